@@ -1,0 +1,44 @@
+"""Chunking strategies for retrieval-augmented generation, for LangChain and LlamaIndex.
+
+The chunkers here work without a framework. `rag_splitters.langchain` offers each of them as a
+`TextSplitter`, `rag_splitters.llama_index` as a `NodeParser`.
+"""
+
+from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.chunkers import (
+    CATALOGUE,
+    FixedSizeChunker,
+    HybridChunker,
+    KeywordChunker,
+    PageChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    SeparatorChunker,
+    SlidingWindowChunker,
+    TitledChunker,
+    TokenChunker,
+)
+from rag_splitters.span import Chunk, Span
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "CATALOGUE",
+    "Chunk",
+    "Chunker",
+    "FixedSizeChunker",
+    "HybridChunker",
+    "KeywordChunker",
+    "PageChunker",
+    "ParagraphChunker",
+    "RecursiveChunker",
+    "SentenceChunker",
+    "SeparatorChunker",
+    "SizedChunker",
+    "SlidingWindowChunker",
+    "Span",
+    "TitledChunker",
+    "TokenChunker",
+    "__version__",
+]

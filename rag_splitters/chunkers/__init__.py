@@ -1,0 +1,44 @@
+"""The catalogue: every strategy, one file each."""
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers.fixed_size import FixedSizeChunker
+from rag_splitters.chunkers.hybrid import HybridChunker
+from rag_splitters.chunkers.keyword import KeywordChunker
+from rag_splitters.chunkers.page import PageChunker
+from rag_splitters.chunkers.paragraph import ParagraphChunker
+from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.chunkers.sentence import SentenceChunker
+from rag_splitters.chunkers.separator import SeparatorChunker
+from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
+from rag_splitters.chunkers.titled import TitledChunker
+from rag_splitters.chunkers.token import TokenChunker
+
+__all__ = [
+    "CATALOGUE",
+    "FixedSizeChunker",
+    "HybridChunker",
+    "KeywordChunker",
+    "PageChunker",
+    "ParagraphChunker",
+    "RecursiveChunker",
+    "SentenceChunker",
+    "SeparatorChunker",
+    "SlidingWindowChunker",
+    "TitledChunker",
+    "TokenChunker",
+]
+
+CATALOGUE: dict[str, type[Chunker]] = {
+    "separator": SeparatorChunker,
+    "fixed_size": FixedSizeChunker,
+    "sliding_window": SlidingWindowChunker,
+    "token": TokenChunker,
+    "recursive": RecursiveChunker,
+    "sentence": SentenceChunker,
+    "paragraph": ParagraphChunker,
+    "keyword": KeywordChunker,
+    "page": PageChunker,
+    "hybrid": HybridChunker,
+    "titled": TitledChunker,
+}
+"""Every strategy by its name, in the order in which the documentation lists them."""

@@ -1,0 +1,108 @@
+"""KeywordChunker: sections that begin at keywords."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+
+from pydantic import model_validator
+from typing_extensions import Self
+
+from rag_splitters.boundaries import UNSPACED
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.packing import pack
+from rag_splitters.span import Span
+
+__all__ = ["KeywordChunker"]
+
+_LINE_START = r"(?:\A|(?<=[\r\n]))[^\S\r\n]*"
+_LINE_END = r"[^\S\r\n]*(?=[\r\n]|\Z)"
+_LETTER = re.compile(rf"[^\W_{UNSPACED}]")
+
+
+class KeywordChunker(SizedChunker):
+    """Starts a new chunk at every line that holds a keyword or matches a pattern.
+
+    What stands before the first such line is a chunk of its own; a section that is too big is cut
+    as `RecursiveChunker` does. Use it for texts with words that mark their parts: "Article",
+    "WARRANTY", "Q:". Metadata `keyword`: the keyword as given, or what the pattern matched.
+
+    Raises: ValueError for neither keywords nor patterns, an empty keyword, or a pattern that is no
+    regular expression.
+
+    >>> chunker = KeywordChunker(keywords=["Article"])
+    >>> [chunk.text for chunk in chunker.chunk("Preamble\\nArticle 1\\nText\\nArticle 2")]
+    ['Preamble', 'Article 1\\nText', 'Article 2']
+    """
+
+    keywords: tuple[str, ...] = ()
+    """Whole words or phrases that mark a line."""
+
+    patterns: tuple[str, ...] = ()
+    """Regular expressions that mark a line."""
+
+    whole_line: bool = False
+    """Must the keyword or the match be all that stands in the line?"""
+
+    ignore_case: bool = False
+    """Is "article" the keyword "Article"?"""
+
+    @model_validator(mode="after")
+    def _check_keywords(self) -> Self:
+        if not self.keywords and not self.patterns:
+            raise ValueError("KeywordChunker needs keywords or patterns")
+        if not all(keyword.strip() for keyword in self.keywords):
+            raise ValueError(f"keywords must not be blank, got {list(self.keywords)}")
+        for pattern in self.patterns:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise ValueError(f"pattern {pattern!r} is no regular expression: {error}") from None
+        return self
+
+    def spans(self, text: str) -> list[Span]:
+        marks: dict[int, str] = {}
+        for start, keyword in self._marks(text):
+            marks.setdefault(start, keyword)
+        starts = sorted(marks)
+        spans = pack(text, recursive_levels(text), **self.sizes, breaks=starts)
+        return [self._named(span, starts, marks) for span in spans]
+
+    def _marks(self, text: str) -> Iterator[tuple[int, str]]:
+        """(start of the line, keyword) for every line that is marked, once a pattern."""
+        flags = re.MULTILINE | (re.IGNORECASE if self.ignore_case else 0)
+        wanted = [(_phrase(keyword), keyword) for keyword in self.keywords]
+        wanted += [(pattern, "") for pattern in self.patterns]
+        for expression, keyword in wanted:
+            if self.whole_line:
+                expression = f"{_LINE_START}(?P<rag_match>{expression}){_LINE_END}"
+            pattern, position = re.compile(expression, flags), 0
+            while match := pattern.search(text, position):
+                start = max(text.rfind(end, position, match.start()) for end in "\r\n") + 1
+                yield max(start, position), keyword or _matched(match)
+                ends = (text.find(end, match.end()) for end in "\r\n")
+                following = min((end for end in ends if end >= 0), default=len(text))
+                if following >= len(text):
+                    break
+                position = following + 1
+
+    @staticmethod
+    def _named(span: Span, starts: list[int], marks: dict[int, str]) -> Span:
+        """The span with the keyword of the section that it ends in."""
+        section = bisect_right(starts, span.end - 1) - 1
+        if section < 0:
+            return span
+        return Span(span.start, span.end, {"keyword": marks[starts[section]]})
+
+
+def _matched(match: re.Match[str]) -> str:
+    return str(match.groupdict().get("rag_match") or match.group()).strip()
+
+
+def _phrase(keyword: str) -> str:
+    """The keyword as a pattern; where it begins or ends with a letter, as whole words."""
+    before = r"(?<!\w)" if _LETTER.match(keyword[0]) else ""
+    after = r"(?!\w)" if _LETTER.match(keyword[-1]) else ""
+    return before + re.escape(keyword) + after

@@ -1,0 +1,84 @@
+"""RecursiveChunker: the best separator that fits."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+from typing_extensions import Self
+
+from rag_splitters.boundaries import (
+    Finder,
+    lines,
+    paragraphs,
+    sentences,
+    separator_pattern,
+    separators,
+    words,
+)
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunkers.languages import LANGUAGES
+from rag_splitters.packing import pack
+from rag_splitters.span import Span
+
+__all__ = ["RecursiveChunker", "recursive_levels"]
+
+
+def recursive_levels(text: str) -> list[Finder]:
+    """The everyday levels: paragraph, line, sentence, word."""
+    return [paragraphs(text), lines(text), sentences(text), words(text)]
+
+
+class RecursiveChunker(SizedChunker):
+    """Cuts at the best separator that fits, and at the next finer one only where a piece is too big.
+
+    The strategy for every day: whole paragraphs where they fit, else whole lines, sentences, words.
+    It does what LangChain's `RecursiveCharacterTextSplitter` set out to do.
+
+    Raises: ValueError for separators together with a language, an unknown language, a regular
+    expression that is none, or sizes that make no sense.
+
+    >>> text = "A first paragraph.\\n\\nA second one. It is longer."
+    >>> [chunk.text for chunk in RecursiveChunker(chunk_size=20).chunk(text)]
+    ['A first paragraph.', 'A second one.', 'It is longer.']
+    """
+
+    separators: tuple[str, ...] | None = None
+    """The coarsest first; None: paragraph, line, sentence, word. A grapheme cluster comes last."""
+
+    is_regex: bool = False
+    """Are the separators regular expressions?"""
+
+    language: Annotated[
+        str | None, BeforeValidator(lambda value: getattr(value, "value", value))
+    ] = None
+    """Separators for a programming or markup language, by the name that LangChain gives it."""
+
+    min_chunk_size: int = Field(default=0, ge=0)
+    """Chunks that measure less are merged with a neighbour where that fits."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.language is not None and self.separators is not None:
+            raise ValueError(f"give separators or language ({self.language!r}), not both")
+        if self.language is not None and self.language not in LANGUAGES:
+            known = ", ".join(sorted(LANGUAGES))
+            raise ValueError(f"language must be one of {known}; got {self.language!r}")
+        if self.min_chunk_size > self.chunk_size:
+            raise ValueError(
+                f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
+                f"got {self.min_chunk_size}"
+            )
+        separator_pattern([each for each in self.separators or () if each], self.is_regex)
+        return self
+
+    def spans(self, text: str) -> list[Span]:
+        return pack(text, self._levels(text), **self.sizes, min_size=self.min_chunk_size)
+
+    def _levels(self, text: str) -> list[Finder]:
+        if self.language is not None:
+            opening = [separators(text, regex, True) for regex in LANGUAGES[self.language]]
+            return [*opening, *recursive_levels(text)]
+        if self.separators is None:
+            return recursive_levels(text)
+        return [separators(text, each, self.is_regex) for each in self.separators if each]

@@ -1,0 +1,56 @@
+"""SentenceChunker: whole sentences, packed."""
+
+from __future__ import annotations
+
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from rag_splitters.boundaries import positions, words
+from rag_splitters.chunker import Function, SizedChunker
+from rag_splitters.packing import Packer, pack, sentence_overlap
+from rag_splitters.segmenters import segmenter_cuts
+from rag_splitters.sizing import sizer
+from rag_splitters.span import Span
+
+__all__ = ["SentenceChunker"]
+
+
+class SentenceChunker(SizedChunker):
+    """Packs whole sentences up to `chunk_size`.
+
+    A sentence that is too big by itself fills one chunk and goes on in the next. Use it for prose,
+    where a chunk that ends in the middle of a sentence costs an answer.
+
+    Raises: ValueError for `overlap_sentences` together with `chunk_overlap`, an unknown segmenter,
+    or one whose answer is no ascending list of (start, end).
+
+    >>> text = "Rain fell. It was cold. Nobody came."
+    >>> [chunk.text for chunk in SentenceChunker(chunk_size=25).chunk(text)]
+    ['Rain fell. It was cold.', 'Nobody came.']
+    """
+
+    overlap_sentences: int = Field(default=0, ge=0)
+    """How many whole sentences the next chunk repeats, as many as fit; instead of an overlap."""
+
+    segmenter: str | Function = "rules"
+    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+
+    @model_validator(mode="after")
+    def _check_overlap_sentences(self) -> Self:
+        if self.overlap_sentences and self.chunk_overlap:
+            raise ValueError(
+                f"give overlap_sentences ({self.overlap_sentences}) or "
+                f"chunk_overlap ({self.chunk_overlap}), not both"
+            )
+        return self
+
+    def spans(self, text: str) -> list[Span]:
+        cuts = segmenter_cuts(self.segmenter, text)
+        levels = (positions(cuts), words(text))
+        if not self.overlap_sentences:
+            return pack(text, levels, **self.sizes)
+        measure, size = sizer(self.length_function)(text), self.chunk_size
+        overlap = sentence_overlap(text, cuts, measure, size, self.overlap_sentences)
+        packer = Packer(text, measure, size, levels, overlap=overlap)
+        return [Span(start, end) for start, end in packer.pack()]

@@ -1,0 +1,63 @@
+"""SeparatorChunker: a cut at every separator."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import field_validator
+
+from rag_splitters.boundaries import at_cluster, separator_pattern
+from rag_splitters.chunker import Chunker
+from rag_splitters.span import Span
+
+__all__ = ["SeparatorChunker"]
+
+
+class SeparatorChunker(Chunker):
+    """Cuts at every separator and drops empty pieces; there is no size limit.
+
+    Use it for texts that come with borders of their own: records, log entries, lines. With
+    `keep_separator="none"` the separators themselves are dropped.
+
+    Raises: ValueError for no separators, an empty one, or a regular expression that is none.
+
+    >>> [chunk.text for chunk in SeparatorChunker(separators=[";"]).chunk("a;b;;c")]
+    ['a', 'b', 'c']
+    """
+
+    separators: tuple[str, ...] = ("\n\n", "\n")
+    """Tried in this order at each place; a line break stands for any kind of line break."""
+
+    is_regex: bool = False
+    """Are the separators regular expressions?"""
+
+    keep_separator: Literal["none", "start", "end"] = "none"
+    """Where a separator goes: nowhere, to the piece that it starts, or to the one that it ends."""
+
+    @field_validator("separators", mode="after")
+    @classmethod
+    def _check_separators(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("separators must hold at least one separator")
+        return value
+
+    def model_post_init(self, context: object, /) -> None:
+        separator_pattern(self.separators, self.is_regex)
+
+    def spans(self, text: str) -> list[Span]:
+        spans: list[Span] = []
+        start = 0
+        for match in separator_pattern(self.separators, self.is_regex).finditer(text):
+            first, last = match.span()
+            if not (at_cluster(text, start, first) and at_cluster(text, start, last)):
+                continue  # a part of a longer grapheme cluster
+            end = last if self.keep_separator == "end" else first
+            self._add(spans, text, start, end)
+            start = first if self.keep_separator == "start" else last
+        self._add(spans, text, start, len(text))
+        return spans
+
+    @staticmethod
+    def _add(spans: list[Span], text: str, start: int, end: int) -> None:
+        if text[start:end].strip():
+            spans.append(Span(start, end))

@@ -1,0 +1,73 @@
+"""What the two front ends share: identities, metadata copies, positions in the first source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from rag_splitters.ids import source_identity
+
+__all__ = ["Identities", "copier", "offset_in_source"]
+
+_IMMUTABLE = (str, int, float, bool, type(None), bytes)
+
+
+class Identities:
+    """The identities of the documents of one call, told apart where two are the same.
+
+    >>> identities = Identities()
+    >>> [identities.of("text", {}, given) for given in ("a", "b", "a")]
+    ['a', 'b', 'a#2']
+    """
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def of(self, text: str, metadata: Mapping[str, Any], given: str | None) -> str:
+        """The identity of the next document."""
+        identity = source_identity(text, metadata, given)
+        self._seen[identity] += 1
+        count = self._seen[identity]
+        return identity if count == 1 else f"{identity}#{count}"
+
+
+def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Makes copies of a document's metadata that share nothing that could be changed.
+
+    >>> make = copier({"tags": ["a"]})
+    >>> make()["tags"] is make()["tags"]
+    False
+    """
+    if all(type(value) in _IMMUTABLE for value in metadata.values()):
+        return lambda: dict(metadata)
+    return lambda: {
+        key: value if type(value) in _IMMUTABLE else deepcopy(value)
+        for key, value in metadata.items()
+    }
+
+
+def offset_in_source(start: Any, end: Any, text: str) -> tuple[int, int | None]:
+    """Where a chunk's text begins in the source that the chunk was cut from.
+
+    Parameters:
+        start: the chunk's own start in its source, or None.
+        end: the chunk's own end.
+        text: the chunk's text.
+
+    Returns: (offset, None) where positions in the text can be counted on from `offset`; (start,
+    end) where the chunk was rewritten, and its evidence is all that is known; (0, None) for a
+    text that is no chunk.
+
+    >>> offset_in_source(10, 14, "four")
+    (10, None)
+    """
+    if not _is_offset(start) or not _is_offset(end) or start > end:
+        return 0, None
+    return (start, None) if end - start == len(text) else (start, end)
+
+
+def _is_offset(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
