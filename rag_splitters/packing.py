@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from rag_splitters.boundaries import (
@@ -20,8 +20,8 @@ from rag_splitters.span import Span
 
 __all__ = ["Overlap", "Packer", "pack", "sentence_overlap", "word_overlap"]
 
-Overlap: TypeAlias = Callable[[int, int, int], Iterable[int]]
-"""(start and end of a chunk, where new text begins) -> starts for the next, the earliest first."""
+Overlap: TypeAlias = Callable[[int, int, int], int]
+"""(start and end of a chunk, `after`) -> the first start for the next one behind `after`, or -1."""
 
 def pack(
     text: str,
@@ -91,28 +91,34 @@ class Packer:
 
     def pack(self) -> list[tuple[int, int]]:
         """(start, end) of every chunk, in order; blank text gives none."""
-        text, trim, overlap = self.text, self.trim, self.overlap
+        text, trim, overlap, cut_from = self.text, self.trim, self.overlap, self._cut
         text_end = trim_space(text, 0, len(text)) if trim else len(text)
-        begin = start = skip_space(text, 0) if trim else 0
+        begin = skip_space(text, 0) if trim else 0
         chunks: list[tuple[int, int]] = []
-        starts: Iterable[int] = ()
+        start, again, end = begin, -1, begin
         while begin < text_end:
-            for start in starts:
-                if (cut := self._cut(start, begin, text_end)) > begin:
+            previous, previous_end = start, end
+            while again >= 0:
+                start, (cut, end) = again, cut_from(again, begin, text_end)
+                if cut > begin:
                     break
+                again = overlap(previous, previous_end, again) if overlap else -1
             else:
-                start, cut = begin, self._cut(begin, begin, text_end)
-                cut = cut if cut > begin else cluster_end(text, begin)
-            end = trim_space(text, begin, cut) if trim else cut
+                start, (cut, end) = begin, cut_from(begin, begin, text_end)
+                if cut <= begin:
+                    cut = end = cluster_end(text, begin)
             if trim or not text[start:end].isspace():
                 chunks.append((start, end))
-            begin = skip_space(text, cut) if trim and cut < text_end else cut
+            begin = skip_space(text, cut) if trim and cut < text_end and text[cut].isspace() else cut
             if overlap:
-                starts = overlap(start, end, begin)
+                again = overlap(start, end, -1)
         return self._merge_last(chunks) if self.min_size else chunks
 
-    def _cut(self, start: int, begin: int, text_end: int) -> int:
-        """Where to cut the chunk from `start`, whose new text is at `begin`; `begin` if nowhere."""
+    def _cut(self, start: int, begin: int, text_end: int) -> tuple[int, int]:
+        """Where the chunk from `start`, whose new text is at `begin`, is cut, and where it ends.
+
+        The two differ by white space; (begin, begin) if not even one cluster fits.
+        """
         text, measure, size = self.text, self.measure, self.size
         stop = self._next_break(start, begin, text_end) if self.breaks else text_end
         limit = measure.furthest(start, size)
@@ -121,12 +127,14 @@ class Packer:
                 cut = stop
             else:
                 high = skip_space(text, limit) if self.trim and text[limit].isspace() else limit
-                cut = self._best(start, begin, min(high, stop), limit)
-            end = trim_space(text, begin, cut) if self.trim else cut
-            if end > begin and measure.length(start, end) <= size:
-                return cut
+                cut = self._best(start, begin, high if high < stop else stop, limit)
+            end = cut
+            if self.trim and text[cut - 1].isspace():
+                end = trim_space(text, begin, cut)
+            if end > begin and (measure.is_monotone or measure.length(start, end) <= size):
+                return cut, end
             limit = min(end, limit) - 1  # the measure shrank as the text grew: try an earlier cut
-        return begin
+        return begin, begin
 
     def _next_break(self, start: int, begin: int, text_end: int) -> int:
         """The next break that leaves a chunk of at least `min_size`, or the text's end."""
@@ -144,7 +152,7 @@ class Packer:
         for level in self.levels:
             cut = level(low, high)
             while cut > low:
-                if at_cluster(text, begin, cut):
+                if cut == len(text) or "\n" < text[cut] < "\u0300" or at_cluster(text, begin, cut):
                     return cut
                 cut = level(low, cut - 1)
         return cluster_floor(text, begin, limit)
@@ -170,25 +178,32 @@ def word_overlap(text: str, measure: Measure, size: int) -> Overlap:
     Where a chunk was cut inside a word, and no word begins in its tail, from inside that word.
     """
 
-    def next_start(position: int, end: int) -> int:
-        found = next_word(text, position, end)
-        if found < 0 and end < len(text) and not (text[end - 1].isspace() or text[end].isspace()):
-            floor = cluster_floor(text, max(0, position - 64), position)
-            found = position if floor == position else cluster_end(text, floor)
+    def next_start(start: int, end: int, after: int) -> int:
+        if after >= 0:
+            found = _start_from(text, after + 1, end)
+        else:
+            position = measure.earliest(end, size)
+            found = start if position <= start else _start_from(text, position, end)
+        while found >= 0 and not measure.is_monotone and measure.length(found, end) > size:
+            found = _start_from(text, found + 1, end)
         return found
 
-    def starts(start: int, end: int, begin: int) -> Iterator[int]:
-        position = max(start, measure.earliest(end, size))
-        found = start if position == start else next_start(position, end)
-        while 0 <= found < end:
-            if measure.length(found, end) <= size:
-                yield found
-            found = next_start(found + 1, end)
-
-    return starts
+    return next_start
 
 
-def sentence_overlap(text: str, cuts: Sequence[int], measure: Measure, size: int, count: int) -> Overlap:
+def _start_from(text: str, position: int, end: int) -> int:
+    """The next beginning of a word before `end`, or of a cluster of a word that is cut at `end`."""
+    found = next_word(text, position, end)
+    if found >= 0 or end >= len(text) or text[end - 1].isspace() or text[end].isspace():
+        return found
+    floor = cluster_floor(text, max(0, position - 64), position)
+    found = position if floor == position else cluster_end(text, floor)
+    return found if found < end else -1
+
+
+def sentence_overlap(
+    text: str, cuts: Sequence[int], measure: Measure, size: int, count: int
+) -> Overlap:
     """The last `count` whole sentences of a chunk; fewer where the next would not fit beside them.
 
     Parameters:
@@ -198,15 +213,16 @@ def sentence_overlap(text: str, cuts: Sequence[int], measure: Measure, size: int
         size: the most that a chunk may measure.
         count: how many sentences.
     """
+    starts = [skip_space(text, 0), *cuts]
 
-    def starts(start: int, end: int, begin: int) -> Iterator[int]:
-        following = bisect_right(cuts, begin)
-        stop = cuts[following] if following < len(cuts) else len(text)
-        stop = trim_space(text, begin, stop)
-        inside = bisect_left(cuts, end)
-        for index in range(max(inside - count, -1), inside):
-            found = cuts[index] if index >= 0 else skip_space(text, 0)
-            if found >= start and measure.length(found, stop) <= size:
-                yield found
+    def next_start(start: int, end: int, after: int) -> int:
+        following = bisect_left(starts, end)  # the first sentence that the next chunk adds
+        stop = starts[following + 1] if following + 1 < len(starts) else len(text)
+        stop = trim_space(text, end, stop)
+        for index in range(max(following - count, 0), following):
+            found = starts[index]
+            if found >= start and found > after and measure.length(found, stop) <= size:
+                return found
+        return -1
 
-    return starts
+    return next_start

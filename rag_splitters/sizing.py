@@ -11,12 +11,12 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 __all__ = ["LengthFunction", "Measure", "Sizer", "check_length_function", "sizer"]
 
 LengthFunction: TypeAlias = Any
-"""`"characters"`, `"words"`, `"tokens"`, `"tokens:<name>"`, a tokenizer, or `Callable[[str], int]`."""
+"""`"characters"`, `"words"`, `"tokens"`, `"tokens:<name>"`, a tokenizer, or a function of a text."""
 
 _WORD = re.compile(r"\S+")
 
@@ -27,6 +27,9 @@ class Measure(ABC):
     A subclass says `length`; `furthest` and `earliest` then search by it. They are exact where the
     length grows with the text, as it does by characters, words and tokens.
     """
+
+    is_monotone: ClassVar[bool] = False
+    """Is a part never longer, in units, than the whole that it is a part of?"""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -77,6 +80,8 @@ Sizer: TypeAlias = Callable[[str], Measure]
 class CharacterMeasure(Measure):
     """Lengths in code points."""
 
+    is_monotone = True
+
     def length(self, start: int, end: int) -> int:
         return end - start
 
@@ -90,6 +95,8 @@ class CharacterMeasure(Measure):
 
 class WordMeasure(Measure):
     """Lengths in words: runs of characters that are not white space, as `str.split()` sees them."""
+
+    is_monotone = True
 
     def __init__(self, text: str) -> None:
         super().__init__(text)

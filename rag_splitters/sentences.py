@@ -1,0 +1,248 @@
+"""Where sentences begin: rules that decide each boundary from the few characters around it.
+
+The decision about a position depends on the white space before it, the 120 characters before
+that, and some 60 after it. So a window of a huge text gives the same boundaries as the whole.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["last_sentence_cut", "sentence_cuts", "sentence_spans"]
+
+_CONTEXT = 120  # characters before a boundary's white space that its decision may look at
+_MARGIN = 200  # more than any mark, quotes, citations and emoji that one decision spans
+_REACH = 20  # the most characters of a citation or of emoji
+_FIRST_BLOCK = 192  # characters, about two sentences: the first search from a window's end
+
+_STRONG = "。！？｡।॥؟۔։።፧፨။។៕\u037e"  # ends a sentence whatever follows
+_WEAK = ".!?…‥‼⁇⁈⁉"  # ends a sentence if what stands around it agrees
+_CLOSERS = "\"')]}*_`“”‘’«»‹›」』）】〉》］"
+_OPENERS = "\"'([{*_`“”‘’„‚«»‹›「『（【¿¡"
+_EMOJI = r"[\u2600-\u27bf\ufe0f\u200d\U0001f1e6-\U0001faff]{1,8}"
+_LATE = rf"[ \u00a0\u202f]?(?:{_EMOJI}|»)"  # closes a sentence after a space
+_CITED = r"(?:\[[\w ,–-]{1,12}\])"
+
+_MARKS = frozenset(_STRONG + _WEAK)
+_RUN = frozenset(_STRONG + _WEAK + _CLOSERS)
+_NEVER_FIRST = frozenset(_STRONG + _WEAK + ")]}）】〉》］」』,;:，、；：|=&%/\\+~^")
+_PARTICLES = frozenset("とっのはがをにでもや")  # 「行く。」と言った goes on
+_EXTENDERS = frozenset("\u0e33\u0eb3\u200c\u200d\uff9e\uff9f🏻🏼🏽🏾🏿")
+
+# Every sentence begins where a match ends. A match always succeeds, so that a run of a million
+# marks is read once; begun inside a run, it ends where it would have ended anyway.
+_CANDIDATE = re.compile(
+    rf"[{_STRONG}{_WEAK}\r\n\u2029]"
+    rf"(?:(?<![\r\n\u2029])[{_STRONG}{_WEAK}{re.escape(_CLOSERS)}]*"
+    rf"{_CITED}{{0,4}}(?:{_LATE}(?=\s))?)?\s*"
+)
+_TAIL = re.compile(rf"(?:{_CITED}{{1,4}})?(?:{_LATE})?\Z")
+_LATE_ENDS = re.compile(rf"(?:{_EMOJI}|»)(?:\s|\Z)")
+_VISIBLE = re.compile(r"\S")
+_BLANK_LINE = re.compile(r"\n[^\S\r\n]*[\r\n]|\r(?!\n)[^\S\r\n]*[\r\n]|\u2029")
+_ENDS_BLANK = re.compile(rf"(?:{_BLANK_LINE.pattern})\n?\Z")
+_NEW_LINE_ITEM = re.compile(
+    r"(?:[-*+•◦▪‣·]|\d{1,3}[.)]|\(?(?:[A-Za-z]|[ivx]{1,4}|\d{1,3})\)|#{1,6}|={1,6})[ \t]+\S|\|"
+)
+_MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
+_NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
+_ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
+_FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
+_PLAIN = re.compile(r"(?<=[a-z]{6}[.!?][ \n])[A-Z][a-z]")  # a quick yes for long words
+_NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
+_SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
+_GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
+
+# What must follow an abbreviation for its sentence to go on; "no starter": any but _STARTERS.
+_GOES_ON_WITH = {
+    word: line.partition(":")[0]
+    for line in (
+        "anything: dr mr mrs ms mx messrs mme mlle mgr dra sra prof gov pres sen rep hon rev",
+        "anything: gen col capt lt sgt maj cmdr adm e.g eg i.e ie viz vs cf ca approx incl resp",
+        "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev",
+        "number: fig figs sec secs eq eqs no nos nr vol vols p pp pt ch chap app ref refs tab abs",
+        "number: jan feb mar apr jun jul aug sep sept oct nov dec",
+        "no starter: inc corp ltd co bros llc plc jr sr al etc usw st ste mt ft ave blvd rd dept",
+        "no starter: univ assoc est govt yahoo!",
+    )
+    for word in line.partition(":")[2].split()
+}
+_PRONOUNS = frozenset("i he she it we they you there the this that these those then".split())
+_STARTERS = _PRONOUNS | frozenset(
+    "a an his her its our their my your here when while if in on at as after before but and so or "
+    "for from however although because since what who why how where which some many most all both "
+    "no not yes now today later also thus by with to der die das ein eine er sie es wir ich".split()
+)
+_SMALL_WORDS = frozenset("a an and at by de for from in la of on or the to vs with".split())
+
+
+def sentence_cuts(text: str) -> list[int]:
+    """Finds where each sentence but the first begins, as ascending code-point offsets.
+
+    For cutting a whole text. A cut stands at the first visible character of a sentence, so white
+    space stays with the sentence before it. `text` may hold anything; nothing is raised. Our own
+    rules: English, common traps of German, and the marks of Chinese, Japanese, Hindi, Arabic,
+    Urdu, Armenian, Ethiopic, Burmese and Khmer.
+
+    >>> sentence_cuts("Dr. Smith paid $3.14. He left.")
+    [22]
+    """
+    return [cut for cut in map(re.Match.end, _CANDIDATE.finditer(text)) if _is_break(text, cut)]
+
+
+def last_sentence_cut(text: str, low: int, high: int) -> int:
+    """Finds the last cut in (low, high], or -1, without reading the text outside that window.
+
+    For filling a chunk with as many sentences as fit. It is the largest of `sentence_cuts(text)`
+    that is over `low` and at most `high` (code-point offsets). The search goes from the window's
+    end, so it mostly costs a sentence or two; at most the window and the white space before it.
+
+    >>> last_sentence_cut("One is here. Two is here. Three.", 0, 20)
+    13
+    """
+    low, high = max(low, 0), min(high, len(text) - 1)
+    if low >= high:
+        return -1
+    begin, end, size = max(0, low - _MARGIN), high, _FIRST_BLOCK
+    while end > begin:
+        start = max(begin, end - size)
+        for found in reversed(list(_CANDIDATE.finditer(text, start, end))):
+            cut = found.end()
+            if cut > end - _REACH:  # the block's end may have cut this one short
+                cut = (_CANDIDATE.match(text, found.start(), high + _MARGIN) or found).end()
+            if low < cut <= high and _is_break(text, cut):
+                return cut
+        end, size = start, size * 2
+    if not text[begin : low + 1].isspace():
+        return -1
+    after_gap = _VISIBLE.search(text, low, high + 1)  # the gap began before the first block
+    return after_gap.start() if after_gap and _is_break(text, after_gap.start()) else -1
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Finds the (start, end) of each sentence, without the white space around it.
+
+    For strategies that embed or number sentences. Offsets are code points; the spans ascend, do
+    not overlap, and hold every visible character; blank text gives none.
+
+    >>> sentence_spans(" Wait... what? Yes. ")
+    [(1, 14), (15, 19)]
+    """
+    starts = [found.start() for found in [_VISIBLE.search(text)] if found] + sentence_cuts(text)
+    ends = starts[1:] + [len(text)]
+    return [(a, a + len(text[a:b].rstrip())) for a, b in zip(starts, ends, strict=False)]
+
+
+def _is_break(text: str, cut: int) -> bool:
+    """Whether a sentence other than the first begins at `cut`, which a candidate proposed."""
+    if cut >= len(text):
+        return False
+    first = text[cut]
+    if first.isupper() and _PLAIN.match(text, cut):
+        return True
+    if text[cut - 1] in ".!?" and not first.isupper():
+        return False
+    size = _CONTEXT
+    while (before := text[max(0, cut - size) : cut]).isspace() and size < cut:
+        size *= 2  # a long gap: look further back
+    ended = before.rstrip()
+    gap = before[len(ended) :]
+    ended = ended[-_CONTEXT:]
+    if not ended or ((first > "\u02ff" or first == "»") and _belongs_before(text, cut, gap)):
+        return False
+    is_start = len(ended) + len(gap) == cut
+    has_line_break = "\n" in gap or "\r" in gap or "\u2029" in gap
+    if has_line_break and _breaks_at_line(text, cut, ended, gap, is_start):
+        return True
+    if first in (_NEVER_FIRST if gap else _RUN):
+        return False
+    core = _without_closers(ended)
+    if core[-1:] not in _MARKS or (len(core) < len(ended) and first in _PARTICLES):
+        return False
+    if core[-1] in _STRONG or not gap:
+        return core[-1] in _STRONG or _breaks_unspaced(text, cut, core, ended)
+    return _breaks_spaced(text, cut, core, ended, is_start)
+
+
+def _belongs_before(text: str, cut: int, gap: str) -> bool:
+    """Whether the character at `cut` extends what is before it: a mark, or emoji that end it."""
+    is_late = len(gap) < 2 and gap in " \u00a0\u202f" and _LATE_ENDS.match(text, cut) is not None
+    return is_late or text[cut] in _EXTENDERS or unicodedata.category(text[cut])[0] == "M"
+
+
+def _breaks_unspaced(text: str, cut: int, core: str, ended: str) -> bool:
+    """Whether a sentence begins at `cut` although the white space after a mark was forgotten."""
+    word = _GLUED_WORD.match(text, cut)
+    if word is None or not text[cut].isupper():
+        return False
+    before = core.rsplit(None, 1)[-1][:-1].rstrip(_CLOSERS).lstrip(_OPENERS)
+    if not before[1:].isalpha() or before.lower() in _GOES_ON_WITH:
+        return False
+    is_sure = core[-1] != "." or ended[-1] == "]"  # file.Name is not, really?Yes is
+    return before[1:].islower() if is_sure else before.islower() and word[1].lower() in _STARTERS
+
+
+def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -> bool:
+    """Whether the line break in `gap` is a boundary by itself: blank line, list item, heading."""
+    is_item = not text[cut : cut + 5].isalpha() and _NEW_LINE_ITEM.match(text, cut)
+    if is_item or (gap != "\n" and _BLANK_LINE.search(gap)):
+        return True
+    if text[cut].islower() and "#" not in ended:
+        return False
+    begin = max(ended.rfind("\n"), ended.rfind("\r")) + 1
+    if begin == 0 and not is_start:  # the line is longer than any heading
+        return False
+    line = ended[begin:].lstrip()
+    if _MARKED_HEADING.match(line):
+        return True
+    if not text[cut].isupper() or not line[-1].isalnum() or line[0].islower() or len(line) > 80:
+        return False
+    words = [word for word in line.split() if word not in _SMALL_WORDS]
+    if begin > 0 and not _ENDS_BLANK.search(ended, 0, begin):
+        return False
+    return line.endswith(words[-1]) and not any(word[0].islower() for word in words)
+
+
+def _without_closers(ended: str) -> str:
+    """Strips closing quotes and brackets, citations like [1] and emoji, down to the mark."""
+    last = ended[-1]
+    if last in _MARKS or (last not in _RUN and last < "\u2000"):
+        return ended
+    core = ended.rstrip(_CLOSERS)
+    tail = _TAIL.search(ended) if core[-1:] not in _MARKS else None
+    return ended[: tail.start()].rstrip(_CLOSERS) if tail else core
+
+
+def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -> bool:
+    """Whether the sentence that `core` ends, by a mark, is over before white space and `cut`."""
+    found, is_closed = _FIRST_WORD.match(text, cut), core != ended
+    word, stop = found.groups() if found else ("", "")
+    if word[:1].islower() and word.islower():  # not iPhone
+        last = core.rsplit(None, 1)[-1][:-1]
+        is_word = len(last) > 1 and last.isalpha() and last.islower()
+        return word in _PRONOUNS and not is_closed and is_word and last not in _GOES_ON_WITH
+    if is_closed and core[-1] != "." and _SPEAKER.match(text, cut):
+        return False
+    wanted = _wanted_after(core, is_start)
+    if wanted == "number":
+        return _NUMBERED.match(text, cut) is None
+    is_starter = word.lower() in _STARTERS and not stop
+    return not wanted or (wanted == "no starter" and is_starter)
+
+
+def _wanted_after(core: str, is_start: bool) -> str:
+    """What must follow the last word of `core` for the sentence to go on; empty if it is over."""
+    token = core.rsplit(None, 1)[-1]
+    last = token.removesuffix(".").lstrip(_OPENERS)
+    if not last:  # "He left . She" in tokenised text, but not ". . ."
+        last = (core[:-1].split() or ["."])[-1]
+        return "anything" if last[-1] == "." else _GOES_ON_WITH.get(last.lower(), "")
+    if core[-1] == "." and (len(last) < 5 or last[-1].isdigit()) and _NUMBERING.match(last):
+        before = core[: -len(token)].rstrip(" \t")
+        if before[-1] in "\r\n.!?:;" if before else is_start:  # a list item, or more initials
+            return "anything"
+        if len(last) == 1 or (len(last) == 2 and last.isdigit()):
+            return _GOES_ON_WITH.get(last.lower(), "no starter")
+    is_acronym = "." in last and _ACRONYM.match(last)
+    return _GOES_ON_WITH.get(last.lower(), "no starter" if is_acronym else "")

@@ -1,0 +1,194 @@
+"""The contract as a test suite: check your own chunker by it.
+
+    from hypothesis import given
+    from rag_splitters.testing import check_chunker, hostile_texts
+
+    @given(hostile_texts())
+    def test_my_chunker_keeps_the_contract(text):
+        check_chunker(MyChunker(chunk_size=20), text)
+
+The functions raise AssertionError with the text and the chunker. Hypothesis is needed for
+`hostile_texts` alone: pip install 'rag-splitters[test]'.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import regex
+
+from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.sizing import sizer
+from rag_splitters.span import Span
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+    from langchain_core.documents import Document
+    from llama_index.core.schema import BaseNode
+
+__all__ = [
+    "HOSTILE_PIECES",
+    "check_chunker",
+    "check_documents",
+    "check_nodes",
+    "hostile_texts",
+]
+
+HOSTILE_PIECES = (
+    *("a", "b", " ", "  ", "\n", "\n\n", "\r\n", "\r\n\r\n", "\r", "\t", "\f", "\x00", "\x0b"),
+    *("word", "Longerword", "The end.", "Dr. No said so.", "Is it? Yes!", "3.14", "e.g.", "..."),
+    *("The same passage again. ", "The same passage again. ", "# Heading\n", "- item\n", "1. One "),
+    *("e\u0301", "\u0301", "x\u0301\u0302\u0303", " \u0301", "\u00a0", "\u2028", "\u3000", "\ufeff"),
+    *("👩‍👩‍👧", "👍🏽", "🇩🇪", "🇩🇪🇫🇷", "\u200d", "\u200b", "각", "\u1100\u1161\u11a8", "क्षि", "नमस्ते। "),
+    *("他说。", "「はい！」", "日本語", "สวัสดี", "مرحبا؟ ", "\u200fעברית", "\u0600", "\U000e0041"),
+    *("\ud800", "\udc00", "\ud83d\ude00", "<|endoftext|>", "| a | b |\n", "```\n", "$x$", "&amp;"),
+)
+"""Pieces of text that have broken text splitters."""
+
+
+def hostile_texts(max_pieces: int = 40) -> SearchStrategy[str]:
+    """A Hypothesis strategy of texts that are hard to split.
+
+    Parameters:
+        max_pieces: the most pieces of `HOSTILE_PIECES`, or characters of any kind, in a text.
+    """
+    from hypothesis import strategies
+
+    piece = strategies.sampled_from(HOSTILE_PIECES) | strategies.characters()
+    return strategies.lists(piece, max_size=max_pieces).map("".join)
+
+
+def check_chunker(chunker: Chunker, text: str) -> list[Span]:
+    """Check every guarantee for one text.
+
+    Parameters:
+        chunker: any chunker, a front end's too.
+        text: any text.
+
+    Returns: the spans, for further checks.
+
+    Raises: AssertionError, with what was found.
+
+    >>> from rag_splitters import SentenceChunker
+    >>> len(check_chunker(SentenceChunker(chunk_size=10), "One. Two. Three."))
+    2
+    """
+    spans = chunker.spans(text)
+    context = f"{chunker!r} on {text!r}: {[(span.start, span.end) for span in spans]}"
+    if not text.strip():
+        assert spans == [], f"blank text must give no chunks: {context}"
+    _check_positions(chunker, text, spans, context)
+    _check_coverage(text, spans, context)
+    clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
+    if isinstance(chunker, SizedChunker):
+        _check_overlap(chunker, text, spans, clusters, context)
+    for span in spans:
+        assert {span.start, span.end} <= clusters, f"{span} cuts a grapheme cluster: {context}"
+        content = span.text_of(text)
+        alone = len(regex.findall(r"\X", text[span.start : span.end], regex.DOTALL)) == 1
+        assert chunker.fits(content) or alone, f"{span} is too big: {context}"
+    assert chunker.spans(text) == spans, f"a second run differs: {context}"
+    assert chunker.spans_many([text, text]) == [spans, spans], f"spans_many differs: {context}"
+    return spans
+
+
+def _check_positions(chunker: Chunker, text: str, spans: list[Span], context: str) -> None:
+    for span in spans:
+        assert 0 <= span.start < span.end <= len(text), f"{span} is not in the text: {context}"
+        assert span.text_of(text).strip(), f"{span} is blank: {context}"
+        if not chunker.rewrites:
+            assert span.text_of(text) == text[span.start : span.end], f"{span} differs: {context}"
+    for one, other in pairwise(spans):
+        assert one.start <= other.start, f"{one} and {other} are out of order: {context}"
+        assert one.end < other.end, f"{other} adds nothing to {one}: {context}"
+
+
+def _check_coverage(text: str, spans: list[Span], context: str) -> None:
+    covered = 0
+    for start, end in [*((span.start, span.end) for span in spans), (len(text), len(text))]:
+        lost = text[covered:start].strip()
+        assert not lost, f"{lost!r} is lost: {context}"
+        covered = max(covered, end)
+
+
+def _check_overlap(
+    chunker: SizedChunker, text: str, spans: list[Span], clusters: set[int], context: str
+) -> None:
+    """The overlap fits, and no word's beginning before it would have given a longer one that fits.
+
+    Chunks of a strategy that says `overlap_sentences` repeat sentences, which are not checked here.
+    """
+    if getattr(chunker, "overlap_sentences", 0):
+        return
+    measure = sizer(chunker.length_function)(text)
+    for one, other in pairwise(spans):
+        if other.start < one.end:
+            length = measure.length(other.start, one.end)
+            assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"
+        if not chunker.overlap:
+            continue
+        new = text[one.end :].lstrip()[:1] and len(text) - len(text[one.end :].lstrip())
+        stop = min((end for end in clusters if end > (new or one.end)), default=len(text))
+        for start in range(one.start, min(other.start, one.end)):
+            begins = text[start - 1 : start].isspace() and not text[start].isspace()
+            if start in clusters and begins and measure.length(start, one.end) <= chunker.overlap:
+                too_big = measure.length(start, stop) > chunker.chunk_size
+                assert too_big, f"{other} could start at {start}: {context}"
+
+
+def check_documents(source: Document, documents: list[Document], chunker: Chunker) -> None:
+    """Check what a LangChain front end made of one document.
+
+    Parameters:
+        source: the document.
+        documents: its chunks.
+        chunker: the splitter, or the chunker that cuts at the same places.
+
+    Raises: AssertionError, with what was found.
+    """
+    text = source.page_content
+    spans = chunker.spans_of_documents([text], [source.metadata])[0]
+    found = [_found(chunk.page_content, chunk.metadata) for chunk in documents]
+    assert found == [(span.text_of(text), span.start, span.end) for span in spans], found
+    _check_ids([str(document.id) for document in documents])
+    for index, document in enumerate(documents):
+        assert document.metadata["chunk_index"] == index
+        assert source.metadata.items() <= document.metadata.items()
+
+
+def _found(text: str, metadata: dict[str, Any]) -> tuple[str, Any, Any]:
+    return text, metadata["start_index"], metadata["end_index"]
+
+
+def check_nodes(source: BaseNode, nodes: list[BaseNode], chunker: Chunker) -> None:
+    """Check what a LlamaIndex front end made of one document.
+
+    Parameters:
+        source: the document.
+        nodes: its chunks.
+        chunker: the parser, or the chunker that cuts at the same places.
+
+    Raises: AssertionError, with what was found.
+    """
+    text = source.get_content()
+    spans = chunker.spans_of_documents([text], [source.metadata])[0]
+    found = [(n.get_content(), n.start_char_idx, n.end_char_idx) for n in nodes]  # type: ignore[attr-defined]
+    assert found == [(span.text_of(text), span.start, span.end) for span in spans], found
+    _check_ids([node.node_id for node in nodes])
+    for node in nodes:
+        assert node.source_node is not None
+        assert node.source_node.node_id == source.node_id
+        added = set(node.metadata) - set(source.metadata)
+        assert added <= set(node.excluded_embed_metadata_keys)
+        assert added <= set(node.excluded_llm_metadata_keys)
+    for one, other in pairwise(nodes):
+        assert one.next_node is not None
+        assert other.prev_node is not None
+        assert (one.next_node.node_id, other.prev_node.node_id) == (other.node_id, one.node_id)
+
+
+def _check_ids(ids: list[str]) -> None:
+    pattern = r"[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+    assert all(regex.fullmatch(pattern, each) for each in ids), ids
+    assert len(set(ids)) == len(ids), ids

@@ -1,0 +1,102 @@
+"""The chunkers that the contract suite runs over: every strategy of the catalogue, several ways."""
+
+from __future__ import annotations
+
+from rag_splitters import (
+    Chunker,
+    FixedSizeChunker,
+    HybridChunker,
+    KeywordChunker,
+    PageChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    SeparatorChunker,
+    SlidingWindowChunker,
+    TitledChunker,
+    TokenChunker,
+)
+
+
+def letters(text: str) -> int:
+    """A length function of a user's own: characters that are no white space."""
+    return sum(not character.isspace() for character in text)
+
+
+def halves(text: str) -> list[tuple[int, int]]:
+    """A sentence segmenter of a user's own."""
+    middle = len(text) // 2
+    return [(0, middle), (middle, len(text))]
+
+
+CHARACTERS = ({"chunk_size": 20, "chunk_overlap": 0}, {"chunk_size": 17, "chunk_overlap": 6})
+SIZES = (
+    *CHARACTERS,
+    {"chunk_size": 1},
+    {"chunk_size": 40, "chunk_overlap": 0.25},
+    {"chunk_size": 4, "chunk_overlap": 1, "length_function": "words"},
+    {"chunk_size": 8, "chunk_overlap": 3, "length_function": "tokens"},
+    {"chunk_size": 12, "chunk_overlap": 5, "length_function": letters},
+)
+
+CASES: dict[str, list[Chunker]] = {
+    "separator": [
+        SeparatorChunker(),
+        SeparatorChunker(separators=["\n", " "], keep_separator="start"),
+        SeparatorChunker(separators=[r"\s+"], is_regex=True, keep_separator="end"),
+    ],
+    "fixed_size": [FixedSizeChunker(), *(FixedSizeChunker(**size) for size in SIZES)],
+    "sliding_window": [SlidingWindowChunker(), *(SlidingWindowChunker(**size) for size in SIZES)],
+    "token": [TokenChunker(), TokenChunker(chunk_size=6), TokenChunker(chunk_size=9, chunk_overlap=4)],
+    "recursive": [
+        RecursiveChunker(),
+        *(RecursiveChunker(**size) for size in SIZES),
+        RecursiveChunker(chunk_size=20, separators=["\n\n", "\n", ". ", " ", ""]),
+        RecursiveChunker(chunk_size=20, chunk_overlap=5, separators=[r"\n+", r"\s"], is_regex=True),
+        RecursiveChunker(chunk_size=20, language="markdown"),
+        RecursiveChunker(chunk_size=30, min_chunk_size=10),
+        RecursiveChunker(chunk_size=30, min_chunk_size=10, chunk_overlap=7),
+    ],
+    "sentence": [
+        SentenceChunker(),
+        *(SentenceChunker(**size) for size in SIZES),
+        SentenceChunker(chunk_size=40, overlap_sentences=1),
+        SentenceChunker(chunk_size=30, segmenter=halves),
+    ],
+    "paragraph": [
+        ParagraphChunker(),
+        *(ParagraphChunker(**size) for size in SIZES),
+        ParagraphChunker(chunk_size=30, group=False),
+        ParagraphChunker(chunk_size=30, group=False, min_chunk_size=12),
+    ],
+    "keyword": [
+        KeywordChunker(keywords=["word", "The"], **size) for size in SIZES
+    ]
+    + [KeywordChunker(patterns=["^#", "s"], whole_line=True, ignore_case=True)],
+    "page": [
+        PageChunker(),
+        *(PageChunker(**size) for size in SIZES),
+        PageChunker(page_break=r"\n\n", pages_per_chunk=2),
+    ],
+    "hybrid": [
+        HybridChunker(),
+        HybridChunker(stages=[PageChunker(), RecursiveChunker(chunk_size=20, chunk_overlap=5)]),
+        HybridChunker(stages=[SeparatorChunker(), TitledChunker(title="T")]),
+    ],
+    "titled": [
+        TitledChunker(),
+        TitledChunker(title="A title", chunker=RecursiveChunker(chunk_size=25, chunk_overlap=4)),
+        TitledChunker(
+            title="A long title of many words",
+            include_headings=True,
+            chunker=SentenceChunker(chunk_size=12, length_function="tokens"),
+        ),
+    ],
+}
+"""By the names of the catalogue."""
+
+ALL = [
+    (f"{name}-{number}", chunker)
+    for name, chunkers in CASES.items()
+    for number, chunker in enumerate(chunkers)
+]

@@ -1,0 +1,12 @@
+"""Settings of the whole suite."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("ci", derandomize=True, max_examples=150, print_blob=True)
+settings.register_profile("dev", max_examples=100)
+settings.register_profile("thorough", max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))

@@ -1,0 +1,63 @@
+"""Every guarantee, over every strategy of the catalogue, in the core and in both front ends."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import Document as LlamaIndexDocument
+
+import rag_splitters.langchain
+import rag_splitters.llama_index
+from rag_splitters import CATALOGUE, Chunker
+from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from tests.cases import ALL, CASES
+
+pytestmark = pytest.mark.parametrize("chunker", [case for _, case in ALL], ids=[n for n, _ in ALL])
+hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def front_end(chunker: Chunker, module: object, suffix: str) -> Chunker:
+    """The same strategy with the same parameters in a front end."""
+    name = type(chunker).__name__.removesuffix("Chunker") + suffix
+    parameters = {field: getattr(chunker, field) for field in type(chunker).model_fields}
+    return getattr(module, name)(**parameters)
+
+
+@hostile
+@given(text=hostile_texts())
+def test_chunker_keeps_the_guarantees(chunker: Chunker, text: str) -> None:
+    check_chunker(chunker, text)
+
+
+@hostile
+@given(text=hostile_texts())
+def test_text_splitter_cuts_where_the_chunker_does(chunker: Chunker, text: str) -> None:
+    splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
+    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
+    check_documents(source, splitter.split_documents([source]), chunker)
+    assert splitter.split_text(text) == [span.text_of(text) for span in chunker.spans(text)]
+
+
+@hostile
+@given(text=hostile_texts())
+def test_node_parser_cuts_where_the_chunker_does(chunker: Chunker, text: str) -> None:
+    parser = front_end(chunker, rag_splitters.llama_index, "NodeParser")
+    source = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
+    check_nodes(source, parser.get_nodes_from_documents([source]), chunker)
+
+
+@hostile
+@given(text=hostile_texts(max_pieces=15))
+def test_ids_are_the_same_in_both_frameworks(chunker: Chunker, text: str) -> None:
+    splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
+    parser = front_end(chunker, rag_splitters.llama_index, "NodeParser")
+    documents = splitter.create_documents([text])
+    nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=text)])
+    core = [chunk.id for chunk in chunker.chunk(text)]
+    assert [document.id for document in documents] == [node.node_id for node in nodes] == core
+
+
+def test_every_strategy_has_cases(chunker: Chunker) -> None:
+    assert set(CASES) == set(CATALOGUE)
+    assert isinstance(chunker, Chunker)

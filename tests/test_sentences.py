@@ -1,0 +1,255 @@
+"""Sentences: hard cases, the same answer for a window as for the whole text, linear work."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from rag_splitters import sentences
+from rag_splitters.sentences import last_sentence_cut, sentence_cuts, sentence_spans
+
+CASES = {
+    # titles, initials, abbreviations
+    "titles": "Dr. Smith met Mrs. Jones and Prof. Lee. |St. Peter wept.",
+    "initials": "J. R. R. Tolkien wrote it. |W. A. Mozart did not. |A. A. Milne did.",
+    "country": "U.S. policy changed. |The U.S. Senate agreed. |He lives in the U.S. |He works.",
+    "country_long": "He left the U.S.A. for good. |He moved to the U.S.A. |Then he died.",
+    "degrees": "She has a Ph.D. in physics. |Jo Ph.D. Smith left. |He has a Ph.D. |She has not.",
+    "latin": "Use a tool, e.g. Ruff, i.e. a linter. |See cf. Smith, approx. 5, vs. 6.",
+    "et_al": "Doe et al. Show it. |Doe et al. (2020) did, etc. and so on. |So did al. |He left.",
+    "companies": "Apple Inc. announced it. |Acme Corp. Europe and Foo Ltd. Germany agreed.",
+    "company_ends": "He works for Acme Inc. |She does not. |He left the Co. |They sued.",
+    "references": "See Fig. 3 and Sec. 2.1, No. 5, p. 12, Vol. 3, Eq. (4). |Next.",
+    "said_no": "He said no. |I agreed. |No. |That is all.",
+    "months": "On Jan. 5 it snowed. |It ended in Dec. |The new year came.",
+    "time_of_day": "At 5 p.m. he left. |She came at 7 a.m. |Then they ate. |By 5 p.m. Eastern.",
+    "street": "He lives on Main St. |He likes it.",
+    "plan_b": "Go for plan B. |It is better.",
+    # numbers, addresses, file names
+    "decimals": "It costs $3.14 or 3.5 percent. |Pay $3.14. |Next.",
+    "url": "See https://a.b/c?d=e. |Next. |Visit https://a.b/c?D=e! and v1.2.3 of it.",
+    "address": "Mail a.b@Foo.com or open Read.me, file.Name, System.Out and Node.js now.",
+    "www": "Go to www.Foo.Bar now. |Or e.g.Something. |Or example.com. |Done.",
+    "year": "He died in 1987. |She lived. |In 1990. |25 people came.",
+    "doctor_example": "Dr. Smith paid $3.14 to J. R. Tolkien, i.e. nothing.",
+    # quotations
+    "quote_inside": 'She said "Stop." |Then she left.',
+    "quote_goes_on": '"Stop!" she said. |"Why?" he asked. |"No!" Mary said.',
+    "quote_outside": 'She said "stop". |Then she left.',
+    "quote_curly": "She said “Stop.” |“Why?” he asked. |‘Go.’ |He went.",
+    "quote_guillemets": "« Arrête ! » dit-il. |Il dit « Non. » |Elle part. |»Nein.« |Er ging.",
+    "quote_opens": 'He left. |"Where to?" I asked. |(Nobody knew.) |[Not he.] |Yes.',
+    # other marks
+    "ellipsis": "Wait... what? |Well… no. |And so . . . it ended. |He left… |She stayed.",
+    "marks": "What?! |No!!! |Really?? |Yes.",
+    "brackets": "(See below.) |Next (e.g. this). |Then [that.] |End.",
+    "glued": "It ended.|Then it began. |Really?|Yes, so. |It was (so).|The end.",
+    "lower_start": "iPhone is new. |He left. |iPhone sales rose. |he left. |she stayed.",
+    "yahoo": "Yahoo! is a company. |Yahoo! Inc. is one.",
+    "citation_after": "It was shown before.[1] |Next. |It was shown.[2][3] |Then it was not.",
+    "citation_before": "It was shown before [1]. |Next.",
+    "emoji": "I won! 🎉 |Next one.🎉👩‍👩‍👧 |Last one.\n|🎉 Party. |Hi ❤️ you.",
+    "tokenised": "He left the city . |She came , too . |It ended .",
+    "markdown_emphasis": "**It ended.** |Then _it began._ |So.",
+    # lines
+    "wrapped": "The president of the\nUnited States spoke in\r\nParis. |Then he\nleft.",
+    "blank_lines": "no stop\n\n|next part\r\n \r\n|third part\r\r|fourth part \n \t\n |fifth part",
+    "heading_plain": "Getting Started\n|Install the package. |Then run it.",
+    "heading_caps": "Intro ends.\n\n|1. INTRODUCTION\n|The text begins.",
+    "heading_blank": "A heading without stop\n\n|The text begins.",
+    "heading_markdown": "# What to do\n|pip install it. |Then go on.\n|## Next\n|more of it.",
+    "title_in_paragraph": "He saw the\nNew York\nTimes building.",
+    "list_numbered": "Do this:\n|1. One\n|2. Two\n|10. The third",
+    "list_bulleted": "- a\n|- b and\n  c\n|* d\n|• x\n|• y",
+    "list_lettered": "a) first\n|b) second\n|(iv) The fourth.\n|A. The fifth",
+    "list_inline": 'Make lists "1. One 2. Two" here. |Or so: 1. The first.',
+    "list_inline_stops": "1. One. |2. The second. |3. Three.",
+    "barcelona": "Barcelona is a city in Spain. |It is close to the sea \n and the mountains. \n |"
+    "You can both ski in winter and swim in summer.",
+    # languages
+    "german": "Er isst z. B. Brot, d. h. viel, u. a. Obst. |"
+    "Am 3. Mai kam der 2. Weltkrieg. |Er ging.",
+    "german_glued": "Nimm z.B. Brot bzw. Wein. |Die Nr. 5 lebt.",
+    "spanish": "¿Qué? |¡Sí! |«No.» |Él se fue.",
+    "french": "Où vas-tu ? |À Paris ! |É vrai.",
+    "russian": "Он ушёл. |Она осталась. |Где?",
+    "hindi": "यह पहला है। |यह दूसरा है॥ |तीसरा?",
+    "arabic": "كيف حالك؟ |أنا بخير. |شكرا!",
+    "urdu_armenian_ethiopic_burmese": "یہ ہے۔ |وہ ہے۔ |Բարեւ։ |Այո։ |ሰላም። |እሺ። |ကောင်း။ |ဟုတ်။",
+    "chinese": "你好。|再见！|真的吗？|他说：“走吧。”|她走了（真的。）|好｡",
+    "japanese": "「行く。」|彼は言った。|「行く。」と彼は言った。|『はい！』|終わり",
+}
+
+
+@pytest.mark.parametrize("marked", CASES.values(), ids=CASES.keys())
+def test_sentence_spans_hard_cases(marked: str) -> None:
+    text = marked.replace("|", "")
+    expected = [part.strip() for part in marked.split("|")]
+    assert [text[start:end] for start, end in sentence_spans(text)] == expected
+    assert_consistent(text)
+
+
+def assert_consistent(text: str) -> None:
+    """The cuts are well placed, the spans cover the text, each window agrees with the whole."""
+    cuts = sentence_cuts(text)
+    assert cuts == sorted(set(cuts))
+    for cut in cuts:
+        assert 0 < cut < len(text) and not text[cut].isspace()
+        assert not unicodedata.category(text[cut]).startswith("M")
+    spans = sentence_spans(text)
+    assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
+    assert all(text[a:b] == text[a:b].strip() != "" for a, b in spans)
+    assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+    assert [a for a, _ in spans[1:]] == cuts
+    edges = sorted({0, len(text), *cuts, *(cut - 1 for cut in cuts), *range(0, len(text), 37)})
+    for low in edges:
+        for high in edges:
+            expected = max((cut for cut in cuts if low < cut <= high), default=-1)
+            assert last_sentence_cut(text, low, high) == expected, (low, high)
+
+
+PIECES = [
+    *(
+        "He left. ",
+        "Dr. ",
+        "J. ",
+        "U.S. ",
+        "3. ",
+        "it",
+        "The ",
+        ".Then it",
+        " said ",
+        "etc. ",
+        "1.2",
+    ),
+    *(
+        ". . .",
+        "...",
+        ". ",
+        "? ",
+        "!",
+        "…",
+        "。",
+        "」",
+        "と",
+        "।",
+        "؟ ",
+        '"',
+        "”",
+        "«",
+        ")",
+        "[1]",
+        "#",
+    ),
+    *("\n", "\r\n", "\r", "\n\n", " ", "\t", "\u2029", "\u00a0", "\x1c", "\x85", "\x00", "\ud800"),
+    *(
+        "🎉",
+        "👩‍👩‍👧",
+        "🏽",
+        "\u0301",
+        "\u200d",
+        "\ufe0f",
+        "שלום. ",
+        "\u202e",
+        "中文",
+        "- a\n",
+        "# Title\n",
+    ),
+    *("1. One\n", " " * 130, "\n" * 90, "." * 130, ")" * 130, "x" * 130, "[a, b]", "🎉" * 9, "  "),
+]
+hostile = st.one_of(
+    st.lists(st.sampled_from(PIECES), max_size=40).map("".join),
+    st.lists(st.one_of(st.sampled_from(PIECES), st.characters()), max_size=30).map("".join),
+    st.text(alphabet='.!?。 \n\r\tAaeé1)"”[]🎉\u0301\u200d', max_size=120),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(text=hostile, times=st.integers(1, 3))
+@example(text="One." + " " * 1000 + "Two.\n" + "\n" * 1000 + "three", times=2)
+@example(text="A." + ")" * 500 + " B. He." + "." * 500 + " Then", times=1)
+def test_last_sentence_cut_agrees_with_sentence_cuts(text: str, times: int) -> None:
+    assert_consistent(text * times)
+
+
+@pytest.mark.parametrize("gap", [" " * 1000, "\n" * 1000, "\r\n" * 500, " " * 500 + "\n"])
+def test_sentence_cuts_after_a_long_gap(gap: str) -> None:
+    text = f"{gap}One.{gap}Two."
+    cut = len(text) - 4
+    assert sentence_cuts(text) == [cut]
+    assert last_sentence_cut(text, cut - 1, cut) == last_sentence_cut(text, 5, cut) == cut
+    assert last_sentence_cut(text, 5, cut - 1) == last_sentence_cut(text, cut, len(text)) == -1
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "\r\n \t\u2029\x85"])
+def test_sentence_spans_of_blank_text_is_empty(text: str) -> None:
+    assert sentence_spans(text) == []
+    assert sentence_cuts(text) == []
+
+
+def test_table_rows_are_sentences() -> None:
+    assert sentence_cuts("| a | b. |\n|---|---|\n| c | d |") == [11, 21]
+
+
+HUGE = {
+    "newlines": "\n",
+    "full_stops": ".",
+    "spaced_full_stops": ". ",
+    "no_white_space": "a",
+    "glued": "a.B",
+    "sentence": "One sentence, said again. ",
+    "closers": ".)",
+    "brackets": ".[1",
+    "spaces": " " * 199 + ".",
+    "emoji": ". 🎉",
+}
+
+
+class CountingText(str):
+    """A text that counts the characters that are sliced from it."""
+
+    read = 0
+
+    def __getitem__(self, key: object) -> str:
+        part = super().__getitem__(key)  # type: ignore[index]
+        CountingText.read += len(part)
+        return part
+
+
+@pytest.mark.parametrize("unit", HUGE.values(), ids=HUGE.keys())
+def test_sentence_cuts_reads_a_bounded_context_for_each_candidate(unit: str) -> None:
+    def read(length: int) -> int:
+        CountingText.read = 0
+        sentence_cuts(CountingText("A" + unit * (length // len(unit)) + "Z"))
+        return CountingText.read
+
+    once, twice = read(20_000), read(40_000)
+    assert twice <= 2.1 * once + 1000
+    assert once <= 250 * 20_000
+
+
+@pytest.mark.parametrize("unit", HUGE.values(), ids=HUGE.keys())
+def test_sentence_cuts_finishes_on_huge_texts(unit: str) -> None:
+    text = "A" + unit * (400_000 // len(unit)) + "Z"
+    cuts = sentence_cuts(text)
+    assert last_sentence_cut(text, 0, len(text)) == max(cuts, default=-1)
+
+
+@pytest.mark.parametrize("unit", HUGE.values(), ids=HUGE.keys())
+def test_last_sentence_cut_reads_only_its_window(unit: str) -> None:
+    """What is far outside the window may be anything at all."""
+    middle = "A" + unit * (1200 // len(unit)) + "Z"
+    answers = set()
+    for around in ("x", "He left. ", "。"):
+        text = around * 900 + "Then it" + middle + "Then it" + around * 900
+        low = len(around) * 900 + 400
+        cut = last_sentence_cut(text, low, low + 600)
+        answers.add(cut if cut < 0 else cut - low)
+    assert len(answers) == 1
+
+
+def test_public_names_are_sorted() -> None:
+    assert sentences.__all__ == sorted(sentences.__all__)
