@@ -168,6 +168,8 @@ class Packer:
         high = min(measure.earliest(end, self.min_size), middle)
         cut = self._best(start, start, high, high)
         left, right = trim_space(text, start, cut), skip_space(text, cut)
+        again = self.overlap(start, left, -1) if self.overlap else -1
+        right = again if again >= 0 else right
         fits = left > start and measure.length(right, end) <= self.size
         return [*chunks[:-2], (start, left), (right, end)] if fits else chunks
 

@@ -39,7 +39,7 @@ _loading = threading.Lock()
 def token_sizer(tokenizer: Any) -> Sizer:
     """The sizer of a tokenizer, or of the name of one ("tokens", "tokens:<name>")."""
     if isinstance(tokenizer, str):
-        tokenizer = _load(tokenizer.partition(":")[2] or "cl100k_base")
+        tokenizer = load_encoding(tokenizer.partition(":")[2] or "cl100k_base")
     if hasattr(tokenizer, "encode_ordinary"):
         return _Encoding(tokenizer).measure
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
@@ -210,7 +210,7 @@ def _cumulative(values: Any) -> array[int]:
     return sums
 
 
-def _load(name: str) -> Any:
+def load_encoding(name: str) -> Any:
     """The tokenizer of this name: a tiktoken encoding, an OpenAI model, or a tokenizer.json."""
     import tiktoken
     from tiktoken.model import encoding_name_for_model

@@ -1,0 +1,140 @@
+"""`HashingEmbeddings`, and embedding models of any kind behind one interface."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+
+from rag_splitters.models import HashingEmbeddings, describe_embeddings, embedding_model
+
+MODEL = HashingEmbeddings()
+
+
+def similarity(one: str, other: str) -> float:
+    return math.fsum(a * b for a, b in zip(*MODEL.embed_documents([one, other]), strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n\t",
+        "the of and",
+        "?!... --",
+        "日本語の文章です",
+        "ก",
+        "\ud800",
+        "\x00",
+        "a\u0301",
+        "🧑‍🚀",
+    ],
+)
+def test_hashing_gives_every_text_a_vector_of_length_one(text: str) -> None:
+    vector = MODEL.embed_query(text)
+    assert len(vector) == 1024
+    assert math.isclose(math.hypot(*vector), 1.0)
+    assert vector == MODEL.embed_documents(["something else", text])[1]
+
+
+@pytest.mark.parametrize(
+    ("query", "near", "far"),
+    [
+        ("How do cats sleep?", "A cat was sleeping.", "How do I pay the taxes?"),
+        ("日本の首都", "首都は東京です", "猫が眠る"),
+        ("?!", "?! ?!", "--"),
+        ("the of", "of the", "what is"),
+        ("naïve", "NAI\u0308VE", "native"),
+    ],
+)
+def test_hashing_finds_the_text_with_the_same_words(query: str, near: str, far: str) -> None:
+    assert similarity(query, near) > similarity(query, far)
+
+
+def test_hashing_gives_the_same_vectors_in_another_process() -> None:
+    code = (
+        "import json; from rag_splitters.models import HashingEmbeddings as H;"
+        "print(json.dumps(H(dimensions=64).embed_query('Déjà vu, 日本語 and 12 cats')))"
+    )
+    outputs = set()
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, env=environment, check=True
+        )
+        outputs.add(done.stdout)
+    here = HashingEmbeddings(dimensions=64).embed_query("Déjà vu, 日本語 and 12 cats")
+    assert [json.loads(output) for output in outputs] == [here]
+
+
+def test_hashing_vectors_do_not_depend_on_the_batch() -> None:
+    texts = [f"text number {number} of many" for number in range(1500)]
+    alone = [MODEL.embed_query(texts[number]) for number in (0, 999, 1000, 1499)]
+    assert [MODEL.embed_documents(texts)[number] for number in (0, 999, 1000, 1499)] == alone
+
+
+def test_hashing_answers_under_the_names_of_both_frameworks() -> None:
+    texts = ["one text", "another"]
+    vectors = MODEL.embed_documents(texts)
+    assert MODEL.get_text_embedding_batch(texts) == vectors
+    assert MODEL.get_query_embedding("another") == vectors[1]
+    assert asyncio.run(MODEL.aembed_documents(texts)) == vectors
+    assert asyncio.run(MODEL.aembed_query("another")) == vectors[1]
+    assert MODEL.embed_documents([]) == []
+
+
+def test_hashing_can_be_pickled_compared_and_named() -> None:
+    model = HashingEmbeddings(dimensions=16)
+    assert pickle.loads(pickle.dumps(model)) == model != MODEL
+    assert repr(model) == "HashingEmbeddings(dimensions=16)"
+
+
+def test_hashing_refuses_no_dimensions() -> None:
+    with pytest.raises(ValueError, match="dimensions must be at least 1, got 0"):
+        HashingEmbeddings(dimensions=0)
+
+
+class LlamaIndexLike:
+    model_name = "small-model"
+
+    def get_text_embedding_batch(self, texts: list[str]) -> list[list[float]]:
+        return [[float(len(text))] for text in texts]
+
+    def get_query_embedding(self, text: str) -> list[float]:
+        return [-float(len(text))]
+
+
+def test_embedding_model_takes_what_either_framework_has() -> None:
+    assert embedding_model(MODEL) is MODEL
+    llama = embedding_model(LlamaIndexLike())
+    assert llama.embed_documents(["ab"]) == [[2.0]]
+    assert llama.embed_query("abc") == [-3.0]
+    assert describe_embeddings(llama) == "small-model"
+    assert asyncio.run(llama.aembed_query("abc")) == [-3.0]
+
+
+def test_embedding_model_refuses_what_is_none() -> None:
+    with pytest.raises(TypeError, match="a callable list"):
+        embedding_model("text-embedding-3-small")
+
+
+def test_embedding_model_names_a_wrong_number_of_vectors() -> None:
+    with pytest.raises(ValueError, match="gave 1 vectors for 2 texts"):
+        embedding_model(lambda texts: [[1.0]]).embed_documents(["a", "b"])
+
+
+def test_importing_models_is_cheap() -> None:
+    code = (
+        "import sys, rag_splitters.models, rag_splitters.parent_child.plan,"
+        "rag_splitters.parent_child.sqlite, rag_splitters.parent_child.search;"
+        "print([m for m in ('numpy', 'langchain_core', 'llama_index', 'chromadb')"
+        " if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.strip() == b"[]"

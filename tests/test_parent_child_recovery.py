@@ -1,0 +1,185 @@
+"""Parent-child retrieval when a store fails: nothing is half visible, and a retry completes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.stores import InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import CharacterTextSplitter
+
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child.langchain import ParentDocumentRetriever
+
+
+class Fuse:
+    """Raises at one of the store calls that change something, before it or half way through it."""
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.calls = 0
+
+    def pass_on(self, write: Callable[[Any], Any], items: Any) -> Any:
+        self.calls += 1
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                half = len(items) // 2
+                self.left = None
+                if half:
+                    write(items[:half])
+                raise ConnectionError("the store is gone")
+        return write(items)
+
+
+class FailingVectorStore(InMemoryVectorStore):
+    """A vector store on a network that fails."""
+
+    def __init__(self, fuse: Fuse) -> None:
+        super().__init__(HashingEmbeddings(dimensions=64))  # type: ignore[arg-type]
+        self.fuse = fuse
+
+    def add_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        kwargs.pop("ids")
+        return self.fuse.pass_on(super().add_documents, documents)
+
+    def delete(self, ids: Any = None, **kwargs: Any) -> None:
+        self.fuse.pass_on(super().delete, ids)
+
+    async def aadd_documents(self, documents: list[Document], **kwargs: Any) -> list[str]:
+        return self.add_documents(documents, **kwargs)
+
+    async def adelete(self, ids: Any = None, **kwargs: Any) -> None:
+        self.delete(ids)
+
+
+class FailingStore(InMemoryStore):
+    """A docstore on a network that fails."""
+
+    def __init__(self, fuse: Fuse) -> None:
+        super().__init__()
+        self.fuse = fuse
+
+    def mset(self, key_value_pairs: Any) -> None:
+        self.fuse.pass_on(super().mset, key_value_pairs)
+
+    def mdelete(self, keys: Any) -> None:
+        self.fuse.pass_on(super().mdelete, keys)
+
+    async def amset(self, key_value_pairs: Any) -> None:
+        self.mset(key_value_pairs)
+
+    async def amdelete(self, keys: Any) -> None:
+        self.mdelete(keys)
+
+
+def document(name: str, count: int, **metadata: Any) -> Document:
+    paragraphs = [" ".join(f"{name}{p}word{w}" for w in range(6)) for p in range(count)]
+    return Document(page_content="\n\n".join(paragraphs), metadata=metadata, id=name)
+
+
+OLD = [document("a", 6, page=1), document("b", 2), document("c", 3)]
+NEW = [document("a", 4, page=2), document("b", 2), document("c", 5), document("d", 2)]
+
+
+def build() -> tuple[ParentDocumentRetriever, Fuse]:
+    fuse = Fuse()
+    split = {"separator": " ", "chunk_overlap": 0}
+    retriever = ParentDocumentRetriever(
+        vectorstore=FailingVectorStore(fuse),
+        docstore=FailingStore(fuse),
+        child_splitter=CharacterTextSplitter(**split, chunk_size=25),
+        parent_splitter=CharacterTextSplitter(**{**split, "separator": "\n\n"}, chunk_size=80),
+    )
+    return retriever, fuse
+
+
+def state(retriever: ParentDocumentRetriever) -> tuple[Any, Any]:
+    return retriever.docstore.store, retriever.vectorstore.store  # type: ignore[attr-defined]
+
+
+def assert_no_orphans(retriever: ParentDocumentRetriever) -> None:
+    parents, children = state(retriever)
+    assert {child["metadata"]["parent_id"] for child in children.values()} <= parents.keys()
+    listed = {i for row in parents.values() for i in row.metadata.get("children", ())}
+    assert children.keys() <= listed, "a child that no record lists could never be removed"
+
+
+OPERATIONS: dict[str, Callable[[ParentDocumentRetriever], Any]] = {
+    "replace": lambda retriever: retriever.add_documents(NEW),
+    "delete": lambda retriever: retriever.delete(["a", "c", "missing"]),
+    "asynchronous replace": lambda retriever: asyncio.run(retriever.aadd_documents(NEW)),
+    "asynchronous delete": lambda retriever: asyncio.run(retriever.adelete(["a", "c"])),
+}
+
+
+@pytest.mark.parametrize("filled", [False, True])
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_a_failed_operation_leaves_no_orphan_and_completes_when_repeated(
+    operation: Callable[[ParentDocumentRetriever], Any], filled: bool
+) -> None:
+    def prepared() -> tuple[ParentDocumentRetriever, Fuse]:
+        retriever, fuse = build()
+        if filled:
+            retriever.add_documents(OLD)
+        fuse.calls = 0
+        return retriever, fuse
+
+    undisturbed, fuse = prepared()
+    operation(undisturbed)
+    assert_no_orphans(undisturbed)
+    for failing in range(fuse.calls):
+        retriever, broken = prepared()
+        broken.left = failing
+        with pytest.raises(ConnectionError):
+            operation(retriever)
+        assert_no_orphans(retriever)
+        operation(retriever)
+        assert state(retriever) == state(undisturbed)
+
+
+@pytest.mark.parametrize("first", OPERATIONS.values(), ids=OPERATIONS)
+def test_another_version_added_after_a_failure_leaves_nothing_stale(
+    first: Callable[[ParentDocumentRetriever], Any],
+) -> None:
+    undisturbed, _ = build()
+    undisturbed.add_documents([*OLD, document("d", 1)])
+    for failing in range(12):
+        retriever, fuse = build()
+        retriever.add_documents(OLD)
+        fuse.left = failing
+        try:
+            first(retriever)
+        except ConnectionError:
+            assert_no_orphans(retriever)
+        fuse.left = None
+        retriever.add_documents([*OLD, document("d", 1)])
+        assert state(retriever) == state(undisturbed)
+
+
+def test_a_failed_write_of_parents_leaves_no_child() -> None:
+    retriever, fuse = build()
+    for failing in (0, 1):
+        fuse.left = failing
+        with pytest.raises(ConnectionError):
+            retriever.add_documents(OLD)
+        assert state(retriever)[1] == {}
+
+
+def test_a_replacement_that_fails_answers_as_before_or_after() -> None:
+    query = "a0word0 a0word1"
+    for failing in range(6):
+        retriever, fuse = build()
+        retriever.add_documents(OLD)
+        before = {d.page_content for d in retriever.invoke(query, k=50)}
+        fuse.left = failing
+        with pytest.raises(ConnectionError):
+            retriever.add_documents(NEW)
+        between = {d.page_content for d in retriever.invoke(query, k=50)}
+        retriever.add_documents(NEW)
+        after = {d.page_content for d in retriever.invoke(query, k=50)}
+        assert before & after <= between <= before | after
