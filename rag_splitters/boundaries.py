@@ -22,6 +22,7 @@ __all__ = [
     "at_cluster",
     "cluster_end",
     "cluster_floor",
+    "last_word",
     "lines",
     "next_word",
     "paragraph_cuts",
@@ -42,7 +43,6 @@ _CLUSTER = regex.compile(r"\X", regex.DOTALL)
 _CONTEXTUAL = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Regional_Indicator}]")
 _NEWLINE = r"(?:\r\n|\n|\r)"
 _BLANK_LINE = re.compile(rf"{_NEWLINE}[^\S\r\n]*{_NEWLINE}\s*")
-_SPACED_BLANK_LINE = re.compile(r"\n[^\S\n]+\n")
 _LINE = re.compile(_NEWLINE)
 _NOT_SPACE = re.compile(r"\S")
 # Scripts that write no spaces: every character may begin a word.
@@ -51,6 +51,9 @@ UNSPACED = (
     r"\U00020000-\U0003ffff"
 )
 _WORD_START = re.compile(rf"(?<=\s)\S|(?<=[{UNSPACED}])\S|[{UNSPACED}](?<=\S)")
+_LAST_WORD_START = re.compile(
+    rf".*(?:(?<=\s)(?=\S)|(?<=[{UNSPACED}])(?=\S)|(?=[{UNSPACED}])(?=\S))", re.DOTALL
+)
 
 
 def at_cluster(text: str, low: int, position: int) -> bool:
@@ -94,12 +97,30 @@ def next_word(text: str, position: int, end: int) -> int:
     A word begins after white space; in scripts without spaces (Chinese, Japanese, Thai ...) at
     every grapheme cluster.
     """
-    if position == 0 and text and not text[0].isspace():
-        return 0
+    if position == 0:
+        if text and not text[0].isspace():
+            return 0
+    elif (space := text.find(" ", position - 1, end - 1)) >= 0:
+        passed = text[position - 1 : space]  # a quick yes: the rest of a word, then a space
+        if "!" <= text[space + 1] <= "~" and (not passed or (passed.isascii() and passed.isalnum())):
+            return space + 1
     while match := _WORD_START.search(text, position, end):
         if at_cluster(text, max(0, match.start() - 64), match.start()):
             return match.start()
         position = match.start() + 1
+    return -1
+
+
+def last_word(text: str, low: int, position: int) -> int:
+    """The last offset from `low` on, before `position`, at which a word begins, or -1.
+
+    It looks back no further than 100 characters.
+    """
+    low = max(low, position - 100)
+    while match := _LAST_WORD_START.match(text, low, position):
+        if at_cluster(text, max(0, low - 64), match.end()):
+            return match.end()
+        position = match.end()
     return -1
 
 
@@ -157,16 +178,30 @@ def paragraph_cuts(text: str) -> list[int]:
 
 def paragraphs(text: str) -> Finder:
     """Finds the ends of paragraphs: blank lines, with any line break."""
-    if "\r" in text or _SPACED_BLANK_LINE.search(text):
+    if _has_lone_return(text):
         return _lazily(partial(paragraph_cuts, text))
-    return _after(text, "\n\n")
+    find = text.rfind
+
+    def last(low: int, high: int) -> int:
+        end = find("\n", low, high)
+        while (start := find("\n", low, end)) >= 0 and end >= 0:
+            if end - start == 1 or text[start + 1 : end].isspace():
+                return end + 1
+            end = start
+        return -1
+
+    return last
 
 
 def lines(text: str) -> Finder:
     """Finds the ends of lines, with any line break."""
-    if "\r" in text:
+    if _has_lone_return(text):
         return _lazily(lambda: [match.end() for match in _LINE.finditer(text)])
     return _after(text, "\n")
+
+
+def _has_lone_return(text: str) -> bool:
+    return "\r" in text and text.count("\r") != text.count("\r\n")
 
 
 def sentences(text: str) -> Finder:

@@ -11,6 +11,7 @@ from rag_splitters.boundaries import (
     at_cluster,
     cluster_end,
     cluster_floor,
+    last_word,
     next_word,
     skip_space,
     trim_space,
@@ -99,14 +100,15 @@ class Packer:
         while begin < text_end:
             previous, previous_end = start, end
             while again >= 0:
-                start, (cut, end) = again, cut_from(again, begin, text_end)
+                start, cut = again, cut_from(again, begin, text_end)
                 if cut > begin:
                     break
                 again = overlap(previous, previous_end, again) if overlap else -1
             else:
-                start, (cut, end) = begin, cut_from(begin, begin, text_end)
+                start, cut = begin, cut_from(begin, begin, text_end)
                 if cut <= begin:
-                    cut = end = cluster_end(text, begin)
+                    cut = cluster_end(text, begin)
+            end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
             if trim or not text[start:end].isspace():
                 chunks.append((start, end))
             begin = skip_space(text, cut) if trim and cut < text_end and text[cut].isspace() else cut
@@ -114,32 +116,34 @@ class Packer:
                 again = overlap(start, end, -1)
         return self._merge_last(chunks) if self.min_size else chunks
 
-    def _cut(self, start: int, begin: int, text_end: int) -> tuple[int, int]:
-        """Where the chunk from `start`, whose new text is at `begin`, is cut, and where it ends.
-
-        The two differ by white space; (begin, begin) if not even one cluster fits.
-        """
-        text, measure, size = self.text, self.measure, self.size
+    def _cut(self, start: int, begin: int, text_end: int) -> int:
+        """Where to cut the chunk from `start`, whose new text is at `begin`; `begin` if nowhere."""
+        text, measure, size, trim = self.text, self.measure, self.size, self.trim
         stop = self._next_break(start, begin, text_end) if self.breaks else text_end
         limit = measure.furthest(start, size)
         while limit > begin:
             if limit >= stop:
                 cut = stop
+            elif trim and text[limit].isspace():
+                cut = self._best(start, begin, min(skip_space(text, limit), stop), limit)
             else:
-                high = skip_space(text, limit) if self.trim and text[limit].isspace() else limit
-                cut = self._best(start, begin, high if high < stop else stop, limit)
-            end = cut
-            if self.trim and text[cut - 1].isspace():
-                end = trim_space(text, begin, cut)
-            if end > begin and (measure.is_monotone or measure.length(start, end) <= size):
-                return cut, end
+                cut = self._best(start, begin, limit, limit)
+            if measure.is_monotone:
+                return cut
+            end = trim_space(text, begin, cut) if trim else cut
+            if end > begin and measure.length(start, end) <= size:
+                return cut
             limit = min(end, limit) - 1  # the measure shrank as the text grew: try an earlier cut
-        return begin, begin
+        return begin
 
     def _next_break(self, start: int, begin: int, text_end: int) -> int:
         """The next break that leaves a chunk of at least `min_size`, or the text's end."""
         for index in range(bisect_right(self.breaks, begin), len(self.breaks)):
             stop = self.breaks[index]
+            if not at_cluster(self.text, begin, stop):
+                stop = cluster_floor(self.text, begin, stop)
+            if stop <= begin:
+                continue
             if not self.min_size or self.measure.length(start, stop) >= self.min_size:
                 return min(stop, text_end)
         return text_end
@@ -152,7 +156,7 @@ class Packer:
         for level in self.levels:
             cut = level(low, high)
             while cut > low:
-                if cut == len(text) or "\n" < text[cut] < "\u0300" or at_cluster(text, begin, cut):
+                if at_cluster(text, begin, cut):
                     return cut
                 cut = level(low, cut - 1)
         return cluster_floor(text, begin, limit)
@@ -180,24 +184,33 @@ def word_overlap(text: str, measure: Measure, size: int) -> Overlap:
     Where a chunk was cut inside a word, and no word begins in its tail, from inside that word.
     """
 
+    earliest, is_monotone = measure.earliest, measure.is_monotone
+
     def next_start(start: int, end: int, after: int) -> int:
-        if after >= 0:
-            found = _start_from(text, after + 1, end)
-        else:
-            position = measure.earliest(end, size)
-            found = start if position <= start else _start_from(text, position, end)
-        while found >= 0 and not measure.is_monotone and measure.length(found, end) > size:
-            found = _start_from(text, found + 1, end)
+        position = earliest(end, size) if after < 0 else after + 1
+        found = start if position <= start else _beginning(text, position, end)
+        if is_monotone:
+            return found
+        while found >= 0 and measure.length(found, end) > size:
+            found = _beginning(text, found + 1, end)
+        before = last_word(text, start, position) if after < 0 else -1
+        while before >= start and measure.length(before, end) <= size:
+            found, before = before, last_word(text, start, before)
         return found
 
     return next_start
 
 
-def _start_from(text: str, position: int, end: int) -> int:
-    """The next beginning of a word before `end`, or of a cluster of a word that is cut at `end`."""
+def _beginning(text: str, position: int, end: int) -> int:
+    """The first beginning of a word before `end`, or of a cluster of a word that is cut at `end`."""
     found = next_word(text, position, end)
-    if found >= 0 or end >= len(text) or text[end - 1].isspace() or text[end].isspace():
-        return found
+    return found if found >= 0 else _inside_word(text, position, end)
+
+
+def _inside_word(text: str, position: int, end: int) -> int:
+    """The next cluster before `end` of a word that is cut at `end`; -1 where a word ends there."""
+    if end >= len(text) or text[end - 1].isspace() or text[end].isspace():
+        return -1
     floor = cluster_floor(text, max(0, position - 64), position)
     found = position if floor == position else cluster_end(text, floor)
     return found if found < end else -1

@@ -47,9 +47,10 @@ _NEW_LINE_ITEM = re.compile(
 )
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
+_ROMAN = re.compile(r"[ivx]{1,4}\Z")
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
-_PLAIN = re.compile(r"(?<=[a-z]{6}[.!?][ \n])[A-Z][a-z]")  # a quick yes for long words
+_LAST_MARK = re.compile(rf".*[{_STRONG}{_WEAK}\r\n\u2029]", re.DOTALL)
 _NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
@@ -105,6 +106,13 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     if low >= high:
         return -1
     begin, end, size = max(0, low - _MARGIN), high, _FIRST_BLOCK
+    for _ in range(3):  # most often the last mark or the one before it
+        mark = _LAST_MARK.match(text, max(begin, end - size), end)
+        if mark is None or (found := _CANDIDATE.match(text, mark.end() - 1, high + _MARGIN)) is None:
+            break
+        end = mark.end() - 1
+        if low < found.end() <= high and _is_break(text, found.end()):
+            return found.end()
     while end > begin:
         start = max(begin, end - size)
         for found in reversed(list(_CANDIDATE.finditer(text, start, end))):
@@ -139,7 +147,7 @@ def _is_break(text: str, cut: int) -> bool:
     if cut >= len(text):
         return False
     first = text[cut]
-    if first.isupper() and _PLAIN.match(text, cut):
+    if first.isupper() and _is_plain(text, cut):
         return True
     if text[cut - 1] in ".!?" and not first.isupper():
         return False
@@ -163,6 +171,21 @@ def _is_break(text: str, cut: int) -> bool:
     if core[-1] in _STRONG or not gap:
         return core[-1] in _STRONG or _breaks_unspaced(text, cut, core, ended)
     return _breaks_spaced(text, cut, core, ended, is_start)
+
+
+def _is_plain(text: str, cut: int) -> bool:
+    """A quick yes: a word that is no abbreviation, a mark, one space and a capitalised word."""
+    if cut < 10 or text[cut - 1] not in " \n" or text[cut - 2] not in ".!?":
+        return False
+    word = text[cut - 9 : cut - 2].rsplit(None, 1)[-1:] or [""]
+    return (
+        len(word[0]) > 1
+        and word[0].isalpha()
+        and word[0].islower()
+        and word[0] not in _GOES_ON_WITH
+        and not _ROMAN.match(word[0])
+        and text[cut + 1 : cut + 2].islower()
+    )
 
 
 def _belongs_before(text: str, cut: int, gap: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 __all__ = ["Chunk", "Span", "shifted"]
@@ -11,7 +11,7 @@ __all__ = ["Chunk", "Span", "shifted"]
 
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Span:
     """A piece of a text, by its code-point offsets.
 
@@ -28,12 +28,30 @@ class Span:
 
     start: int
     end: int
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    content: str | None = None
+    metadata: Mapping[str, Any]
+    content: str | None
+
+    def __init__(
+        self,
+        start: int,
+        end: int,
+        metadata: Mapping[str, Any] | None = None,
+        content: str | None = None,
+    ) -> None:
+        # Setting the slots directly takes half the time of a frozen dataclass's own __init__.
+        _set_start(self, start)
+        _set_end(self, end)
+        _set_metadata(self, {} if metadata is None else metadata)
+        _set_content(self, content)
 
     def text_of(self, text: str) -> str:
         """The chunk's text: `content` where the strategy rewrote it, else the slice of `text`."""
         return text[self.start : self.end] if self.content is None else self.content
+
+
+_set_start, _set_end, _set_metadata, _set_content = (
+    getattr(Span, name).__set__ for name in Span.__slots__
+)
 
 
 @dataclass(frozen=True, slots=True)

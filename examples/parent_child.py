@@ -1,0 +1,51 @@
+"""Find small chunks, read large ones: a durable parent-child index in a folder, no model needed."""
+
+import tempfile
+
+from langchain_core.documents import Document
+
+from rag_splitters.langchain import (
+    RecursiveTextSplitter,
+    SentenceTextSplitter,
+    parent_document_retriever,
+)
+
+LIGHTHOUSE = """The lighthouse was built of granite in 1839. Its lamp burned whale oil.
+
+In 1911 an electric lamp replaced the oil. The keeper kept the old one in his kitchen. Visitors may
+see it on Sundays.
+
+The fog horn is older than the pier. It sounds every thirty seconds in thick weather."""
+
+BAKERY = """The bakery opens at five. Rye loaves rest for a night before they go into the oven.
+
+On Fridays there are buns with cardamom. They are gone by nine, and nobody knows why."""
+
+documents = [
+    Document(page_content=LIGHTHOUSE, id="lighthouse.md", metadata={"kind": "museum"}),
+    Document(page_content=BAKERY, id="bakery.md", metadata={"kind": "shop"}),
+]
+
+with tempfile.TemporaryDirectory() as folder:
+    retriever = parent_document_retriever(
+        documents,
+        path=folder,  # Chroma for the children, SQLite for the parents; None keeps all in memory
+        parent_splitter=RecursiveTextSplitter(chunk_size=200),
+        child_splitter=SentenceTextSplitter(chunk_size=60),
+        k=1,
+    )
+    retriever.add_documents(documents)  # unchanged: nothing is embedded or written
+
+    for question in ("What replaced the whale oil lamp?", "When are the cardamom buns gone?"):
+        (parent,) = retriever.invoke(question)
+        match = parent.metadata["matches"][0]
+        source = LIGHTHOUSE if parent.metadata["kind"] == "museum" else BAKERY
+        print(question)
+        print("  matched: ", source[match["start_index"] : match["end_index"]])
+        print("  returned:", " ".join(parent.page_content.split()))
+
+    changed = Document(page_content="The bakery is closed for the summer.", id="bakery.md")
+    retriever.add_documents([changed])  # replaces the document and leaves no chunk behind
+    assert [found.page_content for found in retriever.get(["bakery.md"])] == [changed.page_content]
+    retriever.delete(["bakery.md"])
+    retriever.close()

@@ -1,0 +1,89 @@
+"""Block rules for markdown-it-py: display formulas, and bounds to nesting and looking ahead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from markdown_it.rules_block import StateBlock
+
+__all__ = ["formula", "nested_less", "scans_less"]
+
+Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
+
+_MOST_NESTED = 32  # levels of lists, items and quotes; deeper marks are text
+_FIRST_LINES = 32  # of a quote that are read at first
+_INNER_LINES = 200  # the most lines of a quote inside another block
+_FORMULA_LINES = 200  # the most lines of a formula
+_OPENING = re.compile(r"\$\$|\\\[|\\begin\{([a-z]{1,20}\*?)\}")
+_ENVIRONMENTS = frozenset(
+    name + star
+    for name in ("equation", "align", "gather", "multline", "eqnarray", "displaymath", "math")
+    for star in ("", "*")
+)
+
+
+def nested_less(rule: Rule) -> Rule:
+    """The rule of a container, which refuses beyond a depth that no recursion limit comes near."""
+
+    def limited(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        return state.level < _MOST_NESTED and rule(state, start, end, silent)
+
+    return limited
+
+
+def scans_less(quote: Rule) -> Rule:
+    """The rule of quotes, made linear.
+
+    It reads on behind the quote's end, over every line that might be lazy continuation, so that
+    many short quotes without blank lines between them take quadratic time. An outer quote is read
+    in twice as many lines each time until it ends before the last of them.
+    """
+
+    def limited(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if silent:
+            return quote(state, start, end, silent)
+        if state.level:
+            return quote(state, start, min(end, start + _INNER_LINES), silent)
+        known, count = len(state.tokens), _FIRST_LINES
+        while start + count < end:
+            if not quote(state, start, start + count, silent):
+                return False
+            if state.line < start + count:
+                return True
+            del state.tokens[known:]
+            state.line, count = start, 2 * count
+        return quote(state, start, end, silent)
+
+    return limited
+
+
+def formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """`$$ ... $$`, `\\[ ... \\]` or an equation environment that fills whole lines."""
+    if state.is_code_block(start):
+        return False
+    text, begin, stop = state.src, state.bMarks[start] + state.tShift[start], state.eMarks[start]
+    opening = _OPENING.match(text, begin, stop)
+    if not opening or (opening.group(1) and opening.group(1) not in _ENVIRONMENTS):
+        return False
+    mark = opening.group()
+    closing = {"$$": "$$", "\\[": "\\]"}.get(mark, f"\\end{{{opening.group(1)}}}")
+    begin = opening.end()
+    for line in range(start, min(end, start + _FORMULA_LINES)):
+        if line > start:
+            begin, stop = state.bMarks[line] + state.tShift[line], state.eMarks[line]
+            if begin >= stop or state.sCount[line] < state.blkIndent:
+                return False
+        found = text.find(closing, begin, stop)
+        if found < 0 and text.find(mark, begin, stop) < 0:
+            continue
+        if found < 0 or text[found + len(closing) : stop].strip(" \t.,;"):
+            return False
+        if not silent:
+            token = state.push("formula", "", 0)
+            token.map = [start, line + 1]
+            state.line = line + 1
+        return True
+    return False

@@ -1,0 +1,495 @@
+"""The command line: what it prints, what it keeps, and one line for everything that is wrong."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rag_splitters import CATALOGUE, RecursiveChunker, __version__
+from rag_splitters.cli import app
+from rag_splitters.cli_parameters import parameter_docs
+from rag_splitters.cli_views import cut, printable
+from rag_splitters.demo import QUESTIONS, answers, texts
+from rag_splitters.readers import read_text
+
+TEXT = "One sentence here. Another one there.\r\n\r\nA second paragraph \U0001f600 ends it.\n" * 3
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder with one text in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    return tmp_path
+
+
+def run(*args: str, input: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(app, list(args), input=input)
+
+
+def rows(*args: str, input: str | bytes | None = None) -> list[dict[str, Any]]:
+    result = run(*args, "--format", "jsonl", input=input)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def refused(*args: str, input: str | bytes | None = None) -> str:
+    """The one line that a call with something wrong prints."""
+    result = run(*args, input=input)
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("Error: ").rstrip("\n")
+
+
+def process(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rag_splitters", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def make_pdf(path: Path, pages: list[str]) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    pdf = canvas.Canvas(str(path))
+    for page in pages:
+        pdf.drawString(72, 720, page)
+        pdf.showPage()
+    pdf.save()
+
+
+# --- split ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("strategy", "more"),
+    [
+        ("separator", []),
+        ("fixed_size", ["--chunk-size", "40"]),
+        ("sliding_window", ["--chunk-size", "40", "--chunk-overlap", "10"]),
+        ("token", ["--chunk-size", "10", "--chunk-overlap", "0.2"]),
+        ("recursive", ["--chunk-size", "9", "--length-function", "words"]),
+        ("sentence", ["--chunk-size", "50", "-p", "overlap_sentences=1"]),
+        ("paragraph", ["--chunk-size", "50"]),
+        ("keyword", ["-p", "keywords=Another", "-p", "keywords=second"]),
+        ("page", ["-p", "page_break=Another"]),
+        ("hybrid", ["-p", 'stages=["page", {"strategy": "sentence", "chunk_size": 30}]']),
+    ],
+)
+def test_split_jsonl_round_trips(strategy: str, more: list[str]) -> None:
+    found = rows("split", "a.txt", "--strategy", strategy, *more)
+    assert len(found) > 1
+    for index, row in enumerate(found):
+        assert list(row) == ["source", "text", "start", "end", "id", "metadata"]
+        assert TEXT[row["start"] : row["end"]] == row["text"]
+        assert row["source"] == "a.txt"
+        assert row["metadata"]["chunk_index"] == index
+    assert len({row["id"] for row in found}) == len(found)
+
+
+def test_split_gives_the_chunks_of_the_strategy() -> None:
+    found = rows("split", "a.txt", "-p", "chunk_size=30", "-p", 'separators=["\\r\\n\\r\\n", " "]')
+    chunker = RecursiveChunker(chunk_size=30, separators=("\r\n\r\n", " "))
+    chunks = chunker.chunk(TEXT, metadata={"source": "a.txt"})
+    assert [row["id"] for row in found] == [chunk.id for chunk in chunks]
+    assert [row["text"] for row in found] == [chunk.text for chunk in chunks]
+
+
+def test_split_titled_takes_a_title_as_text_and_a_chunker_by_name() -> None:
+    inner = 'chunker={"strategy": "recursive", "chunk_size": 60}'
+    found = rows("split", "a.txt", "-s", "titled", "-p", "title=2024", "-p", inner)
+    assert found[1]["text"].startswith("2024\n\n")
+
+
+def test_split_reads_standard_input() -> None:
+    found = rows("split", "-", "--chunk-size", "40", input=b"\xef\xbb\xbf" + TEXT.encode())
+    assert {row["source"] for row in found} == {"-"}
+    assert all(TEXT[row["start"] : row["end"]] == row["text"] for row in found)
+
+
+def test_split_jsonl_is_ascii() -> None:
+    result = run("split", "a.txt", "--format", "jsonl")
+    assert result.stdout.isascii()
+    assert json.loads(result.stdout.splitlines()[0])["text"].count("\U0001f600") > 0
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.md", "noext"])
+def test_split_takes_text_as_it_is(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\xef\xbb\xbf<p>One</p>\r\n<!-- two -->")
+    assert [row["text"] for row in rows("split", name)] == ["<p>One</p>\r\n<!-- two -->"]
+
+
+def test_split_reads_pdf_with_page_numbers(folder: Path) -> None:
+    make_pdf(folder / "report.pdf", ["First page about cats.", "Second page about dogs."])
+    found = rows("split", "report.pdf", "--strategy", "page")
+    assert [row["text"].strip() for row in found] == [
+        "First page about cats.",
+        "Second page about dogs.",
+    ]
+    assert [row["metadata"]["page_start"] for row in found] == [1, 2]
+    data = (folder / "report.pdf").read_bytes()
+    assert len(rows("split", "-", "-s", "page", input=data)) == 2
+
+
+def test_split_table_shows_positions_and_no_markup(folder: Path) -> None:
+    (folder / "m.txt").write_text("[bold]x[/bold] [/nope] :smile: \x1b[31mred\n")
+    result = run("split", "m.txt", "a.txt", "--chunk-size", "60")
+    assert result.exit_code == 0
+    assert "[bold]x[/bold] [/nope] :smile:" in result.stdout
+    assert "\x1b" not in result.stdout
+    assert "m.txt" in result.stdout
+    assert "length in characters" in result.stdout
+
+
+@pytest.mark.parametrize("width", ["12", "30", "200"])
+def test_split_table_fits_the_terminal(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    result = run("split", "a.txt", "--chunk-size", "30")
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= int(width)
+
+
+def test_split_blank_text_gives_no_chunks() -> None:
+    assert rows("split", "-", input=" \n ") == []
+    assert "0 chunks" in run("split", "-", input="").stdout
+
+
+# --- what is wrong -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["split", "no.txt"], "no.txt: no such file"),
+        (["split", "."], ". is a folder, not a file"),
+        (["split", "a.txt", "-s", "recursiv"], "unknown strategy 'recursiv': did you mean 'recurs"),
+        (["split", "a.txt", "-s", "fixed-sise"], "did you mean 'fixed_size'?"),
+        (["split", "a.txt", "-s", "qqq"], "there are separator, fixed_size,"),
+        (["split", "a.txt", "-p", "chunk_sise=1"], "did you mean 'chunk_size'? it has chunk_size"),
+        (["split", "a.txt", "-p", "qqq=1"], "recursive has no parameter 'qqq': it has chunk_size"),
+        (["split", "a.txt", "-s", "separator", "--chunk-size", "9"], "separator has no parameter"),
+        (["split", "a.txt", "-p", "chunk_size"], "given as name=value, got 'chunk_size'"),
+        (
+            ["split", "a.txt", "-p", "chunk_size=5", "--chunk-size", "6"],
+            "chunk_size is given twice",
+        ),
+        (
+            ["split", "a.txt", "--chunk-size", "0"],
+            "chunk_size must be a whole number of at least 1",
+        ),
+        (["split", "a.txt", "--chunk-size", "x"], "'--chunk-size'"),
+        (["split", "a.txt", "--chunk-overlap", "x"], "chunk_overlap must be a whole number"),
+        (["split", "a.txt", "--chunk-overlap", "1000"], "chunk_overlap must be smaller than chunk"),
+        (["split", "a.txt", "-p", "min_chunk_size=-1"], "min_chunk_size: Input should be greater"),
+        (["split", "a.txt", "-p", "is_regex=maybe"], "is_regex: Input should be a valid boolean"),
+        (["split", "a.txt", "-p", "language=klingon"], "language must be one of c, cobol"),
+        (["split", "a.txt", "--length-function", "miles"], "length_function must be "),
+        (["split", "a.txt", "--length-function", "tokens:no"], "unknown tokenizer 'no'"),
+        (["split", "a.txt", "--length-function", "function:no:no"], "No module named 'no'"),
+        (["split", "a.txt", "-s", "keyword"], "KeywordChunker needs keywords or patterns"),
+        (["split", "a.txt", "-s", "hybrid", "-p", "stages=pag"], "did you mean 'page'?"),
+        (["split", "a.txt", "-s", "hybrid", "-p", 'stages=[{"a": 1}]'], 'does not name its "strat'),
+        (["split", "a.txt", "--format", "xml"], "'xml' is not one of 'table', 'jsonl'"),
+        (["split", "-", "-"], "standard input (-) can be read only once"),
+        (["split", "a.txt", "--nope"], "No such option: --nope"),
+        (["split"], "Missing argument"),
+        (["splt"], "No such command 'splt'"),
+        (["strategies", "pages"], "did you mean 'page'?"),
+        (["query", "no", "question"], "no holds no index: make one with rag-splitters index no"),
+        (["query", "no", "  "], "the question is blank"),
+        (["query", "no", "question", "-k", "0"], "'-k'"),
+        (["index", "idx", "no.txt"], "no.txt: no such file or folder"),
+        (["index", "a.txt", "a.txt"], "a.txt is a file: name a folder for the index"),
+        (["index", ".", "a.txt"], ". holds other files and no index: name a new folder"),
+    ],
+)
+def test_bad_input_gives_one_line(folder: Path, args: list[str], told: str) -> None:
+    message = refused(*args)
+    assert told in message
+    assert "https://" not in message
+    assert "Value error" not in message
+    assert [path.name for path in folder.iterdir()] == ["a.txt"]  # nothing is created
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("b.txt", b"ab\0c", "b.txt is not a text file: it has a NUL byte at offset 2"),
+        ("b.txt", b"caf\xe9!", "b.txt is not a UTF-8 text file: byte 0xe9 at offset 3"),
+        ("b.pdf", b"%PDF-1.7 broken", "b.pdf cannot be read as PDF: "),
+        ("b.pdf", b"", "b.pdf cannot be read as PDF: "),
+    ],
+)
+def test_unreadable_file_gives_one_line(folder: Path, name: str, data: bytes, told: str) -> None:
+    (folder / name).write_bytes(data)
+    assert told in refused("split", name)
+    assert told in refused("index", "idx", name)
+
+
+def test_unreadable_standard_input_gives_one_line() -> None:
+    assert refused("split", "-", input=b"a\0") == (
+        "- is not a text file: it has a NUL byte at offset 1"
+    )
+
+
+def test_pdf_with_a_password_gives_one_line(folder: Path) -> None:
+    pypdf = pytest.importorskip("pypdf")
+    writer = pypdf.PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.encrypt("secret", algorithm="RC4-128")
+    written = io.BytesIO()
+    writer.write(written)
+    (folder / "locked.pdf").write_bytes(written.getvalue())
+    assert refused("split", "locked.pdf").startswith("locked.pdf cannot be read")
+
+
+def test_missing_pypdf_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "report.pdf").write_bytes(b"%PDF-1.7")
+    monkeypatch.setitem(sys.modules, "pypdf", None)
+    told = "reading report.pdf needs pypdf: pip install 'rag-splitters[pdf]'"
+    assert refused("split", "report.pdf") == told
+    with pytest.raises(ImportError, match="needs pypdf"):
+        read_text(folder / "report.pdf")
+
+
+# --- strategies, demo ----------------------------------------------------------------------------
+
+
+def test_strategies_lists_the_catalogue() -> None:
+    result = run("strategies")
+    assert result.exit_code == 0
+    for name, kind in CATALOGUE.items():
+        assert name in result.stdout
+        assert (kind.__doc__ or "").split()[0] in result.stdout
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_strategies_documents_every_parameter(name: str) -> None:
+    result = run("strategies", name)
+    assert result.exit_code == 0
+    docs = parameter_docs(CATALOGUE[name])
+    assert set(docs) == set(CATALOGUE[name].model_fields)
+    for parameter, (_, meaning) in docs.items():
+        assert parameter in result.stdout
+        assert meaning
+        assert meaning.split()[0] in result.stdout
+
+
+def test_demo_shows_each_answer_inside_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    result = run("demo")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    shown = result.stdout
+    assert "matches words, not meaning" in shown
+    marked = [part.split("<<")[0] for part in shown.split(">>")[1:]]
+    assert len(marked) == len(QUESTIONS) == 3
+    assert "first Saturday of each month at noon" in marked[0]
+    assert "painted dark green because" in marked[1]
+    assert "bake for fifty-five minutes" in marked[2]
+
+
+def test_demo_answers_stand_where_they_say() -> None:
+    for question, parent in answers():
+        assert question in QUESTIONS
+        source = texts()[parent.metadata["source"]]
+        start, end = parent.metadata["start_index"], parent.metadata["end_index"]
+        assert source[start:end] == parent.page_content
+        best = parent.metadata["matches"][0]
+        assert start <= best["start_index"] < best["end_index"] <= end
+
+
+def test_demo_texts_are_bundled() -> None:
+    assert all(300 <= len(text.split()) <= 500 for text in texts().values())
+
+
+# --- index and query -----------------------------------------------------------------------------
+
+
+def stored(folder: str) -> dict[str, str]:
+    """The texts of all children in an index, by their ids."""
+    from rag_splitters.langchain import parent_document_retriever
+
+    with closing(parent_document_retriever(path=folder)) as retriever:
+        kept = retriever.vectorstore.get()  # type: ignore[attr-defined]
+    return dict(zip(kept["ids"], kept["documents"], strict=True))
+
+
+@pytest.fixture
+def docs(folder: Path) -> Path:
+    """A folder with the demo's texts and some files that are not to be read."""
+    docs = folder / "docs"
+    (docs / "deep").mkdir(parents=True)
+    (docs / ".hidden").mkdir()
+    for name, text in texts().items():
+        (docs / "deep" / name).write_text(text, encoding="utf-8")
+    (docs / ".hidden" / "secret.md").write_text("a zeppelin")
+    (docs / ".secret.md").write_text("a zeppelin")
+    (docs / "program.bin").write_bytes(b"\0zeppelin")
+    return docs
+
+
+def test_index_is_durable_and_idempotent(docs: Path) -> None:
+    assert "3 files (3 new, 0 changed, 0 unchanged)" in run("index", "idx", "docs").stdout
+    before = stored("idx")
+    again = run("index", "idx", "docs", str(docs / "deep" / "tram.md"))
+    assert "3 files (0 new, 0 changed, 3 unchanged)" in again.stdout
+    assert stored("idx") == before
+
+    tram = docs / "deep" / "tram.md"
+    tram.write_text(texts()["tram.md"].replace("dark green", "deep khaki"), encoding="utf-8")
+    assert "(0 new, 1 changed, 2 unchanged)" in run("index", "idx", "docs").stdout
+    after = stored("idx")
+    assert not any("dark green" in text for text in after.values())
+    assert any("deep khaki" in text for text in after.values())
+    assert len(before.keys() - after.keys()) == 1  # nothing else has changed
+    assert len(after) == len(before)
+
+
+def test_index_knows_files_by_relative_path(docs: Path) -> None:
+    run("index", "idx", "./docs")
+    (found,) = rows("query", "idx", "foghorn", "-k", "1")
+    assert found["source"] == "docs/deep/lighthouse.md"
+
+
+def test_index_leaves_itself_out(docs: Path) -> None:
+    run("index", "docs/idx", "docs")
+    (docs / "idx" / "note.md").write_text("never read")
+    assert "3 files" in run("index", "docs/idx", "docs").stdout
+
+
+def test_index_reads_the_rest_where_a_file_is_unreadable(docs: Path) -> None:
+    (docs / "bad.txt").write_bytes(b"\0")
+    result = run("index", "idx", "docs")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"Error: not indexed: {Path('docs/bad.txt')} is not a text file: "
+        "it has a NUL byte at offset 0\n"
+    )
+    assert "3 files (3 new" in result.stdout
+
+
+def test_index_takes_a_named_file_whatever_its_suffix(folder: Path) -> None:
+    (folder / "notes.cfg").write_text("the zeppelin has landed")
+    assert "1 file (1 new" in run("index", "idx", "notes.cfg").stdout
+    assert [row["text"] for row in rows("query", "idx", "zeppelin")] == ["the zeppelin has landed"]
+
+
+def test_index_of_a_folder_with_nothing_to_read_is_an_error(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    assert "empty holds no files to read (.htm " in refused("index", "idx", "empty")
+    assert not (folder / "idx").exists()
+
+
+def test_query_marks_the_match_inside_the_parent(docs: Path) -> None:
+    run("index", "idx", "docs")
+    result = run("query", "idx", "When does the last ferry leave in strong wind?", "-k", "1")
+    assert result.exit_code == 0
+    marked = result.stdout.split(">>")[1].split("<<")[0]
+    assert "The last ferry leaves" in marked
+    assert "docs/deep/lighthouse.md" in result.stdout
+    assert "score 0." in result.stdout
+
+
+@pytest.mark.parametrize("more", [[], ["--children"]])
+def test_query_rows_stand_where_they_say(docs: Path, more: list[str]) -> None:
+    run("index", "idx", "docs")
+    found = rows("query", "idx", "rye flour", "-k", "3", *more)
+    assert len(found) == 3
+    assert [row["score"] for row in found] == sorted((r["score"] for r in found), reverse=True)
+    for row in found:
+        source = read_text(row["source"])
+        assert source[row["start"] : row["end"]] == row["text"]
+        assert bool(row.get("matches")) is not bool(more)
+
+
+def test_query_of_an_empty_index_says_so(folder: Path) -> None:
+    (folder / "blank.txt").write_text(" ")
+    run("index", "idx", "blank.txt")
+    result = run("query", "idx", "anything")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "Nothing found" in result.stderr
+
+
+def test_query_of_a_damaged_index_gives_one_line(folder: Path) -> None:
+    (folder / "idx" / "chroma").mkdir(parents=True)
+    (folder / "idx" / "parents.sqlite").write_text("this is no database, however long it may be")
+    assert refused("query", "idx", "x").startswith("the index in idx cannot be used: ")
+
+
+# --- as a process --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args", [["--help"], ["strategies"], ["split", "a.txt"], ["--version"]])
+def test_process_imports_no_framework_unasked(args: list[str]) -> None:
+    code = (
+        "import sys, atexit\n"
+        "heavy = ('langchain_core', 'llama_index', 'chromadb', 'numpy', 'tiktoken')\n"
+        "atexit.register(lambda: print([m for m in heavy if m in sys.modules], file=sys.stderr))\n"
+        "from rag_splitters.cli import main\n"
+        f"sys.argv[1:] = {args!r}\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert done.stderr == "[]\n"
+
+
+def test_process_shows_help_and_version() -> None:
+    assert process("--version").stdout == f"rag-splitters {__version__}\n"
+    for args in ([], ["--help"]):
+        done = process(*args)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert all(
+            name in done.stdout for name in ("demo", "split", "strategies", "index", "query")
+        )
+
+
+def test_process_gives_one_line_and_status_2() -> None:
+    done = process("split", "no.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: no.txt: no such file\n"
+
+
+@pytest.mark.parametrize("form", ["table", "jsonl"])
+def test_process_is_quiet_when_the_pipe_breaks(folder: Path, form: str) -> None:
+    (folder / "long.txt").write_text("word " * 100_000)
+    command = [sys.executable, "-m", "rag_splitters", "split", "long.txt", "--format", form]
+    with subprocess.Popen(
+        [*command, "--chunk-size", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+
+
+def test_process_prints_what_the_encoding_lacks_as_escapes() -> None:
+    done = process("split", "a.txt", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# --- pieces --------------------------------------------------------------------------------------
+
+
+def test_printable_keeps_every_position() -> None:
+    text = "".join(map(chr, range(0x200))) + "\ud800\U0001f600"
+    assert len(printable(text)) == len(text)
+    assert "\x1b" not in printable(text)
+    assert "\x9b" not in printable(text)
+
+
+def test_cut_puts_a_bar_where_it_falls() -> None:
+    assert cut("one two\nthree", 8, 4).plain == "two |thre"

@@ -1,0 +1,77 @@
+"""Mistakes that `mypy --strict` must report, with the error's code; nothing here is run."""
+
+from __future__ import annotations
+
+from rag_splitters import (
+    Chunker,
+    HybridChunker,
+    KeywordChunker,
+    PageChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    SeparatorChunker,
+    Span,
+    TitledChunker,
+    TokenChunker,
+)
+from rag_splitters.langchain import RecursiveTextSplitter, SeparatorTextSplitter
+from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
+from rag_splitters.models import HashingEmbeddings
+
+# Positional arguments
+RecursiveChunker(200)  # expect: misc
+SeparatorChunker(("\n",))  # expect: misc
+RecursiveTextSplitter(200, 20)  # expect: misc
+RecursiveNodeParser(200)  # expect: misc
+HashingEmbeddings(64)  # expect: misc
+
+# Wrong types
+RecursiveChunker(chunk_size="200")  # expect: arg-type
+RecursiveChunker(chunk_size=200.5)  # expect: arg-type
+RecursiveChunker(chunk_size=None)  # expect: arg-type
+RecursiveChunker(separators=5)  # expect: arg-type
+RecursiveChunker(language=3)  # expect: arg-type
+SentenceChunker(overlap_sentences="1")  # expect: arg-type
+SentenceChunker(segmenter=5)  # expect: arg-type
+ParagraphChunker(group="no")  # expect: arg-type
+KeywordChunker(keywords=(1, 2))  # expect: arg-type
+PageChunker(page_break=None)  # expect: arg-type
+TokenChunker(chunk_overlap="64")  # expect: arg-type
+TitledChunker(chunker="recursive")  # expect: arg-type
+HybridChunker(stages=("page", "sentence"))  # expect: arg-type
+RecursiveTextSplitter(add_start_index="yes")  # expect: arg-type
+RecursiveNodeParser(include_metadata="yes")  # expect: arg-type
+SentenceNodeParser(id_func="number")  # expect: arg-type
+RecursiveChunker(length_function=5)  # expect: arg-type
+
+# Unknown parameters
+RecursiveChunker(chunksize=200)  # expect: call-arg
+SentenceChunker(separators=("\n",))  # expect: call-arg
+RecursiveTextSplitter(overlap=20)  # expect: call-arg
+RecursiveNodeParser(add_start_index=True)  # expect: call-arg
+RecursiveChunker(add_start_index=True)  # expect: call-arg
+
+# Wrong literals
+SeparatorChunker(keep_separator="both")  # expect: arg-type
+SeparatorTextSplitter(keep_separator=True)  # expect: arg-type
+
+# Wrong calls
+chunker = RecursiveChunker()
+chunker.chunk(b"bytes")  # expect: arg-type
+chunker.chunk("text", {"title": "T"})  # expect: misc
+chunker.chunk_size = 5  # expect: misc
+chunker.chunks("text")  # expect: attr-defined
+chunker.chunk("text")[0].content  # expect: attr-defined
+wrong: list[str] = chunker.chunk("text")  # expect: assignment
+Chunker()  # expect: abstract
+
+
+class Words(Chunker):
+    """A chunker whose method gives texts instead of spans."""
+
+    def spans(self, text: str) -> list[str]:  # expect: override
+        return text.split()
+
+
+Span(0, 1).start = 2  # expect: misc
