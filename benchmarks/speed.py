@@ -135,7 +135,10 @@ def llama_index_cases(texts: list[str]) -> list[Case]:
     sentence = SentenceNodeParser(length_function="tokens", **options)
     theirs = SentenceSplitter(**options)
     return [
-        ("rag_splitters RecursiveNodeParser", lambda: recursive.get_nodes_from_documents(documents)),
+        (
+            "rag_splitters RecursiveNodeParser",
+            lambda: recursive.get_nodes_from_documents(documents),
+        ),
         ("rag_splitters SentenceNodeParser", lambda: sentence.get_nodes_from_documents(documents)),
         ("LlamaIndex SentenceSplitter", lambda: theirs.get_nodes_from_documents(documents)),
     ]

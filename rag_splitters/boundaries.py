@@ -65,7 +65,7 @@ def at_cluster(text: str, low: int, position: int) -> bool:
         return after != "\n" or before != "\r"
     if _CONTEXTUAL.match(before):
         return cluster_floor(text, low, position) == position
-    return bool(_CLUSTER.match(text, position - 1, position + 1).end() == position)
+    return cluster_end(text, position - 1, position + 1) == position
 
 
 def cluster_floor(text: str, low: int, position: int) -> int:
@@ -74,8 +74,7 @@ def cluster_floor(text: str, low: int, position: int) -> int:
         return len(text)
     known = position
     while known > low and (
-        _CONTEXTUAL.match(text[known - 1])
-        or _CLUSTER.match(text, known - 1, known + 1).end() != known
+        _CONTEXTUAL.match(text[known - 1]) or cluster_end(text, known - 1, known + 1) != known
     ):
         known -= 1
     while (end := cluster_end(text, known)) <= position:
@@ -85,9 +84,9 @@ def cluster_floor(text: str, low: int, position: int) -> int:
     return known
 
 
-def cluster_end(text: str, start: int) -> int:
-    """Where the grapheme cluster that begins at `start` ends."""
-    match = _CLUSTER.match(text, start)
+def cluster_end(text: str, start: int, stop: int | None = None) -> int:
+    """Where the grapheme cluster that begins at `start` ends, if the text ended at `stop`."""
+    match = _CLUSTER.match(text, start, len(text) if stop is None else stop)
     return match.end() if match else start
 
 
@@ -102,7 +101,9 @@ def next_word(text: str, position: int, end: int) -> int:
             return 0
     elif (space := text.find(" ", position - 1, end - 1)) >= 0:
         passed = text[position - 1 : space]  # a quick yes: the rest of a word, then a space
-        if "!" <= text[space + 1] <= "~" and (not passed or (passed.isascii() and passed.isalnum())):
+        if "!" <= text[space + 1] <= "~" and (
+            not passed or (passed.isascii() and passed.isalnum())
+        ):
             return space + 1
     while match := _WORD_START.search(text, position, end):
         if at_cluster(text, max(0, match.start() - 64), match.start()):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, TypedDict
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, model_validator
 from typing_extensions import Self
 
-from rag_splitters.ids import chunk_id, source_identity
+from rag_splitters.ids import ChunkIds, source_identity, stable_uuid
 from rag_splitters.sizing import LengthFunction, check_length_function, sizer
 from rag_splitters.span import Chunk, Span
 
@@ -73,14 +73,14 @@ class Chunker(BaseModel, ABC):
         Returns: the chunks with text, start and end (code points), metadata and id.
         """
         known = metadata or {}
-        identity = source_identity(text, known, id)
+        new_id = ChunkIds(source_identity(text, known, id)).of
         return [
             Chunk(
                 content := span.text_of(text),
                 span.start,
                 span.end,
                 {**span.metadata, "chunk_index": index},
-                chunk_id(identity, span.start, span.end, content),
+                new_id(span.start, span.end, content),
             )
             for index, span in enumerate(self.spans_of_documents([text], [known])[0])
         ]
@@ -189,7 +189,7 @@ def _describe(value: Any) -> str:
         return value
     for tokenizer in (getattr(value, "backend_tokenizer", value), value):
         if hasattr(tokenizer, "to_str"):
-            return f"tokenizer:{chunk_id(type(value).__qualname__, 0, 0, tokenizer.to_str())}"
+            return f"tokenizer:{stable_uuid(type(value).__qualname__, tokenizer.to_str())}"
     name = getattr(value, "name", None)
     if hasattr(value, "encode_ordinary") and isinstance(name, str):
         return f"tokens:{name}"

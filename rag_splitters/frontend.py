@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from rag_splitters.ids import source_identity
+from rag_splitters.ids import ChunkIds, source_identity
 
 __all__ = ["Identities", "copier", "offset_in_source"]
 
-_IMMUTABLE = (str, int, float, bool, type(None), bytes)
+_IMMUTABLE = frozenset((str, int, float, bool, type(None), bytes))
 
 
 class Identities:
@@ -23,14 +22,19 @@ class Identities:
     """
 
     def __init__(self) -> None:
-        self._seen: Counter[str] = Counter()
+        self._seen: dict[str, int] = {}
 
     def of(self, text: str, metadata: Mapping[str, Any], given: str | None) -> str:
         """The identity of the next document."""
         identity = source_identity(text, metadata, given)
-        self._seen[identity] += 1
-        count = self._seen[identity]
+        count = self._seen[identity] = self._seen.get(identity, 0) + 1
         return identity if count == 1 else f"{identity}#{count}"
+
+    def ids_of(
+        self, text: str, metadata: Mapping[str, Any], given: str | None
+    ) -> Callable[[int, int, str], str]:
+        """Makes the ids of the next document's chunks, from start, end and text."""
+        return ChunkIds(self.of(text, metadata, given)).of
 
 
 def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
@@ -40,8 +44,8 @@ def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     >>> make()["tags"] is make()["tags"]
     False
     """
-    if all(type(value) in _IMMUTABLE for value in metadata.values()):
-        return lambda: dict(metadata)
+    if _IMMUTABLE.issuperset(map(type, metadata.values())):
+        return dict(metadata).copy
     return lambda: {
         key: value if type(value) in _IMMUTABLE else deepcopy(value)
         for key, value in metadata.items()
@@ -70,4 +74,3 @@ def offset_in_source(start: Any, end: Any, text: str) -> tuple[int, int | None]:
 
 def _is_offset(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-

@@ -51,8 +51,10 @@ def find_headings(text: str) -> list[Heading]:
             level = 1 if "=" in underline.group(1) else 2
             found.append(Heading(previous.start(), level, previous.group().strip()))
         previous = None if atx or underline or not content.strip() else line
-    for match in _HTML.finditer(text):
-        found.append(Heading(match.start(), int(match.group(1)), _plain(match.group(2))))
+    found += [
+        Heading(match.start(), int(match.group(1)), _plain(match.group(2)))
+        for match in _HTML.finditer(text)
+    ]
     return sorted(heading for heading in found if heading.text)
 
 

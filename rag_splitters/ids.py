@@ -2,31 +2,61 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
 from collections.abc import Mapping
+from hashlib import sha1
 from typing import Any
 
-__all__ = ["chunk_id", "source_identity", "stable_uuid"]
+__all__ = ["ChunkIds", "chunk_id", "source_identity", "stable_uuid"]
 
-NAMESPACE = uuid.UUID("6f1c1e0a-50f5-5c5e-9a0b-7d3f7f9f2d11")
+_NAMESPACE = uuid.UUID("6f1c1e0a-50f5-5c5e-9a0b-7d3f7f9f2d11").bytes
 
 
 def stable_uuid(*parts: str) -> str:
     """UUIDv5 of some strings, as text; lone surrogates are allowed.
 
-    The parts are joined by their lengths, so that ("ab", "c") and ("a", "bc") differ.
+    Each part is preceded by its length, so that ("ab", "c") and ("a", "bc") differ.
 
     >>> stable_uuid("a", "b") == stable_uuid("a", "b") != stable_uuid("ab")
     True
     """
-    name = "".join([f"{len(part)}:{part}" for part in parts]).encode("utf-8", "surrogatepass")
-    digest = bytearray(hashlib.sha1(NAMESPACE.bytes + name, usedforsecurity=False).digest()[:16])
-    digest[6] = digest[6] & 0x0F | 0x50
-    digest[8] = digest[8] & 0x3F | 0x80
-    text = digest.hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+    return ChunkIds(*parts).uuid()
+
+
+class ChunkIds:
+    """Makes the ids of the chunks of one document.
+
+    >>> ChunkIds("report.pdf").of(0, 4, "text") == chunk_id("report.pdf", 0, 4, "text")
+    True
+    """
+
+    def __init__(self, *parts: str) -> None:
+        self._hash = sha1(_NAMESPACE, usedforsecurity=False)
+        for part in parts:
+            self._hash.update(_bytes(f"{len(part)}:{part}"))
+
+    def of(self, start: int, end: int, content: str) -> str:
+        """The id of the chunk from `start` to `end` (code points) with this text."""
+        digest = self._hash.copy()
+        digest.update(_bytes(f"{start}:{end}:{content}"))
+        return _as_uuid(digest.hexdigest())
+
+    def uuid(self) -> str:
+        """The id of the parts themselves."""
+        return _as_uuid(self._hash.hexdigest())
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _as_uuid(digest: str) -> str:
+    """The SHA-1 digest as UUID version 5, RFC 9562."""
+    variant = "89ab"[int(digest[16], 16) & 3]
+    return (
+        f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+    )
 
 
 def source_identity(text: str, metadata: Mapping[str, Any], given: str | None = None) -> str:
@@ -40,16 +70,27 @@ def source_identity(text: str, metadata: Mapping[str, Any], given: str | None = 
     """
     if given is not None:
         return given
-    described = json.dumps(metadata, sort_keys=True, default=_type_name) if metadata else ""
-    return stable_uuid(described, text)
+    return stable_uuid(_describe(metadata) if metadata else "", text)
 
 
 def chunk_id(identity: str, start: int, end: int, content: str) -> str:
     """The id of a chunk: of its document's identity, its position in it (code points), its text."""
-    return stable_uuid(identity, f"{start}:{end}", content)
+    return ChunkIds(identity).of(start, end, content)
 
 
-def _type_name(value: object) -> str:
-    """Stand-in for a metadata value that JSON lacks: its text if that is stable, else its type."""
+def _plain(value: object) -> Any:
+    """A stand-in for a metadata value that JSON lacks: the same in every process."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(str, value))
     shown = str(value)
     return type(value).__qualname__ if " at 0x" in shown else shown
+
+
+_encode = json.JSONEncoder(sort_keys=True, default=_plain).encode
+
+
+def _describe(metadata: Mapping[str, Any]) -> str:
+    try:
+        return _encode(metadata)
+    except TypeError:  # keys that are no strings, or cannot be sorted
+        return _encode(sorted((str(key), _encode(value)) for key, value in metadata.items()))

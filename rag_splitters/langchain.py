@@ -26,7 +26,6 @@ from rag_splitters.chunkers import (
     TokenChunker,
 )
 from rag_splitters.frontend import Identities, copier, offset_in_source
-from rag_splitters.ids import chunk_id
 from rag_splitters.span import Span
 
 if TYPE_CHECKING:
@@ -141,20 +140,20 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
         identities = Identities()
         documents: list[Document] = []
         for text, metadata, given, spans in zip(texts, metadatas, ids, results, strict=True):
-            identity, copied = identities.of(text, metadata, given), copier(metadata)
+            new_id, copied = identities.ids_of(text, metadata, given), copier(metadata)
             offset, bound = offset_in_source(
                 metadata.get("start_index"), metadata.get("end_index"), text
             )
             for index, span in enumerate(spans):
-                content = span.text_of(text)
-                start, end = offset + span.start, offset + span.end
-                if bound is not None:
-                    start, end = offset, bound
-                own = copied()
-                own.update(span.metadata)
+                start, end, own = span.start, span.end, copied()
+                content = text[start:end] if span.content is None else span.content
+                if span.metadata:
+                    own.update(span.metadata)
                 if self.add_start_index:
-                    own["start_index"], own["end_index"], own["chunk_index"] = start, end, index
-                chunk = chunk_id(identity, span.start, span.end, content)
+                    own["start_index"] = start + offset if bound is None else offset
+                    own["end_index"] = end + offset if bound is None else bound
+                    own["chunk_index"] = index
+                chunk = new_id(start, end, content)
                 documents.append(Document(page_content=content, metadata=own, id=chunk))
         return documents
 
@@ -184,13 +183,14 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
                 f"leave allowed_special out: special tokens in a text are text, got "
                 f"{allowed_special!r}"
             )
-        return cls(length_function=f"tokens:{model_name or encoding_name}", **kwargs)
+        kwargs["length_function"] = f"tokens:{model_name or encoding_name}"
+        return cls(**kwargs)
 
     @classmethod
     @override
     def from_huggingface_tokenizer(cls, tokenizer: Any, **kwargs: Any) -> Self:
         """A splitter that measures in tokens of a Hugging Face tokenizer."""
-        return cls(length_function=tokenizer, **kwargs)
+        return cls(**{**kwargs, "length_function": tokenizer})
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.node_parser.node_utils import default_id_func
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -36,7 +35,7 @@ from rag_splitters.chunkers import (
     TokenChunker,
 )
 from rag_splitters.frontend import Identities, copier, offset_in_source
-from rag_splitters.ids import chunk_id, stable_uuid
+from rag_splitters.ids import stable_uuid
 from rag_splitters.span import Span
 
 __all__ = [
@@ -87,7 +86,7 @@ class ChunkerNodeParser(Chunker, NodeParser):
 
     @classmethod
     @override
-    def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:  # type: ignore[override]
+    def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
         """The parser that `to_dict` described."""
         known = {name: value for name, value in data.items() if name != "algorithm"}
         return super().from_dict(known, **kwargs)
@@ -141,22 +140,21 @@ class ChunkerNodeParser(Chunker, NodeParser):
                 made.append(node)
                 continue
             given = node.id_ if "id_" in node.model_fields_set else None
-            identity = identities.of(text, node.metadata, given)
-            chunks = self._chunks(node, text, spans, identity)
+            new_id = identities.ids_of(text, node.metadata, given)
+            chunks = self._chunks(node, text, spans, new_id)
             if self.include_prev_next_rel:
                 _tie_neighbours(chunks)
             made += chunks
         return made
 
     def _chunks(
-        self, node: BaseNode, text: str, spans: Sequence[Span], identity: str
+        self, node: BaseNode, text: str, spans: Sequence[Span], new_id: Callable[[int, int, str], str]
     ) -> list[TextNode]:
         kind, shared = _kind(node)
         copied = copier(node.metadata if self.include_metadata else {})
         source = node.source_node or _related(node)
-        offset, bound = offset_in_source(
-            *(getattr(node, name, None) for name in ("start_char_idx", "end_char_idx")), text
-        )
+        own = (getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None))
+        offset, bound = offset_in_source(own[0], own[1], text)
         excluded = (node.excluded_embed_metadata_keys, node.excluded_llm_metadata_keys)
         chunks: list[TextNode] = []
         for index, span in enumerate(spans):
@@ -167,7 +165,7 @@ class ChunkerNodeParser(Chunker, NodeParser):
                 kind(
                     id_=self.id_func(index, node)
                     if self.id_func
-                    else chunk_id(identity, span.start, span.end, content),
+                    else new_id(span.start, span.end, content),
                     text=content,
                     metadata=known,
                     start_char_idx=offset + span.start if bound is None else offset,

@@ -24,6 +24,7 @@ __all__ = ["Overlap", "Packer", "pack", "sentence_overlap", "word_overlap"]
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start and end of a chunk, `after`) -> the first start for the next one behind `after`, or -1."""
 
+
 def pack(
     text: str,
     levels: Sequence[Finder],
@@ -111,7 +112,9 @@ class Packer:
             end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
             if trim or not text[start:end].isspace():
                 chunks.append((start, end))
-            begin = skip_space(text, cut) if trim and cut < text_end and text[cut].isspace() else cut
+            begin = (
+                skip_space(text, cut) if trim and cut < text_end and text[cut].isspace() else cut
+            )
             if overlap:
                 again = overlap(start, end, -1)
         return self._merge_last(chunks) if self.min_size else chunks
@@ -202,7 +205,7 @@ def word_overlap(text: str, measure: Measure, size: int) -> Overlap:
 
 
 def _beginning(text: str, position: int, end: int) -> int:
-    """The first beginning of a word before `end`, or of a cluster of a word that is cut at `end`."""
+    """The first beginning of a word before `end`, or of a cluster of the word that is cut there."""
     found = next_word(text, position, end)
     return found if found >= 0 else _inside_word(text, position, end)
 

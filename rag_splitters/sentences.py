@@ -108,7 +108,10 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     begin, end, size = max(0, low - _MARGIN), high, _FIRST_BLOCK
     for _ in range(3):  # most often the last mark or the one before it
         mark = _LAST_MARK.match(text, max(begin, end - size), end)
-        if mark is None or (found := _CANDIDATE.match(text, mark.end() - 1, high + _MARGIN)) is None:
+        if (
+            mark is None
+            or (found := _CANDIDATE.match(text, mark.end() - 1, high + _MARGIN)) is None
+        ):
             break
         end = mark.end() - 1
         if low < found.end() <= high and _is_break(text, found.end()):
@@ -138,7 +141,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     [(1, 14), (15, 19)]
     """
     starts = [found.start() for found in [_VISIBLE.search(text)] if found] + sentence_cuts(text)
-    ends = starts[1:] + [len(text)]
+    ends = [*starts[1:], len(text)]
     return [(a, a + len(text[a:b].rstrip())) for a, b in zip(starts, ends, strict=False)]
 
 

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 __all__ = ["LengthFunction", "Measure", "Sizer", "check_length_function", "sizer"]
 
 LengthFunction: TypeAlias = Any
-"""`"characters"`, `"words"`, `"tokens"`, `"tokens:<name>"`, a tokenizer, or a function of a text."""
+"""`"characters"`, `"words"`, `"tokens"`, `"tokens:<name>"`, a tokenizer, or a function."""
 
 _WORD = re.compile(r"\S+")
 

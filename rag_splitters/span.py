@@ -9,8 +9,6 @@ from typing import Any
 __all__ = ["Chunk", "Span", "shifted"]
 
 
-
-
 @dataclass(frozen=True, slots=True, init=False)
 class Span:
     """A piece of a text, by its code-point offsets.

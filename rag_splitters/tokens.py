@@ -28,8 +28,8 @@ _TOKENS = 2**32 - 1
 # So counts add up at these borders, in the whole text and in any part of it.
 _ODD_SPACE = re.compile(r"\s | \s|\A | \Z")
 _SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
-_CJK_MARK = re.compile("[，。、；：！？]")  # noqa: RUF001
-_BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=[^\W_])(?=[，。、；：！？][^\W_])")  # noqa: RUF001
+_CJK_MARK = re.compile("[，。、；：！？]")
+_BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=[^\W_])(?=[，。、；：！？][^\W_])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 

@@ -47,7 +47,11 @@ CASES: dict[str, list[Chunker]] = {
     ],
     "fixed_size": [FixedSizeChunker(), *(FixedSizeChunker(**size) for size in SIZES)],
     "sliding_window": [SlidingWindowChunker(), *(SlidingWindowChunker(**size) for size in SIZES)],
-    "token": [TokenChunker(), TokenChunker(chunk_size=6), TokenChunker(chunk_size=9, chunk_overlap=4)],
+    "token": [
+        TokenChunker(),
+        TokenChunker(chunk_size=6),
+        TokenChunker(chunk_size=9, chunk_overlap=4),
+    ],
     "recursive": [
         RecursiveChunker(),
         *(RecursiveChunker(**size) for size in SIZES),
@@ -69,9 +73,7 @@ CASES: dict[str, list[Chunker]] = {
         ParagraphChunker(chunk_size=30, group=False),
         ParagraphChunker(chunk_size=30, group=False, min_chunk_size=12),
     ],
-    "keyword": [
-        KeywordChunker(keywords=["word", "The"], **size) for size in SIZES
-    ]
+    "keyword": [KeywordChunker(keywords=["word", "The"], **size) for size in SIZES]
     + [KeywordChunker(patterns=["^#", "s"], whole_line=True, ignore_case=True)],
     "page": [
         PageChunker(),

@@ -54,7 +54,7 @@ def read_cases(path: Path) -> list[Case]:
 
 
 def read_chunk(part: str) -> tuple[str, dict[str, Any]]:
-    metadata, newline, text = part.partition("\n") if part.startswith("@ ") else ("", "", part)
+    metadata, _, text = part.partition("\n") if part.startswith("@ ") else ("", "", part)
     return text.translate(_SYMBOLS), ast.literal_eval(metadata[2:] or "{}")
 
 

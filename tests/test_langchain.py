@@ -118,8 +118,14 @@ every_splitter = pytest.mark.parametrize("splitter", splitters())
 @pytest.mark.parametrize(
     ("splitter", "starts"),
     [
-        (RecursiveTextSplitter(chunk_size=3, chunk_overlap=1, length_function="words"), [0, 8, 16, 24]),
-        (RecursiveTextSplitter(chunk_size=3, chunk_overlap=0, length_function="words"), [0, 12, 24]),
+        (
+            RecursiveTextSplitter(chunk_size=3, chunk_overlap=1, length_function="words"),
+            [0, 8, 16, 24],
+        ),
+        (
+            RecursiveTextSplitter(chunk_size=3, chunk_overlap=0, length_function="words"),
+            [0, 12, 24],
+        ),
         (FixedSizeTextSplitter(chunk_size=8, chunk_overlap=0), [0, 8, 16, 24]),
         (SlidingWindowTextSplitter(chunk_size=15, chunk_overlap=8), [0, 8, 16]),
     ],
@@ -131,7 +137,9 @@ def test_start_index_is_where_the_chunk_was_cut(splitter: Any, starts: list[int]
 
 @pytest.mark.parametrize("overlap", [0, 2, 5, 0.25])
 @pytest.mark.parametrize("unit", ["characters", "words", "tokens", letters, "bpe"])
-@pytest.mark.parametrize("kind", [RecursiveTextSplitter, SentenceTextSplitter, FixedSizeTextSplitter])
+@pytest.mark.parametrize(
+    "kind", [RecursiveTextSplitter, SentenceTextSplitter, FixedSizeTextSplitter]
+)
 def test_start_index_is_exact_in_repeated_passages(kind: Any, unit: Any, overlap: float) -> None:
     unit = bpe_tokenizer() if unit == "bpe" else unit
     splitter = kind(chunk_size=13, chunk_overlap=overlap, length_function=unit)
@@ -141,7 +149,9 @@ def test_start_index_is_exact_in_repeated_passages(kind: Any, unit: Any, overlap
     starts = [document.metadata["start_index"] for document in documents]
     assert len(starts) > 15
     assert all(one <= other for one, other in pairwise(starts))
-    assert len(set(zip(starts, [d.metadata["end_index"] for d in documents], strict=True))) == len(starts)
+    assert len(set(zip(starts, [d.metadata["end_index"] for d in documents], strict=True))) == len(
+        starts
+    )
     for document in documents:
         start, end = document.metadata["start_index"], document.metadata["end_index"]
         assert REPEATED[start:end] == document.page_content
@@ -367,7 +377,18 @@ class Gate:
             chunker=RecursiveChunker(chunk_size=50, length_function=gate)
         ),
     ],
-    ids="FixedSize Keyword Page Paragraph Recursive Sentence Sliding Token Hybrid Titled".split(),
+    ids=[
+        "FixedSize",
+        "Keyword",
+        "Page",
+        "Paragraph",
+        "Recursive",
+        "Sentence",
+        "Sliding",
+        "Token",
+        "Hybrid",
+        "Titled",
+    ],
 )
 async def test_atransform_documents_does_not_block_the_loop(make: Callable[[Gate], Any]) -> None:
     gate = Gate()
@@ -600,7 +621,7 @@ def test_no_documents_give_nothing(splitter: Any) -> None:
 
 @pytest.mark.parametrize("metadatas", [[{}], [{}, {}, {}]])
 def test_wrong_number_of_metadatas_raises(metadatas: list[dict[str, Any]]) -> None:
-    with pytest.raises(ValueError, match="shorter|longer"):
+    with pytest.raises(ValueError, match=r"shorter|longer"):
         RecursiveTextSplitter().create_documents(["one", "two"], metadatas)
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,9 @@ def test_positions_of_one_repeated_sentence_are_not_overwritten() -> None:
     nodes = SentenceNodeParser(chunk_size=1000).get_nodes_from_documents([document])
     # Twenty sentences fit: 960 characters, the last without its space.
     assert [node.start_char_idx for node in nodes] == list(range(0, len(text), 960))
-    assert [node.end_char_idx - node.start_char_idx for node in nodes[:-1]] == [959] * (len(nodes) - 1)
+    assert [node.end_char_idx - node.start_char_idx for node in nodes[:-1]] == [959] * (
+        len(nodes) - 1
+    )
     assert nodes[-1].end_char_idx == len(text.rstrip())
 
 
@@ -304,7 +307,10 @@ def test_cache_key_changes_with_every_parameter(name: str, field: str) -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        (RecursiveNodeParser(length_function=letters), RecursiveNodeParser(length_function=recorded)),
+        (
+            RecursiveNodeParser(length_function=letters),
+            RecursiveNodeParser(length_function=recorded),
+        ),
         (
             RecursiveNodeParser(length_function=word_tokenizer()),
             RecursiveNodeParser(
@@ -553,7 +559,7 @@ def test_neighbours_are_tied_within_a_document(parser: Any) -> None:
     ]
     assert [n.next_node.node_id for n in nodes[: half - 1]] == [n.node_id for n in nodes[1:half]]
     assert nodes[half - 1].next_node is nodes[-1].next_node is None
-    for one, other in zip(nodes[: half - 1], nodes[1:half], strict=True):
+    for one, other in pairwise(nodes[:half]):
         assert (one.next_node.hash, other.prev_node.hash) == (other.hash, one.hash)
 
 

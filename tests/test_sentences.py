@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given, settings
@@ -97,12 +98,13 @@ def assert_consistent(text: str) -> None:
     cuts = sentence_cuts(text)
     assert cuts == sorted(set(cuts))
     for cut in cuts:
-        assert 0 < cut < len(text) and not text[cut].isspace()
+        assert 0 < cut < len(text)
+        assert not text[cut].isspace()
         assert not unicodedata.category(text[cut]).startswith("M")
     spans = sentence_spans(text)
     assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
     assert all(text[a:b] == text[a:b].strip() != "" for a, b in spans)
-    assert all(first[1] <= second[0] for first, second in zip(spans, spans[1:], strict=False))
+    assert all(first[1] <= second[0] for first, second in pairwise(spans))
     assert [a for a, _ in spans[1:]] == cuts
     edges = sorted({0, len(text), *cuts, *(cut - 1 for cut in cuts), *range(0, len(text), 37)})
     for low in edges:

@@ -1,9 +1,9 @@
 """What is a text made of? Headings, paragraphs, lists, tables, code ... with exact positions.
 
-    from rag_splitters.blocks import read_blocks
+from rag_splitters.blocks import read_blocks
 
-    for block in read_blocks(text):
-        print(block.kind, text[block.start : block.end])
+for block in read_blocks(text):
+    print(block.kind, text[block.start : block.end])
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] =
 
     Raises: ValueError for an unknown format.
 
-    >>> text = "# Tea\\n\\nBoil water.\\n\\n- green\\n- black\\n"
+    >>> text = "# Tea\\n\\nBoil water.\\n\\n- green\\n"
     >>> [(block.kind, text[block.start : block.end]) for block in read_blocks(text)]
-    [('heading', '# Tea'), ('paragraph', 'Boil water.'), ('list_item', '- green'), ('list_item', '- black')]
+    [('heading', '# Tea'), ('paragraph', 'Boil water.'), ('list_item', '- green')]
     """
     if format not in ("auto", "markdown", "html", "text"):
         raise ValueError(f'format must be "auto", "markdown", "html" or "text", got {format!r}')

@@ -18,7 +18,9 @@ _HTML_TAG = re.compile(
     r"blockquote|pre|figure|br|hr|dl|dt|dd|form|script|style|title)(?=[\s/>])",
     re.IGNORECASE,
 )
-_FENCE = re.compile(r"^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^ {0,3}(`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL
+)
 _FENCED = re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|~{3,}[^~\n]*)$", re.MULTILINE)
 _SIGNS = tuple(
     re.compile(pattern, re.MULTILINE)
@@ -37,7 +39,8 @@ _HINTS = tuple(
         r"\*\*[^\s*][^*\n]{0,200}\*\*|__[^\s_][^_\n]{0,200}__",  # strong
         r"(?<!`)`[^`\n]{1,200}`(?!`)",  # code
         r"^ {0,3}> ?\S",  # quote
-        r"^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)?^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]",  # list
+        # list of at least two items
+        r"^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)?^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]",
     )
 )
 

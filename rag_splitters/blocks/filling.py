@@ -1,4 +1,4 @@
-"""What holds for the blocks of every format: no gap between them, captions beside what they name."""
+"""No text between the blocks is lost, and captions go with what they name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_CAPTION = 500  # characters
 
 
 def fill_gaps(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, and the text between them that is not blank: as paragraphs, or a quote's marks."""
+    """The blocks, with the text between them as paragraphs, or as part of a quote."""
     filled: list[Block] = []
     position = 0
     for block in [*blocks, Block("paragraph", len(text), len(text))]:

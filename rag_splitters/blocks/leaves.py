@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Leaves", "plain_title"]
 
 _LONGEST_TITLE = 500  # characters of a heading that are kept as its title
-_IMAGE = r"!\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
+_IMAGE = (
+    r"!\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
+)
 _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
 _FIRST_IMAGE = regex.compile(_IMAGE, regex.DOTALL)
 _HTML_TABLE = re.compile(r"\s*<table[\s>]", re.IGNORECASE)
@@ -51,7 +54,7 @@ class Leaves:
         self._blocks.append(block)
 
     def finished(self) -> list[Block]:
-        """All blocks, with what no token told of as paragraphs, and captions beside what they name."""
+        """All blocks, with what no token told of as paragraphs."""
         return pair_captions(self._text, fill_gaps(self._text, self._blocks))
 
     def add(self, tokens: Sequence[Token], lines: Sequence[int]) -> None:
@@ -69,7 +72,7 @@ class Leaves:
     def _open(self, kind: Kind, token: Token, lines: Sequence[int]) -> None:
         if not self._containers:
             self._group += 1
-        begin, end = token.map or [0, 0]
+        begin = (token.map or [0])[0]
         self._containers.append((kind, lines[begin]))
         self._unused.append(lines[begin])
         self._item = -1
@@ -77,8 +80,8 @@ class Leaves:
     def _close(self, token: Token, lines: Sequence[int]) -> None:
         kind, start = self._containers[-1]
         if self._unused and kind != "html":  # nothing in it: its marks are a block
-            breaks = [offset for offset in lines if offset > start]
-            self._put(kind, start, breaks[0] if breaks else len(self._text))
+            line = bisect_right(lines, start)
+            self._put(kind, start, lines[min(line, len(lines) - 1)])
         self._containers.pop()
         self._unused = self._unused[: len(self._containers)]
         self._item = -1
@@ -88,7 +91,9 @@ class Leaves:
         start, stop = lines[begin], lines[min(end, len(lines) - 1)]
         kind, level, title = self._described(token, inline)
         if kind in ("code", "front_matter") and token.type == "fence":
-            count = token.content.count("\n") + (not token.content.endswith("\n") and token.content != "")
+            count = token.content.count("\n") + (
+                not token.content.endswith("\n") and token.content != ""
+            )
             inner = (lines[begin + 1], lines[min(begin + 1 + count, len(lines) - 1)])
             self._put(kind, start, stop, level, title, inner)
         else:
@@ -128,7 +133,7 @@ class Leaves:
         title: str = "",
         inner: tuple[int, int] | None = None,
     ) -> None:
-        """Add a block of whole lines, which takes the marks of the containers that begin with it."""
+        """Add a block of whole lines, with the marks of the containers that begin with it."""
         text, unused = self._text, self._unused
         if unused:
             start = min(start, unused[0])
@@ -143,7 +148,9 @@ class Leaves:
             level = sum(each == kind for each, _ in self._containers)
         if self._item >= 0 and kind == "list_item" and self._item == len(self._blocks) - 1:
             start = self._blocks.pop().start
-        content = (min(max(inner[0], start), end), min(max(inner[1], start), end)) if inner else (-1, -1)
+        content = (
+            (min(max(inner[0], start), end), min(max(inner[1], start), end)) if inner else (-1, -1)
+        )
         self._blocks.append(Block(kind, start, end, level, title, group, *content))
         self._item = len(self._blocks) - 1 if kind == "list_item" else -1
 

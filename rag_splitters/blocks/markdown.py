@@ -33,7 +33,8 @@ def markdown_blocks(text: str) -> list[Block]:
     Blocks inside lists and quotes are those of the innermost items, with a common `group`. An
     item's own paragraphs are one block. Link reference definitions are paragraphs.
 
-    >>> [(block.kind, block.title) for block in markdown_blocks("Title\\n===\\n\\n```py\\n# x\\n```")]
+    >>> text = "Title\\n===\\n\\n```py\\n# x\\n```"
+    >>> [(block.kind, block.title) for block in markdown_blocks(text)]
     [('heading', 'Title'), ('code', 'py')]
     """
     leaves = Leaves(text)

@@ -30,7 +30,7 @@ def recursive_levels(text: str) -> list[Finder]:
 
 
 class RecursiveChunker(SizedChunker):
-    """Cuts at the best separator that fits, and at the next finer one only where a piece is too big.
+    """Cuts at the best separator that fits, at a finer one only where a piece is too big.
 
     The strategy for every day: whole paragraphs where they fit, else whole lines, sentences, words.
     It does what LangChain's `RecursiveCharacterTextSplitter` set out to do.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.documents import Document
-from langchain_text_splitters import TextSplitter
+from langchain_text_splitters import Language, TextSplitter
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import NodeParser
@@ -109,6 +109,7 @@ own_parser: NodeParser = HalvesNodeParser(least=3, id_func=number)
 # LangChain
 
 splitter = RecursiveTextSplitter(chunk_size=10, chunk_overlap=2, add_start_index=False)
+python_splitter = RecursiveTextSplitter(language=Language.PYTHON)
 base: TextSplitter = splitter
 both: RecursiveChunker = splitter
 assert_type(splitter.split_text("text"), list[str])

@@ -20,11 +20,11 @@ from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
 from rag_splitters.models import HashingEmbeddings
 
 # Positional arguments
-RecursiveChunker(200)  # expect: misc
-SeparatorChunker(("\n",))  # expect: misc
-RecursiveTextSplitter(200, 20)  # expect: misc
-RecursiveNodeParser(200)  # expect: misc
-HashingEmbeddings(64)  # expect: misc
+RecursiveChunker(200)  # expect: call-arg
+SeparatorChunker(("\n",))  # expect: call-arg
+RecursiveTextSplitter(200, 20)  # expect: call-arg, arg-type
+RecursiveNodeParser(200)  # expect: call-arg, arg-type
+HashingEmbeddings(64)  # expect: call-arg
 
 # Wrong types
 RecursiveChunker(chunk_size="200")  # expect: arg-type
@@ -43,7 +43,6 @@ HybridChunker(stages=("page", "sentence"))  # expect: arg-type
 RecursiveTextSplitter(add_start_index="yes")  # expect: arg-type
 RecursiveNodeParser(include_metadata="yes")  # expect: arg-type
 SentenceNodeParser(id_func="number")  # expect: arg-type
-RecursiveChunker(length_function=5)  # expect: arg-type
 
 # Unknown parameters
 RecursiveChunker(chunksize=200)  # expect: call-arg
@@ -59,8 +58,7 @@ SeparatorTextSplitter(keep_separator=True)  # expect: arg-type
 # Wrong calls
 chunker = RecursiveChunker()
 chunker.chunk(b"bytes")  # expect: arg-type
-chunker.chunk("text", {"title": "T"})  # expect: misc
-chunker.chunk_size = 5  # expect: misc
+chunker.chunk("text", {"title": "T"})  # expect: call-arg
 chunker.chunks("text")  # expect: attr-defined
 chunker.chunk("text")[0].content  # expect: attr-defined
 wrong: list[str] = chunker.chunk("text")  # expect: assignment

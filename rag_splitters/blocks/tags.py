@@ -1,0 +1,123 @@
+"""The tags of an HTML text, with their positions, in linear time however broken it is."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+__all__ = ["Tag", "attribute", "scan_tags", "without_tags"]
+
+_TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
+_IN_TAG = re.compile(r"[\"'>]")
+_QUOTED_AFTER = re.compile(r"=\s*\Z")
+_COMMENT_END = re.compile(r"--!?>")  # "<!-->" is a whole comment
+_ANY_TAG = re.compile(r"<[^<>]*>")
+_ATTRIBUTE = r"""(?<![^\s"'/])%s\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
+_RAW = ("script", "style")
+
+
+class Tag(NamedTuple):
+    """A tag: what it does, where it stands, and its name in lower case.
+
+    `kind` is "dropped" for a comment, a declaration, and a script or style with its content.
+    """
+
+    kind: Literal["open", "close", "dropped"]
+    start: int
+    end: int
+    name: str
+
+
+def scan_tags(text: str) -> Iterator[Tag]:
+    """Finds the tags of an HTML text, in order; what lies between them is text.
+
+    What is never closed (a comment, a script, a tag without ">") is text, so that nothing behind
+    it is lost.
+
+    >>> [tag.name for tag in scan_tags("<p title='a>b'>1 < 2</p><!-- -->")]
+    ['p', 'p', 'comment']
+    """
+    missing: set[str] = set()  # closing marks of which there are no more
+    plain_until = 0  # before this offset, quotes are not trusted: one of them is never closed
+    position = 0
+    while match := _TAG_START.search(text, position):
+        start, position = match.start(), match.end()
+        comment, declaration, slash, name = match.groups()
+        if comment:
+            end = _closing(text, _COMMENT_END, position - 2, "-->", missing)
+            if end >= 0:
+                yield Tag("dropped", start, end, "comment")
+                position = end
+            continue
+        end, plain_until = _tag_end(text, position, plain_until, missing)
+        if end < 0:
+            continue
+        position = end
+        if declaration:
+            yield Tag("dropped", start, end, "declaration")
+            continue
+        name = name.lower()
+        if name in _RAW and not slash and text[end - 2] != "/":
+            pattern = _RAW_ENDS[name]
+            if (stop := _closing(text, pattern, end, name, missing)) >= 0:
+                position = stop
+                yield Tag("dropped", start, stop, name)
+                continue
+        yield Tag("close" if slash else "open", start, end, name)
+
+
+_RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])[^<>]*>", re.IGNORECASE) for name in _RAW}
+
+
+def _closing(text: str, pattern: re.Pattern[str], start: int, key: str, missing: set[str]) -> int:
+    """Where the next match ends, or -1; what is missing once is not looked for again."""
+    if key in missing:
+        return -1
+    if match := pattern.search(text, start):
+        return match.end()
+    missing.add(key)
+    return -1
+
+
+def _tag_end(text: str, start: int, plain_until: int, missing: set[str]) -> tuple[int, int]:
+    """Where the tag ends whose name ends at `start`, or -1, and the new `plain_until`."""
+    if ">" in missing:
+        return -1, plain_until
+    position = start
+    while start >= plain_until and (match := _IN_TAG.search(text, position)):
+        mark = match.group()
+        if mark == ">":
+            return match.end(), plain_until
+        position = match.end()
+        if _QUOTED_AFTER.search(text, max(start, match.start() - 20), match.start()):
+            closing = text.find(mark, position)
+            if closing < 0:
+                plain_until = position
+                break
+            position = closing + 1
+    end = text.find(">", start)
+    if end < 0:
+        missing.add(">")
+    return end + 1 if end >= 0 else -1, plain_until
+
+
+def attribute(tag: str, name: str) -> str:
+    """The value of a tag's attribute, decoded; "" where it has none.
+
+    >>> attribute('<img alt="A &amp; B" src=x>', "alt")
+    'A & B'
+    """
+    match = re.search(_ATTRIBUTE % name, tag, re.IGNORECASE)
+    return html.unescape(next(filter(None, match.groups()), "")) if match else ""
+
+
+def without_tags(part: str, longest: int = 500) -> str:
+    """A short part's text: without tags, decoded, in one line.
+
+    >>> without_tags("<h1>Q<i>&amp;</i>A</h1>")
+    'Q&A'
+    """
+    plain = html.unescape(_ANY_TAG.sub("", part[: 20 * longest]))
+    return " ".join(plain.split())[:longest]

@@ -1,0 +1,155 @@
+"""CodeChunker: source code, cut at its syntax."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from rag_splitters.boundaries import Finder, lines, paragraphs, positions, separators, words
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunkers.languages import LANGUAGES
+from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.grammars import GRAMMARS, language_named, language_of
+from rag_splitters.packing import Packer, word_overlap
+from rag_splitters.sizing import sizer
+from rag_splitters.span import Span
+from rag_splitters.syntax import Syntax, read_syntax
+from rag_splitters.trees import UnreadableError
+
+__all__ = ["CodeChunker"]
+
+_MAX_ERRORS = 0.2
+_NAMES = {"javascript": "js", "typescript": "ts", "tsx": "ts"}  # as `LANGUAGES` has them
+
+
+def _plain(value: Any) -> Any:
+    """The value of LangChain's `Language`; any other as it is."""
+    return getattr(value, "value", value)
+
+
+class CodeChunker(SizedChunker):
+    """Cuts source code between definitions, and inside one that is too big between its statements.
+
+    A definition keeps the comments directly above it, its decorators and attributes; a chunk keeps
+    the indentation of its first line, where that fits. Use it for repositories, notebooks' code and
+    configuration. tree-sitter reads bash, C, C++, C#, CSS, Go, HTML, Java, JavaScript, JSON, PHP,
+    Python, Ruby, Rust, SQL, TOML, TypeScript (and TSX) and YAML, without any network.
+
+    Any other text, and one that is wrong in more than a fifth, is cut at the separators that
+    `RecursiveChunker` has for its language, or for none; `fallback` in the metadata says why:
+    "unknown language", "no grammar", "syntax error" or "too complex" (nested hundreds deep).
+
+    Metadata: `language`; `definitions`, the names of the classes, functions, tables and keys that
+    the whole chunk (its overlap aside) is in, the outermost first: `["Tree", "insert"]`; neither
+    where there is none.
+
+    Raises: ImportError, at first use, without the extra `code`; ValueError for sizes that make no
+    sense.
+
+    >>> code = "class Tree:\\n    def grow(self):\\n        pass\\n\\n    def fall(self): ..."
+    >>> chunks = CodeChunker(chunk_size=50, language="python").chunk(code)
+    >>> print(chunks[1].text)
+        def fall(self): ...
+    >>> chunks[1].metadata["definitions"]
+    ['Tree', 'fall']
+    """
+
+    language: Annotated[str, BeforeValidator(_plain)] = "auto"
+    """A language's name; "auto": by the metadata `language`, `file_name`, `file_path`, `source`."""
+
+    def spans(self, text: str) -> list[Span]:
+        return self._spans(text, {})
+
+    def spans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        pairs = zip(texts, metadatas, strict=True)
+        return [self._spans(text, metadata) for text, metadata in pairs]
+
+    async def aspans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        return await asyncio.to_thread(self.spans_of_documents, texts, metadatas)
+
+    def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
+        is_auto = self.language.strip().lower() == "auto"
+        language = language_of(metadata) if is_auto else language_named(self.language)
+        syntax, fallback = _syntax(text, language)
+        known = {"language": language, "fallback": fallback}
+        known = {key: value for key, value in known.items() if value}
+        levels = _syntax_levels(text, syntax) if syntax else _fallback_levels(text, language)
+        spans, previous_end = [], 0
+        for start, end in self._pack(text, levels):
+            path = syntax.path(max(start, previous_end), end) if syntax else []
+            spans.append(Span(start, end, {**known, "definitions": path} if path else known))
+            previous_end = end
+        return spans
+
+    def _pack(self, text: str, levels: Sequence[Finder]) -> list[tuple[int, int]]:
+        """(start, end) of the chunks, with the indentation of their first lines."""
+        measure, size = sizer(self.length_function)(text), self.chunk_size
+        again = word_overlap(text, measure, self.overlap) if self.overlap else None
+        packer = _IndentPacker(text, measure, size, levels, overlap=again)
+        chunks: list[tuple[int, int]] = []
+        for start, end in packer.pack():
+            line, (first, last) = packer.indented(start), chunks[-1] if chunks else (0, 0)
+            repeated = measure.length(line, last) if line < last else 0
+            keeps = line >= first and repeated <= self.overlap and measure.length(line, end) <= size
+            chunks.append((line if keeps else start, end))
+        return chunks
+
+
+class _IndentPacker(Packer):
+    """A packer that leaves room for the indentation of a chunk's first line.
+
+    Where that would take more than half of the chunk, it is left out.
+    """
+
+    def indented(self, start: int) -> int:
+        """Where the chunk that begins at `start` begins with its indentation."""
+        line = _line_start(self.text, start)
+        return line if self.measure.length(line, start) * 2 <= self.size else start
+
+    def _cut(self, start: int, begin: int, text_end: int) -> int:
+        if start == begin and (line := self.indented(begin)) < begin:
+            cut = super()._cut(line, begin, text_end)
+            if cut > begin:
+                return cut
+        return super()._cut(start, begin, text_end)
+
+
+def _line_start(text: str, position: int) -> int:
+    """Where the indentation before `position` begins; `position` if other text stands there."""
+    start = position
+    while start and text[start - 1].isspace() and text[start - 1] not in "\r\n":
+        start -= 1
+    return start if not start or text[start - 1] in "\r\n" else position
+
+
+def _syntax(text: str, language: str | None) -> tuple[Syntax | None, str]:
+    """The syntax of a text, or why it has none."""
+    if not text.strip() or language is None:
+        return None, "unknown language"
+    if language not in GRAMMARS:
+        return None, "no grammar"
+    try:
+        syntax = read_syntax(text, language)
+    except UnreadableError as error:
+        return None, str(error)
+    if syntax.errors > _MAX_ERRORS * len(text.strip()):
+        return None, "syntax error"
+    return syntax, ""
+
+
+def _syntax_levels(text: str, syntax: Syntax) -> list[Finder]:
+    finders = [positions(cuts) for cuts in syntax.levels]
+    return [*finders, paragraphs(text), positions(syntax.joints), lines(text), words(text)]
+
+
+def _fallback_levels(text: str, language: str | None) -> list[Finder]:
+    patterns = LANGUAGES.get(_NAMES.get(language or "", language or ""), ())
+    opening = [separators(text, pattern, True) for pattern in patterns]
+    return [*opening, *recursive_levels(text)]

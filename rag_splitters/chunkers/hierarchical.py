@@ -1,0 +1,203 @@
+"""HierarchicalChunker: a document as a tree of chunks."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Literal
+
+from pydantic import model_validator
+from typing_extensions import Self
+
+from rag_splitters.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.blocks.layout import Headings
+from rag_splitters.blocks.packing import between_dropped, pack_blocks
+from rag_splitters.blocks.tree import Node, family, sections, units
+from rag_splitters.boundaries import skip_space
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.sizing import sizer
+from rag_splitters.span import Span, shifted
+
+__all__ = ["HierarchicalChunker"]
+
+
+class HierarchicalChunker(SizedChunker):
+    """Cuts a document into a tree: document, sections, subsections, paragraphs.
+
+    The leaves are paragraphs (with the heading above them), whole lists and quotes, tables, code;
+    one that is larger than `chunk_size` is cut as `ContentAwareChunker` does. With `chunk_sizes`
+    the tree has one level for each size instead, and each chunk of a level is cut into those of
+    the next: whole sections where they fit, else along finer borders. Use it where small chunks
+    find and large ones answer: a retriever that merges children into parents, or a reader that
+    shows where an answer stands.
+
+    Metadata: `headings` over the chunk, the outermost first; `level`, 0 for the document; with
+    `emit="all"` also `node`, the chunk's number in the tree, and `parent`, its parent's number or
+    None. Parents come before their children and contain them. No two chunks have the same span:
+    a parent that is nothing more than one child is left out. Overlap is between leaves; with
+    `emit="all"` it ends where the parent begins. Of HTML, leaves drop the head, scripts, styles,
+    declarations and the comments between blocks, as `chunk_sizes` do on all levels.
+
+    Raises: ValueError for sizes that do not fall from level to level, or a `chunk_size` that is not
+    the last of them.
+
+    >>> text = "# Tea\\n\\nBoil water.\\n\\nWait.\\n\\n# Milk\\n\\nIf you like."
+    >>> for chunk in HierarchicalChunker(emit="all").chunk(text)[1:]:
+    ...     print(chunk.metadata["node"], chunk.metadata["parent"], repr(chunk.text))
+    1 0 '# Tea\\n\\nBoil water.\\n\\nWait.'
+    2 1 '# Tea\\n\\nBoil water.'
+    3 1 'Wait.'
+    4 0 '# Milk\\n\\nIf you like.'
+    """
+
+    format: Format = "auto"
+    """"markdown", "html", "text", or "auto": by the text's beginning."""
+
+    section_keywords: tuple[str, ...] = ()
+    """Words that begin a heading in plain text, besides Chapter, Section and the like."""
+
+    chunk_sizes: tuple[int, ...] | None = None
+    """The most that a chunk of each level measures, the outermost first; None: by headings."""
+
+    emit: Literal["leaves", "all"] = "leaves"
+    """Deliver the leaves, or the chunks of all levels?"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _leaf_size(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("chunk_sizes") and "chunk_size" not in data:
+            return {**data, "chunk_size": list(data["chunk_sizes"])[-1]}
+        return data
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> Self:
+        sizes = self.chunk_sizes
+        if not all(keyword.strip() for keyword in self.section_keywords):
+            raise ValueError(
+                f"section_keywords must not be blank, got {list(self.section_keywords)}"
+            )
+        if sizes is None:
+            return self
+        if not sizes or any(one <= other for one, other in pairwise(sizes)):
+            raise ValueError(f"chunk_sizes must fall from level to level, got {list(sizes)}")
+        if sizes[-1] != self.chunk_size:
+            raise ValueError(
+                f"chunk_size must be the last of chunk_sizes ({sizes[-1]}), got {self.chunk_size}"
+            )
+        return self
+
+    def fits(self, content: str) -> bool:
+        if self.emit == "leaves":
+            return super().fits(content)
+        if self.chunk_sizes is None:
+            return True
+        measure = sizer(self.length_function)(content)
+        return measure.length(0, len(content)) <= self.chunk_sizes[0]
+
+    def narrowed(self, prefix: str) -> Self:
+        less = super().narrowed(prefix)
+        if self.chunk_sizes is None:
+            return less
+        taken = self.chunk_size - less.chunk_size
+        sizes = tuple(size - taken for size in self.chunk_sizes)
+        return less.model_copy(update={"chunk_sizes": sizes})
+
+    def spans(self, text: str) -> list[Span]:
+        known = detect_format(text) if self.format == "auto" else self.format
+        blocks = read_blocks(text, known, keywords=self.section_keywords)
+        outer, borders = [], []
+        if self.chunk_sizes is None:
+            outer, borders = sections(blocks), units(blocks)
+        for level, size in enumerate((self.chunk_sizes or ())[:-1]):
+            pieces = self._cut(text, blocks, known, borders, size=size)
+            outer += [Node(piece.start, piece.end, level) for piece in pieces]
+            borders = [piece.start for piece in pieces]
+        apart = sorted(node.start for node in outer) if self.emit == "all" else []
+        leaves = self._cut(
+            text, blocks, known, borders, apart, size=self.chunk_size, overlap=self.overlap
+        )
+        return self._named(text, leaves, outer, Headings(blocks))
+
+    def _cut(
+        self,
+        text: str,
+        blocks: list[Block],
+        format: Format,
+        borders: Sequence[int],
+        apart: Sequence[int] = (),
+        *,
+        size: int,
+        overlap: int = 0,
+    ) -> list[Span]:
+        """Pieces of at most `size`; one begins at every border, and repeats nothing at `apart`."""
+        is_html = format == "html"
+        parts = between_dropped(text, blocks) if is_html else [(0, text, blocks)]
+        found: list[Span] = []
+        for offset, part, inner in parts:
+            within = (offset, offset + len(part))
+            pieces = pack_blocks(
+                part,
+                inner,
+                size=size,
+                overlap=overlap,
+                length_function=self.length_function,
+                breaks=_within(borders, *within),
+                apart=set(_within(apart, *within)),
+                is_html=is_html,
+            )
+            found += [shifted(piece, offset) for piece in pieces]
+        return found
+
+    def _named(
+        self, text: str, leaves: list[Span], outer: list[Node], headings: Headings
+    ) -> list[Span]:
+        """The chunks with what they know of their place in the tree."""
+        begins = list(_beginnings(text, leaves))
+        nodes = [
+            Node(leaf.start, leaf.end, level + 1, True)
+            for leaf, level in zip(leaves, _levels(begins, outer), strict=True)
+        ]
+        if self.emit == "leaves":
+            pairs = zip(nodes, begins, strict=True)
+            return [_span(node, headings.above(begin, node.end)) for node, begin in pairs]
+        own = dict(zip(nodes, begins, strict=True))
+        return [
+            _span(
+                part,
+                headings.above(own.get(part, part.start), part.end),
+                node=number,
+                parent=parent,
+            )
+            for number, (part, parent) in enumerate(family([*outer, *nodes]))
+        ]
+
+
+def _within(offsets: Sequence[int], start: int, end: int) -> list[int]:
+    """Those of the ascending offsets that are behind `start`, up to `end`, counted from `start`."""
+    chosen = offsets[bisect_right(offsets, start) : bisect_right(offsets, end)]
+    return [offset - start for offset in chosen]
+
+
+def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:
+    """Where the text of each span begins that is not in the one before."""
+    end = 0
+    for span in spans:
+        yield skip_space(text, end) if span.start < end else span.start
+        end = span.end
+
+
+def _levels(positions: Iterable[int], outer: list[Node]) -> Iterator[int]:
+    """The level of the innermost node that each of the ascending positions is in, or -1."""
+    waiting = sorted(outer, key=lambda node: (-node.start, node.end))
+    above: list[Node] = []
+    for position in positions:
+        while waiting and waiting[-1].start <= position:
+            above.append(waiting.pop())
+        while above and above[-1].end <= position:
+            above.pop()
+        yield above[-1].level if above else -1
+
+
+def _span(part: Node, headings: list[str], **known: int | None) -> Span:
+    return Span(part.start, part.end, {"headings": headings, "level": part.level, **known})

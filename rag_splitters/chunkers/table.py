@@ -1,0 +1,120 @@
+"""TableChunker: tables by rows, with their headers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from rag_splitters.boundaries import skip_space, trim_space
+from rag_splitters.chunker import Nested, SizedChunker
+from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.routing import Part, Routed, aroute, route
+from rag_splitters.span import Span
+from rag_splitters.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
+
+__all__ = ["TableChunker"]
+
+_SIZES = ("chunk_size", "chunk_overlap", "length_function")
+
+
+class TableChunker(SizedChunker):
+    """Makes every table a chunk; cuts a long one by rows, and repeats its header in every chunk.
+
+    Reads Markdown pipe tables, HTML tables (several header rows, cells over rows and columns), and
+    lines of CSV or TSV, quoted line breaks included. What stands between tables goes to `text`.
+    Use it for reports, price lists and data sheets, where a row says nothing without its header.
+
+    The header counts towards `chunk_size`. A row that does not fit beside it is cut by cells, each
+    under its own label; such a cell as text; and where a label leaves no room, the row as text
+    without header. A header that fits nowhere is a chunk of its own. `chunk_overlap` repeats whole
+    rows inside a table, as many as fit in it, and does not reach over a table's edges.
+
+    Rewrites: `start` and `end` bound the rows of a chunk, and the first one's also the header, which
+    in the others is content without position. Metadata: `modality` ("table" or "text"), and for
+    tables `row_start` and `row_end` (counted from 1 without the header, the last one included),
+    `columns` (the header's labels), `caption`.
+
+    Dropped: the data of data URIs; of an HTML table that is cut or rendered, what stands outside
+    of its cells, its caption (which is in the metadata) and its attributes; of a cell that
+    is rendered, its tags; cut inside, too.
+
+    Raises: ValueError for an unknown format or rendering, fewer rows than 1, or sizes that make no
+    sense.
+
+    >>> text = "Prices:\\n\\n| tea | price |\\n|---|---|\\n| green | 4 |\\n| black | 3 |\\n"
+    >>> for chunk in TableChunker(render="json", rows_per_chunk=1).chunk(text):
+    ...     print(chunk.text)
+    Prices:
+    [{"tea": "green", "price": "4"}]
+    [{"tea": "black", "price": "3"}]
+    """
+
+    rewrites: ClassVar[bool] = True
+
+    render: Render = "source"
+    """Tables as they stand, as Markdown, or as a JSON array of one object for each row."""
+
+    rows_per_chunk: int | None = Field(default=None, ge=1)
+    """The most rows in a chunk; None: as many as fit."""
+
+    text: Nested | None = Field(
+        default_factory=lambda data: RecursiveChunker(**{name: data[name] for name in _SIZES})
+    )
+    """What cuts the text between tables, by its own size; None drops that text. If it is not given,
+    `RecursiveChunker` with the sizes of this chunker."""
+
+    format: TableFormat = "auto"
+    """"markdown", "html" or "text" (CSV and TSV among prose); "csv" or "tsv": one table."""
+
+    def spans(self, text: str) -> list[Span]:
+        return self.spans_of_documents([text], [{}])[0]
+
+    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        return self.spans_of_documents(known, [{}] * len(known))
+
+    def spans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        known = list(texts)
+        return route(known, metadatas, [self._plan(text) for text in known])
+
+    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        return await self.aspans_of_documents(known, [{}] * len(known))
+
+    async def aspans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        known = list(texts)
+        return await aroute(known, metadatas, [self._plan(text) for text in known])
+
+    def table_spans(self, table: Table) -> list[Span]:
+        """The chunks of one table."""
+        return Cutter(table, self.render, **self.sizes, rows_per_chunk=self.rows_per_chunk).spans()
+
+    def fits(self, content: str) -> bool:
+        return super().fits(content) or (self.text is not None and self.text.fits(content))
+
+    def narrowed(self, prefix: str) -> TableChunker:
+        narrow = super().narrowed(prefix)
+        text = None if self.text is None else self.text.narrowed(prefix)
+        return narrow.model_copy(update={"text": text})
+
+    def _plan(self, text: str) -> Routed:
+        plan: Routed = []
+        position = 0
+        for table in find_tables(text, self.format):
+            plan += self._between(text, position, table.start)
+            plan += self.table_spans(table)
+            position = table.end
+        return plan + self._between(text, position, len(text))
+
+    def _between(self, text: str, start: int, end: int) -> Routed:
+        begin = skip_space(text, start)
+        stop = trim_space(text, begin, end) if begin < end else begin
+        if self.text is None or begin >= stop:
+            return []
+        return [Part(self.text, Excerpt.of(text, begin, stop), {"modality": "text"})]
