@@ -8,14 +8,33 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypedDict
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    model_validator,
+)
 from typing_extensions import Self
 
 from rag_splitters.ids import ChunkIds, source_identity, stable_uuid
 from rag_splitters.sizing import LengthFunction, check_length_function, sizer
 from rag_splitters.span import Chunk, Span
 
-__all__ = ["Chunker", "Function", "Nested", "Size", "SizedChunker", "Sizes", "Unit"]
+__all__ = [
+    "Chunker",
+    "Function",
+    "FunctionOrName",
+    "MergingChunker",
+    "Nested",
+    "NestedMany",
+    "Size",
+    "SizedChunker",
+    "Sizes",
+    "Texts",
+    "Unit",
+]
 
 
 class Chunker(BaseModel, ABC):
@@ -173,6 +192,25 @@ class SizedChunker(Chunker):
         )
 
 
+class MergingChunker(SizedChunker):
+    """A sized chunker that merges chunks that are too small.
+
+    Raises: ValueError for a least size above `chunk_size`, and what `SizedChunker` raises.
+    """
+
+    min_chunk_size: int = 0
+    """Chunks that measure less are merged with a neighbour where that fits."""
+
+    @model_validator(mode="after")
+    def _check_min_chunk_size(self) -> Self:
+        if _count(self.min_chunk_size, "min_chunk_size", 0) > self.chunk_size:
+            raise ValueError(
+                f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
+                f"got {self.min_chunk_size}"
+            )
+        return self
+
+
 def _count(value: Any, name: str, least: int) -> int:
     """The value if it is a whole number of at least `least`, else ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -228,18 +266,33 @@ Function = Annotated[
 """A field that holds a function, and is written as its importable name."""
 
 
+FunctionOrName = Annotated[
+    str | Callable[..., Any],
+    BeforeValidator(_function),
+    PlainSerializer(_describe, return_type=str),
+]
+"""A field that holds a function or the name of one that the strategy knows."""
+
+Texts = Annotated[Sequence[str], AfterValidator(tuple)]
+"""A field that holds strings; a list becomes a tuple."""
+
+
 def _dump_chunker(chunker: Chunker) -> dict[str, Any]:
-    return {"chunker": _describe(type(chunker)), **chunker.model_dump()}
+    return {**chunker.model_dump(), "strategy": _describe(type(chunker))}
 
 
 def _load_chunker(value: Any) -> Any:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or "strategy" not in value:
         return value
-    parameters = {name: part for name, part in value.items() if name != "class_name"}
-    return _function(parameters.pop("chunker"))(**parameters)
+    skipped = ("class_name", "strategy")
+    parameters = {name: part for name, part in value.items() if name not in skipped}
+    return _function(value["strategy"])(**parameters)
 
 
 Nested = Annotated[
     Chunker, BeforeValidator(_load_chunker), PlainSerializer(_dump_chunker, return_type=dict)
 ]
 """A field that holds another chunker, written with its class."""
+
+NestedMany = Annotated[Sequence[Nested], AfterValidator(tuple)]
+"""A field that holds several chunkers; a list becomes a tuple."""

@@ -32,7 +32,7 @@ from rag_splitters.cli_views import (
 )
 from rag_splitters.readers import decode, read_text
 
-__all__ = ["app", "main"]
+__all__ = ["CommandError", "Format", "FormatOption", "app", "main"]
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # click's, wherever this Typer keeps it
 

@@ -6,7 +6,7 @@ import ast
 import inspect
 import json
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
 from types import NoneType, UnionType
@@ -129,7 +129,7 @@ def _members(annotation: Any) -> set[Any]:
 
 
 def _is_list(field: FieldInfo) -> bool:
-    return any(get_origin(kind) in (list, tuple) for kind in _members(field.annotation))
+    return any(get_origin(kind) in (list, tuple, Sequence) for kind in _members(field.annotation))
 
 
 def _nested(field: FieldInfo, value: Any) -> Any:

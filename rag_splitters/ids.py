@@ -54,9 +54,7 @@ def _bytes(text: str) -> bytes:
 def _as_uuid(digest: str) -> str:
     """The SHA-1 digest as UUID version 5, RFC 9562."""
     variant = "89ab"[int(digest[16], 16) & 3]
-    return (
-        f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
-    )
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
 
 
 def source_identity(text: str, metadata: Mapping[str, Any], given: str | None = None) -> str:
@@ -92,5 +90,13 @@ _encode = json.JSONEncoder(sort_keys=True, default=_plain).encode
 def _describe(metadata: Mapping[str, Any]) -> str:
     try:
         return _encode(metadata)
-    except TypeError:  # keys that are no strings, or cannot be sorted
-        return _encode(sorted((str(key), _encode(value)) for key, value in metadata.items()))
+    except TypeError:  # keys that JSON lacks or that cannot be sorted
+        return _encode(_sortable(metadata))
+
+
+def _sortable(value: Any) -> Any:
+    """The value with lists of pairs, sorted by their JSON, in the place of dictionaries."""
+    if isinstance(value, Mapping):
+        pairs = [[_plain(key), _sortable(each)] for key, each in value.items()]
+        return sorted(pairs, key=_encode)
+    return [_sortable(each) for each in value] if isinstance(value, (list, tuple)) else value

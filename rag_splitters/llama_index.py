@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 from llama_index.core.utils import get_tqdm_iterable
+from pydantic import BaseModel
 from typing_extensions import Self, override
 
 from rag_splitters.chunker import Chunker, Function
@@ -92,15 +94,23 @@ class ChunkerNodeParser(Chunker, NodeParser):
         return super().from_dict(known, **kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state to pickle. Raises: TypeError rather than leave out what cannot be pickled."""
-        state = super().__getstate__()
-        lost = [name for name in self.__dict__ if name not in state["__dict__"]]
-        if lost and lost != ["callback_manager"]:
-            raise TypeError(
-                f"{type(self).__name__} cannot be pickled because of {', '.join(lost)}: use a name "
-                "or a function that is defined at the top level of a module"
-            )
-        return state
+        """The state to pickle. Raises: TypeError rather than leave out what cannot be pickled.
+
+        LlamaIndex's own deletes such fields, from the parser itself, with a line in the log.
+        """
+        state = BaseModel.__getstate__(self)
+        fields = dict(state["__dict__"])
+        for name, value in state["__dict__"].items():
+            try:
+                pickle.dumps(value)
+            except Exception as error:
+                if name != "callback_manager":  # a process has its own
+                    raise TypeError(
+                        f"{type(self).__name__} cannot be pickled because of {name}={value!r}: "
+                        "use a name, or a function at the top level of a module"
+                    ) from error
+                del fields[name]
+        return {**state, "__dict__": fields}
 
     @override
     def _parse_nodes(
@@ -148,11 +158,15 @@ class ChunkerNodeParser(Chunker, NodeParser):
         return made
 
     def _chunks(
-        self, node: BaseNode, text: str, spans: Sequence[Span], new_id: Callable[[int, int, str], str]
+        self,
+        node: BaseNode,
+        text: str,
+        spans: Sequence[Span],
+        new_id: Callable[[int, int, str], str],
     ) -> list[TextNode]:
         kind, shared = _kind(node)
         copied = copier(node.metadata if self.include_metadata else {})
-        source = node.source_node or _related(node)
+        source = _copies(node.source_node or _related(node))
         own = (getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None))
         offset, bound = offset_in_source(own[0], own[1], text)
         excluded = (node.excluded_embed_metadata_keys, node.excluded_llm_metadata_keys)
@@ -172,7 +186,7 @@ class ChunkerNodeParser(Chunker, NodeParser):
                     end_char_idx=offset + span.end if bound is None else bound,
                     excluded_embed_metadata_keys=list(dict.fromkeys([*excluded[0], *added])),
                     excluded_llm_metadata_keys=list(dict.fromkeys([*excluded[1], *added])),
-                    relationships={NodeRelationship.SOURCE: source},
+                    relationships={NodeRelationship.SOURCE: source()},
                     **shared,
                 )
             )
@@ -205,6 +219,12 @@ def _kind(node: BaseNode) -> tuple[Callable[..., TextNode], dict[str, Any]]:
     if isinstance(node, IndexNode):
         return IndexNode, {**shared, "index_id": node.index_id, "obj": node.obj}
     return TextNode, shared
+
+
+def _copies(related: RelatedNodeInfo) -> Callable[[], RelatedNodeInfo]:
+    """Makes copies that share nothing that could be changed."""
+    copied, facts = copier(related.metadata), dict(related)
+    return lambda: RelatedNodeInfo(**{**facts, "metadata": copied()})
 
 
 def _related(node: BaseNode) -> RelatedNodeInfo:

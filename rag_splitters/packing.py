@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -23,6 +24,8 @@ __all__ = ["Overlap", "Packer", "pack", "sentence_overlap", "word_overlap"]
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start and end of a chunk, `after`) -> the first start for the next one behind `after`, or -1."""
+
+_SPACE = re.compile(r"\s")
 
 
 def pack(
@@ -46,7 +49,7 @@ def pack(
     'three'
     """
     measure = sizer(length_function)(text)
-    again = word_overlap(text, measure, overlap) if overlap else None
+    again = word_overlap(text, measure, overlap, size) if overlap else None
     packer = Packer(
         text, measure, size, levels, breaks=breaks, overlap=again, min_size=min_size, trim=trim
     )
@@ -181,21 +184,28 @@ class Packer:
         return [*chunks[:-2], (start, left), (right, end)] if fits else chunks
 
 
-def word_overlap(text: str, measure: Measure, size: int) -> Overlap:
+def word_overlap(text: str, measure: Measure, size: int, chunk_size: int) -> Overlap:
     """As much of a chunk's tail as fits in `size`, from the beginning of a word.
 
-    Where a chunk was cut inside a word, and no word begins in its tail, from inside that word.
+    Where the chunk ends inside a word that is itself too big for a chunk, from inside that word.
     """
-
     earliest, is_monotone = measure.earliest, measure.is_monotone
+
+    def beginning(start: int, position: int, end: int) -> int:
+        found = next_word(text, position, end)
+        if found >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
+            return found
+        floor = cluster_floor(text, max(0, position - 64), position)
+        found = position if floor == position else cluster_end(text, floor)
+        return found if found < end else -1
 
     def next_start(start: int, end: int, after: int) -> int:
         position = earliest(end, size) if after < 0 else after + 1
-        found = start if position <= start else _beginning(text, position, end)
+        found = start if position <= start else beginning(start, position, end)
         if is_monotone:
             return found
         while found >= 0 and measure.length(found, end) > size:
-            found = _beginning(text, found + 1, end)
+            found = beginning(start, found + 1, end)
         before = last_word(text, start, position) if after < 0 else -1
         while before >= start and measure.length(before, end) <= size:
             found, before = before, last_word(text, start, before)
@@ -204,19 +214,15 @@ def word_overlap(text: str, measure: Measure, size: int) -> Overlap:
     return next_start
 
 
-def _beginning(text: str, position: int, end: int) -> int:
-    """The first beginning of a word before `end`, or of a cluster of the word that is cut there."""
-    found = next_word(text, position, end)
-    return found if found >= 0 else _inside_word(text, position, end)
-
-
-def _inside_word(text: str, position: int, end: int) -> int:
-    """The next cluster before `end` of a word that is cut at `end`; -1 where a word ends there."""
+def _is_inside_long_word(
+    text: str, measure: Measure, chunk_size: int, start: int, end: int
+) -> bool:
+    """Is `end` inside a word that does not fit in a chunk?"""
     if end >= len(text) or text[end - 1].isspace() or text[end].isspace():
-        return -1
-    floor = cluster_floor(text, max(0, position - 64), position)
-    found = position if floor == position else cluster_end(text, floor)
-    return found if found < end else -1
+        return False
+    word = end - len(text[start:end].rsplit(None, 1)[-1])
+    limit = measure.furthest(word, chunk_size)
+    return limit < len(text) and not _SPACE.search(text, end, limit + 1)
 
 
 def sentence_overlap(

@@ -61,9 +61,7 @@ class _Request:
     metadatas: list[Mapping[str, Any]] = field(default_factory=list)
 
 
-def _requests(
-    metadatas: Sequence[Mapping[str, Any]], plans: Sequence[Routed]
-) -> list[_Request]:
+def _requests(metadatas: Sequence[Mapping[str, Any]], plans: Sequence[Routed]) -> list[_Request]:
     requests: dict[int, _Request] = {}
     for known, plan in zip(metadatas, plans, strict=True):
         for part in plan:
@@ -90,7 +88,9 @@ def _placed(
             if isinstance(part, Span):
                 spans.append(part)
                 continue
-            for span in part.excerpt.spans(next(waiting[id(part.chunker)]), text):
-                spans.append(replace(span, metadata={**span.metadata, **part.metadata}))
+            spans.extend(
+                replace(span, metadata={**span.metadata, **part.metadata})
+                for span in part.excerpt.spans(next(waiting[id(part.chunker)]), text)
+            )
         results.append(sorted(spans, key=lambda span: span.start))
     return results

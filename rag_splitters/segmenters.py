@@ -14,8 +14,8 @@ Segmenter: TypeAlias = Callable[[str], Sequence[tuple[int, int]]]
 """From a text to (start, end) of each sentence, ascending."""
 
 
-def check_segmenter(segmenter: str | Segmenter) -> None:
-    """Raises: ValueError for a name that is none of "rules", "punkt", "spacy:<model>"."""
+def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
+    """The segmenter, or ValueError for a name that is none of "rules", "punkt", "spacy:<model>"."""
     if isinstance(segmenter, str) and segmenter not in ("rules", "punkt"):
         kind, _, model = segmenter.partition(":")
         if kind != "spacy" or not model:
@@ -23,6 +23,7 @@ def check_segmenter(segmenter: str | Segmenter) -> None:
                 'segmenter must be "rules", "punkt", "spacy:<model>" or a function from text to '
                 f"a list of (start, end), got {segmenter!r}"
             )
+    return segmenter
 
 
 def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:

@@ -11,9 +11,19 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from functools import lru_cache
+from operator import index
 from typing import Any, ClassVar, TypeAlias
 
-__all__ = ["LengthFunction", "Measure", "Sizer", "check_length_function", "sizer"]
+__all__ = [
+    "CallableMeasure",
+    "CharacterMeasure",
+    "LengthFunction",
+    "Measure",
+    "Sizer",
+    "WordMeasure",
+    "check_length_function",
+    "sizer",
+]
 
 LengthFunction: TypeAlias = Any
 """`"characters"`, `"words"`, `"tokens"`, `"tokens:<name>"`, a tokenizer, or a function."""
@@ -106,7 +116,9 @@ class WordMeasure(Measure):
             self._ends.append(word.end())
 
     def length(self, start: int, end: int) -> int:
-        return max(bisect_left(self._starts, end) - bisect_right(self._ends, start), 0)
+        if end <= start:
+            return 0
+        return bisect_left(self._starts, end) - bisect_right(self._ends, start)
 
     def furthest(self, start: int, size: int) -> int:
         after = bisect_right(self._ends, start) + size
@@ -125,12 +137,16 @@ class CallableMeasure(Measure):
         self._function = function
 
     def length(self, start: int, end: int) -> int:
-        length = self._function(self.text[start:end])
-        if not isinstance(length, int) or length < 0:
+        answer = self._function(self.text[start:end])
+        try:
+            length = index(answer)
+        except TypeError:
+            length = -1
+        if length < 0:
             name = getattr(self._function, "__qualname__", repr(self._function))
             raise ValueError(
                 f"length_function must return a whole number of at least 0, "
-                f"but {name} returned {length!r} for a text of {end - start} characters"
+                f"but {name} returned {answer!r} for a text of {end - start} characters"
             )
         return length
 

@@ -23,8 +23,10 @@ _INDENT = 200  # only behind this column is a cut inside a line worth having: mi
 _PREFIXES = frozenset(
     ("access_specifier", "attribute_item", "attribute_list", "decorator", "marginalia")
 )
+_HEADERS = frozenset(("modifier", "modifiers", "start_tag", "visibility_modifier"))
 _WRAPPERS = frozenset(("decorated_definition", "export_statement", "template_declaration"))
 _FUNCTIONS = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
+_PAIRS = frozenset(("block_mapping_pair", "pair"))  # name something where they have lines
 _NAMES = frozenset(("object_reference", "bare_key", "dotted_key", "quoted_key"))
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
@@ -121,18 +123,21 @@ class _Reader:
         column = node.start_point.column
         line, is_inline = start - column, column > _INDENT
         opens = not column or (not is_inline and self.code[line:start].isspace())
-        is_definition = kind in self.types
+        is_definition = kind in self.types and (kind not in _PAIRS or self._is_long(node))
         if not (opens or is_inline or is_definition):
             return first
-        position = self._attached(line, start) if opens else start
+        position = start if is_inline else self._attached(line)
         if opens and (kind in _PREFIXES or kind.endswith("comment")):
             self.prefix = (position, self._trimmed(node.end_byte))
         if kind in _WRAPPERS:
             self.wrapper = (position, node.end_byte, depth)
         if is_definition:
-            self._define(node, depth, position if opens or is_inline else line)
-        if start == outer or not (opens or is_inline):
+            self._define(node, depth, position)
+        if not (opens or is_inline):
             return first
+        if start == outer:
+            is_header = cursor.field_id is not None or _is_header(kind)
+            return first if first >= 0 or is_header else position
         is_part = _is_closing(node, kind) or (
             cursor.field_id is not None and cursor.field_name != "alternative"
         )
@@ -143,14 +148,18 @@ class _Reader:
         )
         return first
 
-    def _attached(self, line: int, start: int) -> int:
+    def _attached(self, line: int) -> int:
         """The beginning of what stands directly before a line and belongs to it, or of the line."""
         begin, end = self.prefix
-        if begin >= 0 and end <= start and start - end < 2 * _INDENT:
-            gap = self.code[end:start]
-            if not gap or (gap.isspace() and not _BLANK_LINE.search(gap)):
+        if begin >= 0 and end <= line < end + 2 * _INDENT:
+            gap = self.code[end:line]
+            if not gap.strip(b": \t\r\n\f\v") and not _BLANK_LINE.search(gap):
                 return begin
         return line
+
+    @staticmethod
+    def _is_long(node: Any) -> bool:
+        return bool(node.start_point.row < node.end_point.row)
 
     def _trimmed(self, end: int) -> int:
         """`end` before the line break that some grammars count to a comment."""
@@ -212,4 +221,9 @@ def _is_closing(node: Any, kind: str) -> bool:
     """Does it belong to what stands before it: an end tag, a docstring of Python's variables?"""
     if kind == "expression_statement" and node.child_count == 1:
         return bool(node.child(0).type == "string")
-    return kind == "end_tag"
+    return kind in ("end_tag", "where_clause")
+
+
+def _is_header(kind: str) -> bool:
+    """Does a node that begins where its parent does only open it, so that no member is before?"""
+    return kind in _HEADERS or kind in _PREFIXES or kind.startswith("keyword_")

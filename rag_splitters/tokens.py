@@ -15,7 +15,7 @@ import numpy as np
 
 from rag_splitters.sizing import CallableMeasure, Measure, Sizer
 
-__all__ = ["token_sizer"]
+__all__ = ["load_encoding", "token_sizer"]
 
 # tiktoken overflows its stack on very long white space and is superlinear on very long words:
 # it is never handed more than this many characters of a run without a border.

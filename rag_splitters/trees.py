@@ -12,7 +12,7 @@ from rag_splitters.grammars import GRAMMARS
 __all__ = ["UnreadableError", "as_ascii", "parse"]
 
 _PROBE = 8_000  # how much of a text is read to see whether it is code at all
-_MAX_OPEN = 400  # "<" in one statement
+_MAX_OPEN = 400  # "<" in one statement; ":" in a selector of CSS
 
 _SPACE = re.compile(r"[^\S\x00-\x7f]|[\x00\ufeff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
@@ -29,17 +29,20 @@ def parse(code: bytes, language: str) -> Any:
     """The tree-sitter tree of a code.
 
     tree-sitter repairs what is wrong with a text, and takes its time for one that is no code at
-    all. So a text whose beginning has an error every few characters is given up, and so is one that
-    costs more steps than its length explains: both depend on the text alone.
+    all, the square of its length at worst. So one whose beginning is mostly errors, or words that
+    no rule connects, is given up, and so is one that costs more steps than its length explains:
+    both depend on the text alone.
 
     Raises: UnreadableError; ImportError where tree-sitter or the grammar is not installed.
     """
     if language == "yaml" and _DEEP_YAML.search(code):
         raise UnreadableError("too complex")  # its grammar crashes at some 250 open blocks
-    if any(part.count(b"<") > _MAX_OPEN for part in _STATEMENT.split(code)):
+    opening = b":" if language == "css" else b"<"
+    if any(part.count(opening) > _MAX_OPEN for part in _STATEMENT.split(code)):
         raise UnreadableError("too complex")  # costs the square of their number
     probe = _parse(code[:_PROBE], language)
-    if _errors(probe) * 32 > _PROBE:
+    errors, orphans = _errors(probe)
+    if errors * 32 > _PROBE or orphans * 6.5 > _PROBE:
         raise UnreadableError("syntax error")
     return _parse(code, language) if len(code) > _PROBE else probe
 
@@ -88,14 +91,20 @@ def _parse(code: bytes, language: str) -> Any:
         raise UnreadableError("too complex") from error
 
 
-def _errors(tree: Any) -> int:
-    """How many errors are in a tree."""
-    cursor, count = tree.walk(), 0
+def _errors(tree: Any) -> tuple[int, int]:
+    """How many errors are in a tree, and how many nodes in them no rule connects, lists aside.
+
+    Code that is cut off has few of them; what is no code has one for every word or bracket.
+    """
+    cursor, errors, orphans = tree.walk(), 0, 0
     while True:
         node = cursor.node
-        count += bool(node.is_error or node.is_missing)
+        if node.is_error or node.is_missing:
+            children = node.children
+            errors += 1
+            orphans += len(children) - 2 * sum(each.type == "," for each in children)
         if node.has_error and cursor.goto_first_child():
             continue
         while not cursor.goto_next_sibling():
             if not cursor.goto_parent():
-                return count
+                return errors, orphans

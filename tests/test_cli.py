@@ -191,7 +191,7 @@ def test_split_blank_text_gives_no_chunks() -> None:
         (["split", "a.txt", "--chunk-size", "x"], "'--chunk-size'"),
         (["split", "a.txt", "--chunk-overlap", "x"], "chunk_overlap must be a whole number"),
         (["split", "a.txt", "--chunk-overlap", "1000"], "chunk_overlap must be smaller than chunk"),
-        (["split", "a.txt", "-p", "min_chunk_size=-1"], "min_chunk_size: Input should be greater"),
+        (["split", "a.txt", "-p", "min_chunk_size=-1"], "min_chunk_size must be a whole number"),
         (["split", "a.txt", "-p", "is_regex=maybe"], "is_regex: Input should be a valid boolean"),
         (["split", "a.txt", "-p", "language=klingon"], "language must be one of c, cobol"),
         (["split", "a.txt", "--length-function", "miles"], "length_function must be "),

@@ -15,6 +15,7 @@ from tests.cases import ALL, CASES
 
 pytestmark = pytest.mark.parametrize("chunker", [case for _, case in ALL], ids=[n for n, _ in ALL])
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+fewer = settings(hostile, max_examples=25)  # the chunker is under test above, here the adapter
 
 
 def front_end(chunker: Chunker, module: object, suffix: str) -> Chunker:
@@ -30,7 +31,7 @@ def test_chunker_keeps_the_guarantees(chunker: Chunker, text: str) -> None:
     check_chunker(chunker, text)
 
 
-@hostile
+@fewer
 @given(text=hostile_texts())
 def test_text_splitter_cuts_where_the_chunker_does(chunker: Chunker, text: str) -> None:
     splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
@@ -39,7 +40,7 @@ def test_text_splitter_cuts_where_the_chunker_does(chunker: Chunker, text: str) 
     assert splitter.split_text(text) == [span.text_of(text) for span in chunker.spans(text)]
 
 
-@hostile
+@fewer
 @given(text=hostile_texts())
 def test_node_parser_cuts_where_the_chunker_does(chunker: Chunker, text: str) -> None:
     parser = front_end(chunker, rag_splitters.llama_index, "NodeParser")
@@ -47,7 +48,7 @@ def test_node_parser_cuts_where_the_chunker_does(chunker: Chunker, text: str) ->
     check_nodes(source, parser.get_nodes_from_documents([source]), chunker)
 
 
-@hostile
+@fewer
 @given(text=hostile_texts(max_pieces=15))
 def test_ids_are_the_same_in_both_frameworks(chunker: Chunker, text: str) -> None:
     splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")

@@ -145,7 +145,7 @@ def test_catalogue_field_has_a_docstring(base: type, field: str) -> None:
 
 LAYERS = (
     {"ids", "span", "sentences", "hashing"},
-    {"sizing", "boundaries", "headings"},
+    {"sizing", "boundaries", "headings", "pages"},
     {"tokens", "segmenters"},
     {"packing"},
     {"chunker", "models", "blocks"},

@@ -31,9 +31,10 @@ _OPENING = 5000  # characters of an element that are read for its title
 def html_blocks(text: str) -> list[Block]:
     """Finds the blocks of an HTML text.
 
-    Opening tags belong to what follows, closing ones to what precedes. Runs of text between block tags are paragraphs, headings, list items or quotes; the outermost
-    table, `pre` and figure are one block each. The head, scripts, styles, declarations and the
-    comments between blocks are "dropped". Broken HTML never raises.
+    Opening tags belong to what follows, closing ones to what precedes. Runs of text between block
+    tags are paragraphs, headings, list items or quotes; the outermost table, `pre` and figure are
+    one block each. The head, scripts, styles, declarations and the comments between blocks are
+    "dropped". Broken HTML never raises.
 
     >>> text = "<h1>Tea</h1><script>x</script><p>Hot."
     >>> [(block.kind, block.title) for block in html_blocks(text)]

@@ -15,7 +15,7 @@ _WHOLE = frozenset(("head", "table", "pre", "figure"))
 
 
 class Nesting:
-    """The lists, items and quotes that are open; an item that is never closed ends with its list."""
+    """The open lists, items and quotes; an item that is never closed ends with its list."""
 
     def __init__(self) -> None:
         self._lists = 0

@@ -62,15 +62,17 @@ def pack_blocks(
         size,
         block_levels(text, blocks, is_html),
         breaks=sorted({*sections, *breaks}),
-        overlap=_overlap(text, measure, overlap, apart) if overlap else None,
+        overlap=_overlap(text, measure, overlap, size, apart) if overlap else None,
         min_size=min_size,
     )
     return [Span(start, end) for start, end in packer.pack()]
 
 
-def _overlap(text: str, measure: Measure, size: int, apart: Collection[int]) -> Overlap:
+def _overlap(
+    text: str, measure: Measure, overlap: int, size: int, apart: Collection[int]
+) -> Overlap:
     """Whole words of the chunk before, but for chunks that begin at one of these offsets."""
-    repeated = word_overlap(text, measure, size)
+    repeated = word_overlap(text, measure, overlap, size)
 
     def next_start(start: int, end: int, after: int) -> int:
         return -1 if apart and skip_space(text, end) in apart else repeated(start, end, after)

@@ -14,8 +14,7 @@ __all__ = ["formula", "nested_less", "scans_less"]
 Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
 
 _MOST_NESTED = 32  # levels of lists, items and quotes; deeper marks are text
-_FIRST_LINES = 32  # of a quote that are read at first
-_INNER_LINES = 200  # the most lines of a quote inside another block
+_REREAD = 4  # levels: deeper quotes end where their lazy lines do
 _FORMULA_LINES = 200  # the most lines of a formula
 _OPENING = re.compile(r"\$\$|\\\[|\\begin\{([a-z]{1,20}\*?)\}")
 _ENVIRONMENTS = frozenset(
@@ -38,26 +37,42 @@ def scans_less(quote: Rule) -> Rule:
     """The rule of quotes, made linear.
 
     It reads on behind the quote's end, over every line that might be lazy continuation, so that
-    many short quotes without blank lines between them take quadratic time. An outer quote is read
-    in twice as many lines each time until it ends before the last of them.
+    many short quotes without blank lines between them take quadratic time. Here it is shown the
+    lines up to where quote marks begin again, and twice as many such runs each time that it takes
+    them all.
     """
 
     def limited(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-        if silent:
-            return quote(state, start, end, silent)
-        if state.level:
-            return quote(state, start, min(end, start + _INNER_LINES), silent)
-        known, count = len(state.tokens), _FIRST_LINES
-        while start + count < end:
-            if not quote(state, start, start + count, silent):
+        if silent or not _is_marked(state, start):
+            return silent and quote(state, start, end, silent)
+        known, runs = len(state.tokens), 1
+        while (stop := _runs(state, start, end, runs)) < end:
+            if not quote(state, start, stop, silent):
                 return False
-            if state.line < start + count:
+            if state.line < stop or state.isEmpty(stop) or state.level >= _REREAD:
                 return True
             del state.tokens[known:]
-            state.line, count = start, 2 * count
+            state.line, runs = start, 2 * runs
         return quote(state, start, end, silent)
 
     return limited
+
+
+def _runs(state: StateBlock, start: int, end: int, count: int) -> int:
+    """Where so many runs end: of lines with a quote mark, and then of lines without."""
+    line = start
+    for _ in range(count):
+        while line < end and _is_marked(state, line):
+            line += 1
+        while line < end and not _is_marked(state, line):
+            if state.isEmpty(line):
+                return line
+            line += 1
+    return line
+
+
+def _is_marked(state: StateBlock, line: int) -> bool:
+    return state.src.startswith(">", state.bMarks[line] + state.tShift[line])
 
 
 def formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -83,7 +83,8 @@ class CodeChunker(SizedChunker):
         levels = _syntax_levels(text, syntax) if syntax else _fallback_levels(text, language)
         spans, previous_end = [], 0
         for start, end in self._pack(text, levels):
-            path = syntax.path(max(start, previous_end), end) if syntax else []
+            opened = max(start, previous_end)
+            path = syntax.path(opened, _before_closers(text, opened, end)) if syntax else []
             spans.append(Span(start, end, {**known, "definitions": path} if path else known))
             previous_end = end
         return spans
@@ -91,7 +92,7 @@ class CodeChunker(SizedChunker):
     def _pack(self, text: str, levels: Sequence[Finder]) -> list[tuple[int, int]]:
         """(start, end) of the chunks, with the indentation of their first lines."""
         measure, size = sizer(self.length_function)(text), self.chunk_size
-        again = word_overlap(text, measure, self.overlap) if self.overlap else None
+        again = word_overlap(text, measure, self.overlap, size) if self.overlap else None
         packer = _IndentPacker(text, measure, size, levels, overlap=again)
         chunks: list[tuple[int, int]] = []
         for start, end in packer.pack():
@@ -127,6 +128,18 @@ def _line_start(text: str, position: int) -> int:
     while start and text[start - 1].isspace() and text[start - 1] not in "\r\n":
         start -= 1
     return start if not start or text[start - 1] in "\r\n" else position
+
+
+def _before_closers(text: str, start: int, end: int) -> int:
+    """`end` less the brackets before it: what they close need not begin in the chunk."""
+    while end > start:
+        if text[end - 1] in ")]};," or text[end - 1].isspace():
+            end -= 1
+        elif text.endswith("end", start, end) and text[max(end - 4, 0) : end - 3].isspace():
+            end -= 3
+        else:
+            break
+    return end
 
 
 def _syntax(text: str, language: str | None) -> tuple[Syntax | None, str]:

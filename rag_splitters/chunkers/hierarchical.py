@@ -189,7 +189,7 @@ def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:
 
 def _levels(positions: Iterable[int], outer: list[Node]) -> Iterator[int]:
     """The level of the innermost node that each of the ascending positions is in, or -1."""
-    waiting = sorted(outer, key=lambda node: (-node.start, node.end))
+    waiting = sorted(outer, key=lambda node: (-node.start, node.end, -node.level))
     above: list[Node] = []
     for position in positions:
         while waiting and waiting[-1].start <= position:

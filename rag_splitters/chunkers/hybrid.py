@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import field_validator
 
-from rag_splitters.chunker import Chunker, Nested
+from rag_splitters.chunker import Chunker, NestedMany
 from rag_splitters.chunkers.paragraph import ParagraphChunker
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.span import Span, shifted
@@ -20,7 +20,8 @@ class HybridChunker(Chunker):
 
     Positions stay those of the source, and the metadata of all stages are kept; where two stages
     know the same key, the later one counts. Use it to put a size on a strategy that has none, or
-    to cut inside borders that must hold: pages, then sentences.
+    to cut inside borders that must hold: pages, then sentences. For titles, wrap it:
+    `TitledChunker(chunker=HybridChunker(...))`; as a stage, `TitledChunker` sees only its part.
 
     Raises: ValueError for no stages, or a stage that rewrites before another one.
 
@@ -30,12 +31,12 @@ class HybridChunker(Chunker):
     [('A b. C d.', 1), ('E f.', 2)]
     """
 
-    stages: tuple[Nested, ...] = (ParagraphChunker(), SentenceChunker())
+    stages: NestedMany = (ParagraphChunker(), SentenceChunker())
     """The chunkers, the first one first."""
 
     @field_validator("stages")
     @classmethod
-    def _check_stages(cls, value: tuple[Chunker, ...]) -> tuple[Chunker, ...]:
+    def _check_stages(cls, value: Sequence[Chunker]) -> Sequence[Chunker]:
         if not value:
             raise ValueError("stages must hold at least one chunker")
         for stage in value[:-1]:
@@ -44,6 +45,11 @@ class HybridChunker(Chunker):
                     f"{type(stage).__name__} rewrites its chunks, so it must be the last stage"
                 )
         return value
+
+    @property
+    def rewrites(self) -> bool:  # type: ignore[override]
+        """Does the last stage rewrite?"""
+        return self.stages[-1].rewrites
 
     def spans(self, text: str) -> list[Span]:
         return self.spans_of_documents([text], [{}])[0]

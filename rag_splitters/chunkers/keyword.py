@@ -10,7 +10,7 @@ from pydantic import model_validator
 from typing_extensions import Self
 
 from rag_splitters.boundaries import UNSPACED
-from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunker import SizedChunker, Texts
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.packing import pack
 from rag_splitters.span import Span
@@ -37,10 +37,10 @@ class KeywordChunker(SizedChunker):
     ['Preamble', 'Article 1\\nText', 'Article 2']
     """
 
-    keywords: tuple[str, ...] = ()
+    keywords: Texts = ()
     """Whole words or phrases that mark a line."""
 
-    patterns: tuple[str, ...] = ()
+    patterns: Texts = ()
     """Regular expressions that mark a line."""
 
     whole_line: bool = False

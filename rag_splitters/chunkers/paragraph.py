@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from rag_splitters.boundaries import paragraph_cuts, paragraphs, sentences, words
-from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunker import MergingChunker
 from rag_splitters.packing import pack
 from rag_splitters.span import Span
 
 __all__ = ["ParagraphChunker"]
 
 
-class ParagraphChunker(SizedChunker):
+class ParagraphChunker(MergingChunker):
     """Makes chunks of paragraphs: text between blank lines.
 
     Neighbours are packed up to `chunk_size`, or each paragraph is a chunk with `group=False`; one
@@ -28,9 +26,6 @@ class ParagraphChunker(SizedChunker):
 
     group: bool = True
     """Pack neighbouring paragraphs up to `chunk_size`?"""
-
-    min_chunk_size: int = Field(default=0, ge=0)
-    """Chunks that measure less are merged with a neighbour where that fits."""
 
     def spans(self, text: str) -> list[Span]:
         levels = (paragraphs(text), sentences(text), words(text))

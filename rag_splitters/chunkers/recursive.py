@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, model_validator
 from typing_extensions import Self
 
 from rag_splitters.boundaries import (
@@ -16,7 +16,7 @@ from rag_splitters.boundaries import (
     separators,
     words,
 )
-from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunker import MergingChunker, Texts
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.packing import pack
 from rag_splitters.span import Span
@@ -29,7 +29,7 @@ def recursive_levels(text: str) -> list[Finder]:
     return [paragraphs(text), lines(text), sentences(text), words(text)]
 
 
-class RecursiveChunker(SizedChunker):
+class RecursiveChunker(MergingChunker):
     """Cuts at the best separator that fits, at a finer one only where a piece is too big.
 
     The strategy for every day: whole paragraphs where they fit, else whole lines, sentences, words.
@@ -43,7 +43,7 @@ class RecursiveChunker(SizedChunker):
     ['A first paragraph.', 'A second one.', 'It is longer.']
     """
 
-    separators: tuple[str, ...] | None = None
+    separators: Texts | None = None
     """The coarsest first; None: paragraph, line, sentence, word. A grapheme cluster comes last."""
 
     is_regex: bool = False
@@ -54,9 +54,6 @@ class RecursiveChunker(SizedChunker):
     ] = None
     """Separators for a programming or markup language, by the name that LangChain gives it."""
 
-    min_chunk_size: int = Field(default=0, ge=0)
-    """Chunks that measure less are merged with a neighbour where that fits."""
-
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.language is not None and self.separators is not None:
@@ -64,11 +61,6 @@ class RecursiveChunker(SizedChunker):
         if self.language is not None and self.language not in LANGUAGES:
             known = ", ".join(sorted(LANGUAGES))
             raise ValueError(f"language must be one of {known}; got {self.language!r}")
-        if self.min_chunk_size > self.chunk_size:
-            raise ValueError(
-                f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
-                f"got {self.min_chunk_size}"
-            )
         separator_pattern([each for each in self.separators or () if each], self.is_regex)
         return self
 

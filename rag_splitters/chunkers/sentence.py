@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
 
 from rag_splitters.boundaries import positions, words
-from rag_splitters.chunker import Function, SizedChunker
+from rag_splitters.chunker import FunctionOrName, SizedChunker
 from rag_splitters.packing import Packer, pack, sentence_overlap
-from rag_splitters.segmenters import segmenter_cuts
+from rag_splitters.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.sizing import sizer
 from rag_splitters.span import Span
 
@@ -32,7 +34,7 @@ class SentenceChunker(SizedChunker):
     overlap_sentences: int = Field(default=0, ge=0)
     """How many whole sentences the next chunk repeats, as many as fit; instead of an overlap."""
 
-    segmenter: str | Function = "rules"
+    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import field_validator
 
 from rag_splitters.boundaries import at_cluster, separator_pattern
-from rag_splitters.chunker import Chunker
+from rag_splitters.chunker import Chunker, Texts
 from rag_splitters.span import Span
 
 __all__ = ["SeparatorChunker"]
@@ -25,7 +25,7 @@ class SeparatorChunker(Chunker):
     ['a', 'b', 'c']
     """
 
-    separators: tuple[str, ...] = ("\n\n", "\n")
+    separators: Texts = ("\n\n", "\n")
     """Tried in this order at each place; a line break stands for any kind of line break."""
 
     is_regex: bool = False
@@ -36,7 +36,7 @@ class SeparatorChunker(Chunker):
 
     @field_validator("separators", mode="after")
     @classmethod
-    def _check_separators(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_separators(cls, value: Texts) -> Texts:
         if not value:
             raise ValueError("separators must hold at least one separator")
         return value

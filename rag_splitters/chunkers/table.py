@@ -31,14 +31,14 @@ class TableChunker(SizedChunker):
     without header. A header that fits nowhere is a chunk of its own. `chunk_overlap` repeats whole
     rows inside a table, as many as fit in it, and does not reach over a table's edges.
 
-    Rewrites: `start` and `end` bound the rows of a chunk, and the first one's also the header, which
-    in the others is content without position. Metadata: `modality` ("table" or "text"), and for
-    tables `row_start` and `row_end` (counted from 1 without the header, the last one included),
-    `columns` (the header's labels), `caption`.
+    Rewrites: `start` and `end` bound the rows of a chunk, in the first one also the header; in the
+    others the header is content without position. Metadata: `modality` ("table" or "text"), and of
+    tables `row_start` and `row_end` (body rows, counted from 1, both included), `columns` (the
+    header's labels), `caption`.
 
     Dropped: the data of data URIs; of an HTML table that is cut or rendered, what stands outside
-    of its cells, its caption (which is in the metadata) and its attributes; of a cell that
-    is rendered, its tags; cut inside, too.
+    of its cells, its caption (which is in the metadata) and its own attributes; of a cell that is
+    cut inside or rendered, its tags.
 
     Raises: ValueError for an unknown format or rendering, fewer rows than 1, or sizes that make no
     sense.

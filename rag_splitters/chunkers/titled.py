@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -52,6 +53,11 @@ class TitledChunker(Chunker):
         pairs = zip(texts, metadatas, strict=True)
         return [self._spans(text, metadata) for text, metadata in pairs]
 
+    async def aspans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        return await asyncio.to_thread(self.spans_of_documents, texts, metadatas)
+
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         outline = Outline(text)
         title = metadata.get("title") or self.title
@@ -75,7 +81,7 @@ class TitledChunker(Chunker):
     def _titled(self, span: Span, text: str, title: Any, outline: Outline) -> Span:
         """The span with the title before its text."""
         path = outline.above(span.start) if self.include_headings else []
-        metadata = {"headings": path, **span.metadata} if path else span.metadata
+        metadata = {"headings": list(path), **span.metadata} if path else span.metadata
         content = self._prefix(title, path) + span.text_of(text)
         return Span(span.start, span.end, metadata, content)
 

@@ -20,7 +20,16 @@ from rag_splitters.cli_views import cut
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-__all__ = ["QUESTIONS", "STRATEGIES", "answers", "split_table", "texts"]
+__all__ = [
+    "CHILD_SIZE",
+    "CHUNK_SIZE",
+    "PARENT_SIZE",
+    "QUESTIONS",
+    "STRATEGIES",
+    "answers",
+    "split_table",
+    "texts",
+]
 
 QUESTIONS = (
     "When is the foghorn sounded?",

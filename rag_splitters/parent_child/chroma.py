@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from chromadb.api.collection_configuration import CreateCollectionConfiguration
     from langchain_chroma import Chroma
 
-__all__ = ["open_chroma"]
+__all__ = ["MODEL_KEY", "open_chroma"]
 
 MODEL_KEY = "embedding_model"
 # With Chroma's defaults (100, 100, 16) one in six of the four nearest among 20,000 hashed vectors

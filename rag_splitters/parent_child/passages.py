@@ -13,6 +13,7 @@ from rag_splitters.ids import chunk_id
 
 __all__ = [
     "NESTED_KEY",
+    "POSITION_KEYS",
     "SOURCE_KEY",
     "Draft",
     "Parent",

@@ -18,6 +18,7 @@ TableFormat: TypeAlias = Literal["auto", "markdown", "html", "text", "csv", "tsv
 """How a text is written; "auto" looks at its beginning, "csv" and "tsv" make it one table."""
 
 _OPENING = re.compile(r"<table(?=[\s>])", re.IGNORECASE)
+_MARKS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
 _CLOSING = re.compile(r"</table\s{0,100}>", re.IGNORECASE)
 
 
@@ -79,10 +80,13 @@ def _in_markdown(text: str, blocks: Sequence[Block]) -> Iterator[Table]:
 
 def _pipe_table(text: str, block: Block) -> Table | None:
     """The pipe table of a block, whose header row may stand behind the marks of a list."""
-    begin = block.content_start
-    line = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+[ \t>]*)*").match(text, begin, block.end)
+    line = _MARKS.match(text, block.content_start, block.end)
     marks = line.group() if line else ""
-    return PipeTable.read(text, begin + (len(marks) if marks.strip() else 0), block.end)
+    width = len(marks) if marks.strip() else 0
+    table = PipeTable.read(text, block.content_start + width, block.end)
+    if table and width:
+        table.start, table.is_verbatim = block.start, False
+    return table
 
 
 def _in_html(text: str, block: Block) -> list[Table]:

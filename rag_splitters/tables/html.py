@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from rag_splitters.blocks.tags import attribute, scan_tags
+from rag_splitters.blocks.tags import Tag, attribute, scan_tags
 from rag_splitters.tables.excerpt import Excerpt, Replacement, boundary_after, boundary_before
 from rag_splitters.tables.grid import Grid
 from rag_splitters.tables.model import Cell, Row, Table
@@ -14,6 +14,7 @@ from rag_splitters.tables.model import Cell, Row, Table
 __all__ = ["HtmlTable", "html_tables", "plain_html"]
 
 _BREAKS = frozenset("br dd div dt h1 h2 h3 h4 h5 h6 hr li ol p pre tr ul".split())
+_PARTS = frozenset("table caption thead tbody tfoot tr td th".split())
 _TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")
 
 
@@ -26,52 +27,66 @@ class HtmlTable(Table):
 
     kind = "html"
 
-    @classmethod
-    def read(cls, text: str, start: int, end: int) -> HtmlTable | None:
-        """Reads the table whose opening tag is at `start`; None if it holds no cell."""
-        grid = Grid()
-        part = text[start:end]
-        depth, caption, stop = 0, (0, 0), len(part)
-        for tag in scan_tags(part):
-            opening = tag.kind == "open"
-            if tag.name == "table":
-                depth += 1 if opening else -1
-                if depth == 0:
-                    stop = tag.end
-                    grid.close(tag.start + start)
-                    break
-            elif depth == 1 and tag.name == "caption":
-                grid.close(tag.start + start)
-                caption = (tag.end, tag.end) if opening else (caption[0], tag.start)
-            elif depth == 1:
-                moved = tag._replace(start=tag.start + start, end=tag.end + start)
-                grid.take(moved, part[tag.start : tag.end])
-        header, rows = grid.finished(start + stop)
-        if not header and not rows:
-            return None
-        last = boundary_after(text, start + stop)
-        known = " ".join(plain_html(part, *caption).text.split())
-        return cls(text, boundary_before(text, start), last, header, rows, known)
-
     def cells(self, row: Row) -> Sequence[Cell]:
         return row.cells
 
     def replacements(self, cell: Cell) -> Iterable[Replacement]:
         return _replacements(self.text, cell.start, cell.end)
 
+    def plain(self, cell: Cell) -> str:
+        markup = self.text[cell.start : cell.end]
+        return super().plain(cell) if "<" in markup or "&" in markup else " ".join(markup.split())
+
 
 def html_tables(text: str, start: int, end: int) -> Iterator[HtmlTable]:
-    """The outermost tables in a part of a text."""
-    depth, first = 0, 0
-    for tag in scan_tags(text[start:end]):
-        if tag.name != "table":
-            continue
-        if tag.kind == "open":
-            depth, first = depth + 1, first if depth else start + tag.start
-        elif depth:
-            depth -= 1
-            if depth == 0 and (table := HtmlTable.read(text, first, start + tag.end)):
-                yield table
+    """The outermost tables in a part of a text that are closed and hold a cell."""
+    part = text[start:end]
+    reader: _Reader | None = None
+    for tag in scan_tags(part):
+        if reader is None:
+            if tag.name == "table" and tag.kind == "open":
+                reader = _Reader(text, start + tag.start)
+        elif tag.name in _PARTS:
+            moved = Tag(tag.kind, start + tag.start, start + tag.end, tag.name)
+            if reader.take(moved, part[tag.start : tag.end]):
+                if table := reader.table(moved.end):
+                    yield table
+                reader = None
+
+
+class _Reader:
+    """Reads one table from its tags."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self._text = text
+        self._start = start
+        self._depth = 1
+        self._grid = Grid()
+        self._caption = (0, 0)
+
+    def take(self, tag: Tag, markup: str) -> bool:
+        """Takes the next tag, with its text; was it the table's last?"""
+        if tag.name == "table":
+            self._depth += 1 if tag.kind == "open" else -1
+            if self._depth == 0:
+                self._grid.close(tag.start)
+        elif self._depth == 1 and tag.name == "caption":
+            self._grid.close(tag.start)
+            first = tag.end if tag.kind == "open" else self._caption[0]
+            self._caption = (first, max(first, tag.end if tag.kind == "open" else tag.start))
+        elif self._depth == 1:
+            self._grid.take(tag, markup)
+        return self._depth == 0
+
+    def table(self, end: int) -> HtmlTable | None:
+        """The table that ends here; None if it holds no cell."""
+        text = self._text
+        header, rows = self._grid.finished(end)
+        if not header and not rows:
+            return None
+        caption = " ".join(plain_html(text, *self._caption).text.split())
+        start, stop = boundary_before(text, self._start), boundary_after(text, end)
+        return HtmlTable(text, start, stop, header, rows, caption)
 
 
 def plain_html(text: str, start: int, end: int) -> Excerpt:

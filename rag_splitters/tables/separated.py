@@ -77,7 +77,7 @@ def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
 
     >>> text = "See:\\nname,age\\nAda,36\\nAlan,41\\n"
     >>> [(table.start, table.end) for table in separated_tables(text, 0, len(text))]
-    [(5, 29)]
+    [(5, 28)]
     """
     tables: list[SeparatedTable] = []
     position = start

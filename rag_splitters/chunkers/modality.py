@@ -1,0 +1,241 @@
+"""ModalityChunker: text, tables, images, code and formulas, each in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
+
+from rag_splitters.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.boundaries import skip_space, trim_space
+from rag_splitters.chunker import Chunker, Nested
+from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.chunkers.table import TableChunker
+from rag_splitters.images import Image, definitions, find_images
+from rag_splitters.routing import Part, Routed, aroute, route
+from rag_splitters.span import Span
+from rag_splitters.tables import Excerpt, Table, find_tables
+from rag_splitters.tables.excerpt import Replacement, boundary_after, boundary_before, data_in
+
+__all__ = ["ModalityChunker"]
+
+_NESTED: TypeAdapter[Chunker] = TypeAdapter(Nested)
+
+Handling: TypeAlias = Annotated[
+    Chunker | Literal["keep", "drop"],
+    BeforeValidator(lambda v: _NESTED.validate_python(v) if isinstance(v, Mapping) else v),
+    PlainSerializer(lambda v: v if isinstance(v, str) else _NESTED.dump_python(v)),
+]
+"""A field that says what becomes of a modality: a chunker, "keep" or "drop"."""
+
+_MODALITIES = ("text", "table", "image", "code", "formula")
+
+
+class _Region(NamedTuple):
+    """A part of a text that is not prose."""
+
+    start: int
+    end: int
+    modality: str
+    block: Block | None = None
+    table: Table | None = None
+
+
+class ModalityChunker(Chunker):
+    """Parts text, tables, images, code and formulas, and hands each kind to its own chunker.
+
+    Reads Markdown and HTML. Use it where kinds are embedded or shown in different ways: tables as
+    records, images by an image model, code by a code model. Each field takes a chunker, "keep" (a
+    chunk of its own, as it is, however large) or "drop" (left out).
+
+    Formulas are those that stand alone (`$$`, `\\[`); `$x$` and short code in a sentence are text.
+    An image alone in its paragraph is a chunk that the text around it does not hold. One in the
+    middle of a sentence is a chunk too, and its alternative text stays in the sentence in place of
+    its markup: the two overlap, and "drop" drops only the former. The content of an image's chunk
+    is its alternative text, caption and address. The image itself, where the document holds it
+    (data URI), is in the metadata and in no text.
+
+    Rewrites images, sentences with images, and what the chunkers rewrite. Metadata: `modality`
+    ("text", "table", "image", "code", "formula"); of images `image_url`, or `image_data` (base64)
+    and `image_mimetype`, and `alt` and `caption`; of code `language`.
+
+    Dropped: what "drop" says; an image's markup; the data of data URIs outside of images.
+
+    Raises: ValueError for an unknown format, or a field that is neither chunker, "keep" nor "drop".
+
+    >>> text = "A cat:\\n\\n![Tom](tom.png)\\n\\n```\\nprint()\\n```\\n"
+    >>> [(c.metadata["modality"], c.text) for c in ModalityChunker(code="drop").chunk(text)]
+    [('text', 'A cat:'), ('image', 'Tom\\ntom.png')]
+    """
+
+    rewrites: ClassVar[bool] = True
+
+    text: Handling = RecursiveChunker()
+    """What becomes of prose, with its headings, lists and quotes."""
+
+    table: Handling = TableChunker(text=None)
+    """What becomes of tables; a `TableChunker` is handed each one as it was found."""
+
+    image: Handling = "keep"
+    """What becomes of images; a chunker is handed the content of each one's chunk."""
+
+    code: Handling = RecursiveChunker(separators=("\n\n", "\n"))
+    """What becomes of code blocks, their fences included."""
+
+    formula: Handling = "keep"
+    """What becomes of formulas that stand alone."""
+
+    format: Format = "auto"
+    """How the text is written: "auto", "markdown", "html" or "text"."""
+
+    def spans(self, text: str) -> list[Span]:
+        return self.spans_of_documents([text], [{}])[0]
+
+    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        return self.spans_of_documents(known, [{}] * len(known))
+
+    def spans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        known = list(texts)
+        return route(known, metadatas, [self._plan(text) for text in known])
+
+    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        return await self.aspans_of_documents(known, [{}] * len(known))
+
+    async def aspans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        known = list(texts)
+        return await aroute(known, metadatas, [self._plan(text) for text in known])
+
+    def fits(self, content: str) -> bool:
+        handlings = [getattr(self, name) for name in _MODALITIES]
+        return any(each == "keep" for each in handlings) or any(
+            each.fits(content) for each in handlings if isinstance(each, Chunker)
+        )
+
+    def narrowed(self, prefix: str) -> ModalityChunker:
+        handlings = {name: getattr(self, name) for name in _MODALITIES}
+        narrow = {k: v.narrowed(prefix) for k, v in handlings.items() if isinstance(v, Chunker)}
+        return self.model_copy(update=narrow)
+
+    def _plan(self, text: str) -> Routed:
+        written = detect_format(text) if self.format == "auto" else self.format
+        known = definitions(text) if written == "markdown" else {}
+        plan: Routed = []
+        position = 0
+        for region in (*_regions(text, written), _Region(len(text), len(text), "text")):
+            plan += self._prose(text, position, region.start, known, written != "html")
+            if region.modality == "image" and region.block:
+                images = find_images(text, region.start, region.end, known, written != "html")
+                plan += self._block_images(text, region.block, images, known, written != "html")
+            elif region.table and isinstance(self.table, TableChunker):
+                plan += self.table.table_spans(region.table)
+            elif region.modality != "text":
+                plan += self._region(text, region)
+            position = max(position, region.end)
+        return plan
+
+    def _region(self, text: str, region: _Region) -> Routed:
+        """A table, code or a formula."""
+        start, end = region.start, region.end
+        metadata = {"modality": region.modality}
+        if region.modality == "code" and region.block and region.block.title:
+            metadata["language"] = region.block.title
+        excerpt = Excerpt.of(text, start, end, data_in(text, start, end))
+        return self._handled(text, start, end, excerpt, metadata)
+
+    def _block_images(
+        self,
+        text: str,
+        block: Block,
+        images: Sequence[Image],
+        known: Mapping[str, tuple[int, int, str, str]],
+        markdown: bool,
+    ) -> Routed:
+        """The images of a block that holds nothing else: each with the markup before it."""
+        if not images:
+            return self._prose(text, block.start, block.end, known, markdown)
+        plan: Routed = []
+        start = block.start
+        for image in images:
+            end = block.end if image is images[-1] else image.end
+            caption = image.caption or (block.title if block.title != image.alt else "")
+            plan += self._image(text, start, end, image, caption)
+            start = skip_space(text, end)
+        return plan
+
+    def _image(self, text: str, start: int, end: int, image: Image, caption: str) -> Routed:
+        named = Image(start, end, 0, 0, image.alt, caption, image.url)
+        excerpt = Excerpt.of(text, start, end, [(start, end, named.content)])
+        return self._handled(text, start, end, excerpt, named.metadata)
+
+    def _prose(
+        self,
+        text: str,
+        start: int,
+        end: int,
+        known: Mapping[str, tuple[int, int, str, str]],
+        markdown: bool,
+    ) -> Routed:
+        """Prose, and the images in it."""
+        begin = skip_space(text, start)
+        stop = trim_space(text, begin, end) if begin < end else begin
+        if begin >= stop:
+            return []
+        images = find_images(text, begin, stop, known, markdown)
+        holes = [hole for image in images for hole in _markup(image)]
+        excerpt = Excerpt.of(text, begin, stop, _apart(holes + data_in(text, begin, stop)))
+        plan = self._handled(text, begin, stop, excerpt, {"modality": "text"})
+        for image in images:
+            low, high = boundary_before(text, image.start), boundary_after(text, image.end)
+            plan += self._image(text, low, high, image, image.caption)
+        return plan
+
+    def _handled(
+        self, text: str, start: int, end: int, excerpt: Excerpt, metadata: Mapping[str, Any]
+    ) -> Routed:
+        """One part, as its modality's field says."""
+        handling: Chunker | str = getattr(self, metadata["modality"])
+        if handling == "drop" or not excerpt.text.strip():
+            return []
+        if isinstance(handling, Chunker):
+            return [Part(handling, excerpt, metadata)]
+        content = excerpt.text.strip()
+        return [Span(start, end, metadata, None if content == text[start:end] else content)]
+
+
+def _regions(text: str, written: str) -> Iterator[_Region]:
+    """The tables, images, code and formulas of a text, in order; none overlap."""
+    blocks = read_blocks(text, written)  # type: ignore[arg-type]
+    tables = find_tables(text, written, blocks)  # type: ignore[arg-type]
+    found = [_Region(table.start, table.end, "table", None, table) for table in tables]
+    kinds = ("image", "code", "formula")
+    special = (block for block in blocks if block.kind in kinds)
+    found += [_Region(block.start, block.end, block.kind, block) for block in special]
+    position = 0
+    for region in sorted(found, key=lambda each: (each.start, each.table is None)):
+        if region.start >= position:
+            position = boundary_after(text, region.end)
+            start = boundary_before(text, region.start)
+            yield region._replace(start=start, end=position)
+
+
+def _markup(image: Image) -> list[Replacement]:
+    """An image's markup on either side of its alternative text."""
+    if image.alt_start == image.alt_end:
+        return [(image.start, image.end, "")]
+    return [(image.start, image.alt_start, ""), (image.alt_end, image.end, "")]
+
+
+def _apart(replacements: Sequence[Replacement]) -> Iterator[Replacement]:
+    """The replacements in order, without those inside others."""
+    position = 0
+    for replacement in sorted(replacements):
+        if replacement[0] >= position:
+            yield replacement
+            position = replacement[1]

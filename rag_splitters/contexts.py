@@ -1,0 +1,179 @@
+"""Where contexts are kept: LangChain's and LlamaIndex's key-value stores, or a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+__all__ = ["ContextCache", "FolderCache", "context_cache", "without_context"]
+
+Pairs = Sequence[tuple[str, str]]
+"""Keys with their contexts."""
+
+_MOST_VARIABLES = 500  # well under the limit of the oldest SQLite, which is 999
+_SCHEMA = "CREATE TABLE IF NOT EXISTS contexts (key TEXT PRIMARY KEY, context BLOB NOT NULL)"
+_UPSERT = (
+    "INSERT INTO contexts VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET context = excluded.context"
+)
+
+
+class ContextCache(Protocol):
+    """What `ContextualChunker` asks of a cache."""
+
+    def get(self, keys: Sequence[str]) -> list[str | None]:
+        """The contexts of the keys, in their order; None where there is none."""
+
+    def put(self, pairs: Pairs) -> None:
+        """Keep all the pairs."""
+
+    async def aget(self, keys: Sequence[str]) -> list[str | None]:
+        """`get` without blocking the event loop."""
+
+    async def aput(self, pairs: Pairs) -> None:
+        """`put` without blocking the event loop."""
+
+
+def context_cache(cache: Any) -> ContextCache:
+    """The cache behind whatever the user handed in.
+
+    Parameters:
+        cache: a LangChain `BaseStore`, of strings or of bytes (`mget`, `mset`); a LlamaIndex
+            `BaseKVStore` (`get`, `put`); or the path of a folder, which is made where it is needed.
+
+    Raises: TypeError for anything else.
+
+    >>> from langchain_core.stores import InMemoryStore
+    >>> cache = context_cache(InMemoryStore())
+    >>> cache.put([("a", "A context.")])
+    >>> cache.get(["a", "b"])
+    ['A context.', None]
+    """
+    if isinstance(cache, str | Path):
+        return FolderCache(Path(cache))
+    for kind, names in ((_LangChainStore, ("mget", "mset")), (_LlamaIndexStore, ("get", "put"))):
+        if all(callable(getattr(cache, name, None)) for name in names):
+            return kind(cache)
+    raise TypeError(
+        "cache must be a LangChain BaseStore, a LlamaIndex BaseKVStore or the path of a folder, "
+        f"got a {type(cache).__qualname__}"
+    )
+
+
+def without_context(content: str, metadata: Mapping[str, Any]) -> str:
+    """A contextual chunk's own text: its content without the context that stands before it.
+
+    >>> without_context("About tea.\\n\\nIt is hot.", {"context": "About tea."})
+    'It is hot.'
+    """
+    context = metadata.get("context")
+    return content.removeprefix(f"{context}\n\n") if isinstance(context, str) else content
+
+
+class FolderCache:
+    """Contexts in one SQLite file, `contexts.sqlite`, of a folder.
+
+    The file is opened for each call alone, so that threads and processes may share the folder.
+    Contexts are kept exactly, lone surrogates included.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, keys: Sequence[str]) -> list[str | None]:
+        found: dict[str, bytes] = {}
+        if (self.folder / "contexts.sqlite").exists():
+            with closing(self._opened()) as connection:
+                for start in range(0, len(keys), _MOST_VARIABLES):
+                    part = keys[start : start + _MOST_VARIABLES]
+                    places = ", ".join("?" * len(part))
+                    query = f"SELECT key, context FROM contexts WHERE key IN ({places})"  # noqa: S608
+                    found.update(connection.execute(query, part).fetchall())
+        return [_context(found.get(key)) for key in keys]
+
+    def put(self, pairs: Pairs) -> None:
+        rows = [(key, context.encode("utf-8", "surrogatepass")) for key, context in pairs]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with closing(self._opened()) as connection, connection:
+            connection.executemany(_UPSERT, rows)
+
+    async def aget(self, keys: Sequence[str]) -> list[str | None]:
+        return await asyncio.to_thread(self.get, keys)
+
+    async def aput(self, pairs: Pairs) -> None:
+        await asyncio.to_thread(self.put, pairs)
+
+    def _opened(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.folder / "contexts.sqlite", timeout=60)
+        connection.execute(_SCHEMA)
+        return connection
+
+
+class _LangChainStore:
+    """A LangChain `BaseStore`; one that takes no strings is given bytes."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def get(self, keys: Sequence[str]) -> list[str | None]:
+        return [_context(value) for value in self._store.mget(list(keys))]
+
+    def put(self, pairs: Pairs) -> None:
+        try:
+            self._store.mset(list(pairs))
+        except TypeError:
+            self._store.mset(_as_bytes(pairs))
+
+    async def aget(self, keys: Sequence[str]) -> list[str | None]:
+        return [_context(value) for value in await self._store.amget(list(keys))]
+
+    async def aput(self, pairs: Pairs) -> None:
+        try:
+            await self._store.amset(list(pairs))
+        except TypeError:
+            await self._store.amset(_as_bytes(pairs))
+
+
+class _LlamaIndexStore:
+    """A LlamaIndex `BaseKVStore`, whose values are dictionaries."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def get(self, keys: Sequence[str]) -> list[str | None]:
+        return [_value(self._store.get(key, collection=_COLLECTION)) for key in keys]
+
+    def put(self, pairs: Pairs) -> None:
+        for key, context in pairs:
+            self._store.put(key, {"context": context}, collection=_COLLECTION)
+
+    async def aget(self, keys: Sequence[str]) -> list[str | None]:
+        return [_value(await self._store.aget(key, collection=_COLLECTION)) for key in keys]
+
+    async def aput(self, pairs: Pairs) -> None:
+        for key, context in pairs:
+            await self._store.aput(key, {"context": context}, collection=_COLLECTION)
+
+
+_COLLECTION = "rag_splitters_contexts"
+
+
+def _as_bytes(pairs: Pairs) -> list[tuple[str, bytes]]:
+    return [(key, context.encode("utf-8", "surrogatepass")) for key, context in pairs]
+
+
+def _context(value: object) -> str | None:
+    """The context that a store gave back; None for what is none, as after a write that failed."""
+    if isinstance(value, bytes):
+        try:
+            value = value.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return None
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _value(row: object) -> str | None:
+    return _context(row.get("context")) if isinstance(row, Mapping) else None

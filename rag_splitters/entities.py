@@ -1,0 +1,307 @@
+"""Where are entities mentioned? The one place that knows what a recogniser is."""
+
+from __future__ import annotations
+
+import operator
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import lru_cache, partial
+from itertools import product
+from typing import Annotated, Any, NamedTuple, TypeAlias
+
+from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
+
+from rag_splitters.boundaries import positions, words
+from rag_splitters.chunker import Function
+from rag_splitters.ids import stable_uuid
+from rag_splitters.packing import Packer, sentence_overlap, word_overlap
+from rag_splitters.sentences import sentence_cuts
+from rag_splitters.sizing import sizer
+
+__all__ = ["Mention", "Recogniser", "describe_recogniser", "find_mentions", "mention_windows"]
+
+_LARGEST_WINDOW = 100_000  # characters: spaCy takes about 1 GB for a million
+_GLINER_WINDOW = 1000  # characters: it reads 384 words and drops the rest
+_DEFAULT_TOKENS = 512  # what an encoder reads where its tokenizer does not say
+_SURROGATE = re.compile("[\ud800-\udfff]")  # no library's tokenizer takes them
+_FUNCTION: TypeAdapter[Any] = TypeAdapter(Function)
+
+
+class Mention(NamedTuple):
+    """Where an entity is mentioned, in code points, and what it is: "PERSON", "ORG" ..."""
+
+    start: int
+    end: int
+    label: str
+
+
+_Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
+
+
+def find_mentions(ner: Any, texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:
+    """The mentions in each text, ascending and without overlaps; of two that do, the longer one.
+
+    A recogniser that reads a part of a text at a time is asked about all texts at once, in windows.
+    White space at a mention's edges is left out.
+
+    Parameters:
+        ner: a recogniser, see `Recogniser`.
+        texts: the texts.
+        labels: only these; none for all.
+
+    Raises: ValueError for a mention outside of its text; ImportError where spaCy or a pipeline of
+    the name is missing.
+
+    >>> find_mentions(lambda text: [(0, 3, "PERSON")], ["Ada wrote."], [])
+    [[Mention(start=0, end=3, label='PERSON')]]
+    """
+    found: list[list[Mention]] = [[] for _ in texts]
+    parts = [
+        (index, offset, part)
+        for index, text in enumerate(texts)
+        if not text.isspace()
+        for offset, part in _parts(ner, text)
+    ]
+    answers = _ask(ner, [part for _, _, part in parts], labels)
+    for (index, offset, part), answer in zip(parts, answers, strict=True):
+        for each in answer:
+            start, end, label = _checked(each, part)
+            found[index].append(Mention(start + offset, end + offset, label))
+    return [
+        _apart(text, [each for each in mentions if not labels or each.label in labels])
+        for text, mentions in zip(texts, found, strict=True)
+    ]
+
+
+def _checked(mention: Any, text: str) -> Mention:
+    """The mention as one, or ValueError."""
+    try:
+        start, end, label = mention
+        known = Mention(operator.index(start), operator.index(end), str(label))
+    except (TypeError, ValueError):
+        known = Mention(-1, -1, "")
+    if not 0 <= known.start < known.end <= len(text):
+        raise ValueError(
+            f"the recogniser answered {mention!r} for a text of {len(text)} characters "
+            f"({text[:40]!r}...): a mention is (start, end, label) with "
+            f"0 <= start < end <= {len(text)}"
+        )
+    return known
+
+
+def _apart(text: str, mentions: Iterable[Mention]) -> list[Mention]:
+    """Without white space at the edges, and without overlaps: the longest first, then the first."""
+    trimmed = {Mention(*_trimmed(text, start, end), label) for start, end, label in mentions}
+    kept: list[Mention] = []
+    for each in sorted(trimmed, key=lambda m: (m.start - m.end, m)):
+        place = bisect_left(kept, each)
+        is_free = place == len(kept) or each.end <= kept[place].start
+        if each.start < each.end and is_free and (not place or kept[place - 1].end <= each.start):
+            kept.insert(place, each)
+    return kept
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    part = text[start:end]
+    kept = part.strip()
+    start += len(part) - len(part.lstrip())
+    return start, start + len(kept)
+
+
+# Asking each kind of recogniser
+
+
+def _kind(ner: Any) -> str:
+    """ "name", "gliner", "spacy", "transformers", "function", or "" for what is no recogniser."""
+    if isinstance(ner, str):
+        return "name"
+    if isinstance(ner, type):
+        return ""
+    if callable(getattr(ner, "predict_entities", None)):
+        return "gliner"
+    if hasattr(ner, "pipe_names") and hasattr(ner, "max_length"):
+        return "spacy"
+    if callable(ner):
+        is_pipeline = hasattr(ner, "tokenizer") and hasattr(ner, "model")
+        return "transformers" if is_pipeline else "function"
+    return ""
+
+
+@lru_cache(maxsize=4)
+def _load(name: str) -> Any:
+    """The spaCy pipeline of a name or in a folder, loaded once per process; never downloaded."""
+    try:
+        import spacy
+    except ImportError as error:
+        raise ImportError("EntityChunker needs spaCy: pip install 'rag-splitters[ner]'") from error
+    try:
+        return spacy.load(name)
+    except OSError as error:
+        raise ImportError(
+            f"spaCy has no pipeline {name!r}, and none is downloaded unasked: python -m spacy "
+            f"download {name}, or name the folder of one"
+        ) from error
+
+
+def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
+    """(offset, text) of what the recogniser reads at a time: all of it, or windows."""
+    kind = _kind(ner)
+    if kind == "function":
+        return [(0, text)]
+    plain = _SURROGATE.sub("\ufffd", text)
+    if kind == "transformers":
+        return [
+            (start + offset, part)
+            for start, end in mention_windows(text, 2 * _most_tokens(ner))
+            for offset, part in _fitting(ner, plain[start:end])
+        ]
+    most = _GLINER_WINDOW
+    if kind != "gliner":
+        pipeline = _load(ner) if kind == "name" else ner
+        most = min(_LARGEST_WINDOW, pipeline.max_length)
+    return [(start, plain[start:end]) for start, end in mention_windows(text, most)]
+
+
+def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
+    """(start, end) of windows of whole sentences, each of which repeats the last one's last.
+
+    A sentence that is too long is cut between words, and repeated by 200 characters at most.
+
+    >>> mention_windows("One. Two. Three.", 11)
+    [(0, 9), (5, 16)]
+    """
+    measure = sizer("characters")(text)
+    if len(text) <= size:
+        return [(0, len(text))]
+    cuts = sentence_cuts(text)
+    by_sentence = sentence_overlap(text, cuts, measure, size, 1)
+    by_word = word_overlap(text, measure, min(200, size // 4))
+
+    def overlap(start: int, end: int, after: int) -> int:
+        found = by_sentence(start, end, after)
+        return found if found >= 0 else by_word(start, end, after)
+
+    levels = (positions(cuts), words(text))
+    return Packer(text, measure, size, levels, overlap=overlap).pack()
+
+
+def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
+    """The answers about the parts, in their order: (start, end, label) in each."""
+    kind = _kind(ner)
+    if kind == "function":
+        return map(ner, parts)
+    if kind == "gliner":
+        if not labels:
+            raise ValueError("a GLiNER model must be told the labels to look for: labels=[...]")
+        return map(partial(_ask_gliner, ner, list(labels)), parts)
+    if kind == "transformers":
+        return map(partial(_ask_transformers, ner), parts)
+    pipeline = _load(ner) if kind == "name" else ner
+    if not pipeline.pipe_names:
+        raise ValueError(f"{describe_recogniser(pipeline)} has no component that finds entities")
+    return (
+        [(each.start_char, each.end_char, each.label_) for each in document.ents]
+        for document in pipeline.pipe(parts, batch_size=16)
+    )
+
+
+def _ask_gliner(ner: Any, labels: list[str], part: str) -> list[tuple[Any, ...]]:
+    return [(m["start"], m["end"], m["label"]) for m in ner.predict_entities(part, labels)]
+
+
+def _ask_transformers(ner: Any, part: str) -> list[tuple[Any, ...]]:
+    """The pipeline's groups; where it does not aggregate, tokens are put together by B- and I-."""
+    found: list[tuple[Any, ...]] = []
+    for each in ner(part):
+        start, end = each["start"], each["end"]
+        if start is None or end is None:
+            raise ValueError("the pipeline gives no positions: it needs a fast tokenizer")
+        prefix, _, label = str(each.get("entity", "")).rpartition("-")
+        if "entity_group" in each:
+            found.append((start, end, each["entity_group"]))
+        elif prefix != "B" and found and found[-1][2] == label and start - found[-1][1] <= 1:
+            found[-1] = (found[-1][0], end, label)
+        else:
+            found.append((start, end, label))
+    return found
+
+
+def _most_tokens(ner: Any) -> int:
+    most = getattr(ner.tokenizer, "model_max_length", None)
+    return most if isinstance(most, int) and 8 <= most < 100_000 else _DEFAULT_TOKENS
+
+
+def _fitting(ner: Any, part: str) -> list[tuple[int, str]]:
+    """(offset, text) of pieces that the model reads whole: it would drop the rest unasked."""
+    if not callable(ner.tokenizer) or len(part) < 8:
+        return [(0, part)]
+    if len(ner.tokenizer(part)["input_ids"]) <= _most_tokens(ner):
+        return [(0, part)]
+    return [
+        (start + offset, piece)
+        for start, end in mention_windows(part, len(part) // 2 + 1)
+        for offset, piece in _fitting(ner, part[start:end])
+    ]
+
+
+# A recogniser as a field
+
+
+def _check(value: Any) -> Any:
+    """The recogniser that a value names or is, or ValueError."""
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    kind = _kind(value)
+    if kind == "name" and value.startswith("function:"):
+        return _FUNCTION.validate_python(value)
+    if kind == "name" and value.startswith("recogniser:"):
+        raise ValueError(
+            f"{value!r} stands for a recogniser object, which a configuration does not hold: "
+            "hand it in again as ner="
+        )
+    if not kind or value == "":
+        raise ValueError(
+            "ner must be a spaCy pipeline, its name or folder, a Hugging Face token "
+            "classification pipeline, a GLiNER model, or a function from text to a list of "
+            f"(start, end, label), got {value!r}"
+        )
+    return value
+
+
+def describe_recogniser(ner: Any) -> str:
+    """A name that is the same in every process: never an address.
+
+    A spaCy pipeline is known by language, name, version, components, labels and patterns, a model
+    by its name: give one that you train anew a new version or name.
+
+    Raises: ValueError for an object without a name, or a function that cannot be imported.
+    """
+    kind = _kind(ner)
+    if kind == "name":
+        return str(ner)
+    if kind == "function":
+        return str(_FUNCTION.dump_python(ner))
+    if kind == "spacy":
+        meta = ner.meta
+        name = f"{meta['lang']}_{meta['name']}-{meta['version']}"
+        patterns = [getattr(component, "patterns", None) for _, component in ner.pipeline]
+        details = (ner.pipe_names, sorted(ner.pipe_labels.items()), patterns)
+        return f"recogniser:spacy:{name}:{stable_uuid(*map(repr, details))}"
+    holders = (getattr(ner, "model", None), ner)
+    configs = [getattr(holder, "config", None) for holder in holders]
+    owners = [*holders, *configs]
+    for owner, key in product(owners, ("name_or_path", "_name_or_path", "model_name")):
+        if isinstance(name := getattr(owner, key, None), str) and name:
+            return f"recogniser:{kind}:{name}"
+    raise ValueError(f"{type(ner).__qualname__} has no name by which another process could know it")
+
+
+Recogniser = Annotated[
+    Any, BeforeValidator(_check), PlainSerializer(describe_recogniser, return_type=str)
+]
+"""A field that holds what finds entities, and is written as its name.
+
+A spaCy pipeline, or its name or folder; a Hugging Face token classification pipeline; a GLiNER
+model, or anything with its `predict_entities`; a function from a text to (start, end, label)."""

@@ -1,0 +1,71 @@
+"""Which page of a document is a position on?"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_splitters.span import Span
+
+__all__ = ["check_page_break", "first_page", "page_breaks", "with_pages"]
+
+
+def check_page_break(pattern: str) -> str:
+    """The pattern, or ValueError if it is no regular expression or matches the empty text."""
+    try:
+        matches_nothing = re.compile(pattern, re.MULTILINE).fullmatch("") is not None
+    except re.error as error:
+        raise ValueError(f"page_break {pattern!r} is no regular expression: {error}") from None
+    if matches_nothing:
+        raise ValueError(f"page_break {pattern!r} must not match the empty text")
+    return pattern
+
+
+def page_breaks(text: str, pattern: str) -> list[int]:
+    """The offsets at which the pages of a text begin, but for the first.
+
+    >>> page_breaks("one\\ftwo", "\\f")
+    [4]
+    """
+    return [match.end() for match in re.finditer(pattern, text, re.MULTILINE)]
+
+
+def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list[Span]:
+    """The spans with the pages that they begin and end on in their metadata.
+
+    Parameters:
+        spans: the spans.
+        breaks: the offsets at which pages begin, ascending.
+        first: the number of the first page.
+
+    >>> with_pages([Span(0, 6)], [4], 1)[0].metadata
+    {'page_start': 1, 'page_end': 2}
+    """
+
+    def placed(span: Span) -> Span:
+        pages = {
+            "page_start": bisect_right(breaks, span.start) + first,
+            "page_end": bisect_right(breaks, span.end - 1) + first,
+        }
+        return Span(span.start, span.end, {**span.metadata, **pages}, span.content)
+
+    return [placed(span) for span in spans]
+
+
+def first_page(metadata: Mapping[str, Any]) -> int:
+    """The number of a document's first page, by what its loader wrote; 1 where it wrote nothing.
+
+    `page_number` and `page_label` count from 1, `page` from 0, as LangChain's loaders do.
+
+    >>> first_page({"page": 4})
+    5
+    """
+    for key, base in (("page_number", 0), ("page_label", 0), ("page", 1)):
+        value = metadata.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value + base
+        if isinstance(value, str) and value.isdecimal():
+            return int(value) + base
+    return 1
