@@ -24,6 +24,7 @@ __all__ = [
     "model_error",
     "retry_after",
     "run_async",
+    "sendable",
 ]
 
 _LOG = logging.getLogger(__name__)
@@ -150,7 +151,10 @@ async def acall(function: Callable[..., Awaitable[_R]], *arguments: Any, retries
         return await function(*arguments)
     from tenacity import AsyncRetrying
 
-    return await AsyncRetrying(**_policy(retries))(function, *arguments)
+    async def once() -> _R:  # tenacity only awaits what was defined with async
+        return await function(*arguments)
+
+    return await AsyncRetrying(**_policy(retries))(once)
 
 
 def bounded(function: Callable[[_T], _R], items: Sequence[_T], limit: int) -> list[_R]:
@@ -193,3 +197,14 @@ def run_async(awaited: Coroutine[Any, Any, _R]) -> _R:
         return asyncio.run(awaited)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, awaited).result()
+
+
+def sendable(text: str) -> str:
+    """The text with U+FFFD for lone surrogates, which no client can encode."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
@@ -19,7 +18,9 @@ from rag_splitters.calling import (
     client_retries,
     model_error,
     run_async,
+    sendable,
 )
+from rag_splitters.clients import is_awaitable
 from rag_splitters.describing import describe_model, portable, restored
 from rag_splitters.fields import check_count, load_model, written
 
@@ -35,9 +36,7 @@ _AsyncAsk: TypeAlias = Callable[[str], Awaitable[Any]]
 _KINDS = "a LangChain chat model, a LlamaIndex LLM or a callable prompt -> text"
 
 
-def chat_model(
-    llm: Any, *, max_concurrency: int | None = None, max_retries: int = 4
-) -> ChatModel:
+def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int = 4) -> ChatModel:
     """The model behind `ask` and `aask`, whichever framework it comes from.
 
     Parameters:
@@ -146,13 +145,6 @@ def _unpickled(model: Any, max_concurrency: int, max_retries: int) -> ChatModel:
     return ChatModel(restored(model), max_concurrency, max_retries)
 
 
-def sendable(text: str) -> str:
-    """The text with U+FFFD for lone surrogates, which no client can encode."""
-    if text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text):
-        return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
 def _is_langchain(llm: Any) -> bool:
     return callable(getattr(llm, "invoke", None)) and callable(getattr(llm, "ainvoke", None))
 
@@ -164,8 +156,7 @@ def _is_llama_index(llm: Any) -> bool:
 def _is_async(llm: Any) -> bool:
     if _is_langchain(llm) or _is_llama_index(llm):
         return False
-    called = getattr(type(llm), "__call__", None)
-    return inspect.iscoroutinefunction(llm) or inspect.iscoroutinefunction(called)
+    return is_awaitable(llm)
 
 
 def _structured_langchain(llm: Any, schema: type[BaseModel]) -> Any:
@@ -184,7 +175,7 @@ def _template() -> Any:
     """A LlamaIndex template that is nothing but the prompt, so that its braces stay text."""
     from llama_index.core.prompts import PromptTemplate
 
-    return PromptTemplate("{prompt}")
+    return PromptTemplate("{text}")
 
 
 def _asker(llm: Any, schema: _Schema) -> _Ask:
@@ -196,7 +187,7 @@ def _asker(llm: Any, schema: _Schema) -> _Ask:
         return lambda prompt: llm(prompt)
     if schema is None:
         return lambda prompt: llm.complete(prompt)
-    return lambda prompt: llm.structured_predict(schema, _template(), prompt=prompt)
+    return lambda prompt: llm.structured_predict(schema, _template(), text=prompt)
 
 
 def _async_asker(llm: Any, schema: _Schema) -> _AsyncAsk:
@@ -208,7 +199,7 @@ def _async_asker(llm: Any, schema: _Schema) -> _AsyncAsk:
         return llm if _is_async(llm) else lambda prompt: asyncio.to_thread(llm, prompt)
     if schema is None:
         return lambda prompt: llm.acomplete(prompt)
-    return lambda prompt: llm.astructured_predict(schema, _template(), prompt=prompt)
+    return lambda prompt: llm.astructured_predict(schema, _template(), text=prompt)
 
 
 def _checked(llm: Any, found: Any, schema: _Schema, index: int) -> str | BaseModel:
@@ -216,7 +207,7 @@ def _checked(llm: Any, found: Any, schema: _Schema, index: int) -> str | BaseMod
     if schema is not None and isinstance(found, (dict, schema)):
         return found if isinstance(found, schema) else schema.model_validate(found)
     text = found if isinstance(found, str) else getattr(found, "text", None)
-    if text is None or isinstance(found, BaseModel) and not isinstance(text, str):
+    if text is None or (isinstance(found, BaseModel) and not isinstance(text, str)):
         kind = type(found).__name__
         raise model_error(llm, f"answered prompt {index} with {kind}, not with text", index=index)
     if not str(text).strip():

@@ -7,6 +7,7 @@ import pickle
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 __all__ = ["Portable", "describe_model", "portable", "restored", "without_secrets"]
@@ -32,14 +33,15 @@ def describe_model(model: Any) -> str:
     own = getattr(model, "description", None)
     if isinstance(own, str) and own:
         return own
-    if isinstance(bound := getattr(model, "bound", None), object) and bound is not None:
-        return describe_model(bound)  # LangChain's RunnableBinding
+    bound = getattr(model, "bound", None)  # of LangChain's RunnableBinding
+    if bound is not None:
+        return describe_model(bound)
     if isinstance(model, functools.partial):
         return f"<partial of {describe_model(model.func)}>"
     name = getattr(model, "__qualname__", None)
     if name is not None:
         owner = getattr(model, "__self__", None)
-        if owner is not None and not isinstance(owner, (type, type(re))):
+        if owner is not None and not isinstance(owner, (type, ModuleType)):
             return f"{describe_model(owner)}.{model.__name__}"
         return f"function:{getattr(model, '__module__', '')}:{name}"
     return _described_object(model)

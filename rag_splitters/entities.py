@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import product
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
 
-from rag_splitters.boundaries import positions, words
 from rag_splitters.chunker import Function
 from rag_splitters.ids import stable_uuid
-from rag_splitters.packing import Packer, sentence_overlap, word_overlap
-from rag_splitters.sentences import sentence_cuts
-from rag_splitters.sizing import sizer
+from rag_splitters.mentions import Mention, checked_mention, mention_windows, mentions_apart
 
-__all__ = ["Mention", "Recogniser", "describe_recogniser", "find_mentions", "mention_windows"]
+__all__ = ["Recogniser", "describe_recogniser", "find_mentions"]
 
 _LARGEST_WINDOW = 100_000  # characters: spaCy takes about 1 GB for a million
 _GLINER_WINDOW = 1000  # characters: it reads 384 words and drops the rest
+_BATCH = 64  # texts that a Hugging Face pipeline is handed at a time
 _DEFAULT_TOKENS = 512  # what an encoder reads where its tokenizer does not say
 _SURROGATE = re.compile("[\ud800-\udfff]")  # no library's tokenizer takes them
 _FUNCTION: TypeAdapter[Any] = TypeAdapter(Function)
-
-
-class Mention(NamedTuple):
-    """Where an entity is mentioned, in code points, and what it is: "PERSON", "ORG" ..."""
-
-    start: int
-    end: int
-    label: str
 
 
 _Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
@@ -61,53 +49,18 @@ def find_mentions(ner: Any, texts: Sequence[str], labels: Sequence[str]) -> list
     parts = [
         (index, offset, part)
         for index, text in enumerate(texts)
-        if not text.isspace()
+        if text.strip()
         for offset, part in _parts(ner, text)
     ]
     answers = _ask(ner, [part for _, _, part in parts], labels)
     for (index, offset, part), answer in zip(parts, answers, strict=True):
         for each in answer:
-            start, end, label = _checked(each, part)
+            start, end, label = checked_mention(each, part)
             found[index].append(Mention(start + offset, end + offset, label))
     return [
-        _apart(text, [each for each in mentions if not labels or each.label in labels])
+        mentions_apart(text, [each for each in mentions if not labels or each.label in labels])
         for text, mentions in zip(texts, found, strict=True)
     ]
-
-
-def _checked(mention: Any, text: str) -> Mention:
-    """The mention as one, or ValueError."""
-    try:
-        start, end, label = mention
-        known = Mention(operator.index(start), operator.index(end), str(label))
-    except (TypeError, ValueError):
-        known = Mention(-1, -1, "")
-    if not 0 <= known.start < known.end <= len(text):
-        raise ValueError(
-            f"the recogniser answered {mention!r} for a text of {len(text)} characters "
-            f"({text[:40]!r}...): a mention is (start, end, label) with "
-            f"0 <= start < end <= {len(text)}"
-        )
-    return known
-
-
-def _apart(text: str, mentions: Iterable[Mention]) -> list[Mention]:
-    """Without white space at the edges, and without overlaps: the longest first, then the first."""
-    trimmed = {Mention(*_trimmed(text, start, end), label) for start, end, label in mentions}
-    kept: list[Mention] = []
-    for each in sorted(trimmed, key=lambda m: (m.start - m.end, m)):
-        place = bisect_left(kept, each)
-        is_free = place == len(kept) or each.end <= kept[place].start
-        if each.start < each.end and is_free and (not place or kept[place - 1].end <= each.start):
-            kept.insert(place, each)
-    return kept
-
-
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    part = text[start:end]
-    kept = part.strip()
-    start += len(part) - len(part.lstrip())
-    return start, start + len(kept)
 
 
 # Asking each kind of recogniser
@@ -164,29 +117,6 @@ def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
     return [(start, plain[start:end]) for start, end in mention_windows(text, most)]
 
 
-def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
-    """(start, end) of windows of whole sentences, each of which repeats the last one's last.
-
-    A sentence that is too long is cut between words, and repeated by 200 characters at most.
-
-    >>> mention_windows("One. Two. Three.", 11)
-    [(0, 9), (5, 16)]
-    """
-    measure = sizer("characters")(text)
-    if len(text) <= size:
-        return [(0, len(text))]
-    cuts = sentence_cuts(text)
-    by_sentence = sentence_overlap(text, cuts, measure, size, 1)
-    by_word = word_overlap(text, measure, min(200, size // 4))
-
-    def overlap(start: int, end: int, after: int) -> int:
-        found = by_sentence(start, end, after)
-        return found if found >= 0 else by_word(start, end, after)
-
-    levels = (positions(cuts), words(text))
-    return Packer(text, measure, size, levels, overlap=overlap).pack()
-
-
 def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
     """The answers about the parts, in their order: (start, end, label) in each."""
     kind = _kind(ner)
@@ -197,7 +127,7 @@ def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
             raise ValueError("a GLiNER model must be told the labels to look for: labels=[...]")
         return map(partial(_ask_gliner, ner, list(labels)), parts)
     if kind == "transformers":
-        return map(partial(_ask_transformers, ner), parts)
+        return _ask_transformers(ner, parts)
     pipeline = _load(ner) if kind == "name" else ner
     if not pipeline.pipe_names:
         raise ValueError(f"{describe_recogniser(pipeline)} has no component that finds entities")
@@ -211,10 +141,21 @@ def _ask_gliner(ner: Any, labels: list[str], part: str) -> list[tuple[Any, ...]]
     return [(m["start"], m["end"], m["label"]) for m in ner.predict_entities(part, labels)]
 
 
-def _ask_transformers(ner: Any, part: str) -> list[tuple[Any, ...]]:
+def _ask_transformers(ner: Any, parts: Sequence[str]) -> Iterator[list[tuple[Any, ...]]]:
+    for first in range(0, len(parts), _BATCH):
+        batch = list(parts[first : first + _BATCH])
+        answers = list(ner(batch))
+        if len(batch) == 1 and (not answers or isinstance(answers[0], Mapping)):
+            answers = [answers]
+        if len(answers) != len(batch):
+            raise ValueError(f"the pipeline gave {len(answers)} answers for {len(batch)} texts")
+        yield from map(_grouped, answers)
+
+
+def _grouped(answer: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     """The pipeline's groups; where it does not aggregate, tokens are put together by B- and I-."""
     found: list[tuple[Any, ...]] = []
-    for each in ner(part):
+    for each in answer:
         start, end = each["start"], each["end"]
         if start is None or end is None:
             raise ValueError("the pipeline gives no positions: it needs a fast tokenizer")
@@ -285,15 +226,16 @@ def describe_recogniser(ner: Any) -> str:
         return str(_FUNCTION.dump_python(ner))
     if kind == "spacy":
         meta = ner.meta
-        name = f"{meta['lang']}_{meta['name']}-{meta['version']}"
+        full_name = f"{meta['lang']}_{meta['name']}-{meta['version']}"
         patterns = [getattr(component, "patterns", None) for _, component in ner.pipeline]
         details = (ner.pipe_names, sorted(ner.pipe_labels.items()), patterns)
-        return f"recogniser:spacy:{name}:{stable_uuid(*map(repr, details))}"
+        return f"recogniser:spacy:{full_name}:{stable_uuid(*map(repr, details))}"
     holders = (getattr(ner, "model", None), ner)
     configs = [getattr(holder, "config", None) for holder in holders]
     owners = [*holders, *configs]
     for owner, key in product(owners, ("name_or_path", "_name_or_path", "model_name")):
-        if isinstance(name := getattr(owner, key, None), str) and name:
+        name = getattr(owner, key, None)
+        if isinstance(name, str) and name:
             return f"recogniser:{kind}:{name}"
     raise ValueError(f"{type(ner).__qualname__} has no name by which another process could know it")
 

@@ -8,7 +8,10 @@ from typing import Any
 
 from rag_splitters.ids import ChunkIds, source_identity
 
-__all__ = ["Identities", "copier", "offset_in_source"]
+__all__ = ["TREE_KEYS", "Identities", "copier", "offset_in_source"]
+
+TREE_KEYS = frozenset(("node", "parent"))
+"""Metadata of a span that tell its number in a tree and its parent's, which become ids."""
 
 _IMMUTABLE = frozenset((str, int, float, bool, type(None), bytes))
 

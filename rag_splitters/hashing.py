@@ -124,4 +124,5 @@ def _grams(word: str) -> list[int]:
 
 
 def hash_text(text: str) -> int:
+    """The text as a number of 31 bits; the same in every process, for lone surrogates too."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass")) & 0x7FFFFFFF

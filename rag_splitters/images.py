@@ -175,9 +175,7 @@ def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
             yield _html_image(part, start, tag, (low, high), caption)
 
 
-def _html_image(
-    part: str, start: int, tag: Tag, whole: tuple[int, int], caption: str
-) -> Image:
+def _html_image(part: str, start: int, tag: Tag, whole: tuple[int, int], caption: str) -> Image:
     markup = part[tag.start : tag.end]
     alt, url = attribute(markup, "alt"), attribute(markup, "src")
     known = caption or attribute(markup, "title")

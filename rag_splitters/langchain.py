@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from langchain_core.documents import Document
 from langchain_text_splitters import TextSplitter
-from pydantic import model_validator
+from pydantic import AfterValidator, model_validator
 from typing_extensions import Self, override
 
 from rag_splitters.chunker import Chunker
@@ -25,7 +25,8 @@ from rag_splitters.chunkers import (
     TitledChunker,
     TokenChunker,
 )
-from rag_splitters.frontend import Identities, copier, offset_in_source
+from rag_splitters.frontend import TREE_KEYS, Identities, copier, offset_in_source
+from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.span import Span
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
 
     add_start_index: bool = True
     """Add `start_index`, `end_index` (code points in the source) and `chunk_index`?"""
+
+    page_break: Annotated[str | None, AfterValidator(optional_page_break)] = None
+    """A regular expression for what stands between pages: adds `page_start` and `page_end`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -140,22 +144,45 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
         identities = Identities()
         documents: list[Document] = []
         for text, metadata, given, spans in zip(texts, metadatas, ids, results, strict=True):
-            new_id, copied = identities.ids_of(text, metadata, given), copier(metadata)
-            offset, bound = offset_in_source(
-                metadata.get("start_index"), metadata.get("end_index"), text
-            )
-            for index, span in enumerate(spans):
-                start, end, own = span.start, span.end, copied()
-                content = text[start:end] if span.content is None else span.content
-                if span.metadata:
-                    own.update(span.metadata)
-                if self.add_start_index:
-                    own["start_index"] = start + offset if bound is None else offset
-                    own["end_index"] = end + offset if bound is None else bound
-                    own["chunk_index"] = index
-                chunk = new_id(start, end, content)
-                documents.append(Document(page_content=content, metadata=own, id=chunk))
+            new_id = identities.ids_of(text, metadata, given)
+            if self.page_break is not None:
+                breaks = page_breaks(text, self.page_break)
+                spans = with_pages(spans, breaks, first_page(metadata))
+            chunks = self._chunks(text, metadata, spans, new_id)
+            for chunk, span in zip(chunks, spans, strict=True):
+                if TREE_KEYS & span.metadata.keys():
+                    parent = span.metadata["parent"]
+                    del chunk.metadata["node"], chunk.metadata["parent"]
+                    if parent is not None:
+                        chunk.metadata["parent_id"] = chunks[parent].id
+            documents += chunks
         return documents
+
+    def _chunks(
+        self,
+        text: str,
+        metadata: dict[Any, Any],
+        spans: Sequence[Span],
+        new_id: Callable[[int, int, str], str],
+    ) -> list[Document]:
+        copied = copier(metadata)
+        offset, bound = offset_in_source(
+            metadata.get("start_index"), metadata.get("end_index"), text
+        )
+        chunks: list[Document] = []
+        for index, span in enumerate(spans):
+            start, end, own = span.start, span.end, copied()
+            content = text[start:end] if span.content is None else span.content
+            if span.metadata:
+                own.update(span.metadata)
+            if self.add_start_index:
+                own["start_index"] = start + offset if bound is None else offset
+                own["end_index"] = end + offset if bound is None else bound
+                own["chunk_index"] = index
+            chunks.append(
+                Document(page_content=content, metadata=own, id=new_id(start, end, content))
+            )
+        return chunks
 
     @classmethod
     @override
@@ -214,7 +241,7 @@ class KeywordTextSplitter(KeywordChunker, ChunkerTextSplitter):
     """LangChain splitter for `KeywordChunker`."""
 
 
-class PageTextSplitter(PageChunker, ChunkerTextSplitter):
+class PageTextSplitter(PageChunker, ChunkerTextSplitter):  # type: ignore[misc]
     """LangChain splitter for `PageChunker`."""
 
 

@@ -1,4 +1,8 @@
-"""What a strategy asks of an embedding model, and an embedded stand-in for one."""
+"""What a strategy asks of a model, and an embedded stand-in for an embedding model.
+
+For strategies: `chat_model(llm).ask(prompts, schema)`, `Embedder(model).embed(texts)`, and the
+fields `Llm` and `Embeddings` that hold them. For retrieval: `embedding_model(model)`.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,30 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.calling import ModelError
+from rag_splitters.chat import Answer, ChatModel, Llm, chat_model
+from rag_splitters.describing import describe_model
+from rag_splitters.embedding import Embedder, Embeddings
 from rag_splitters.hashing import features, hash_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddingModel", "HashingEmbeddings", "describe_embeddings", "embedding_model"]
+__all__ = [
+    "Answer",
+    "ChatModel",
+    "Embedder",
+    "EmbeddingModel",
+    "Embeddings",
+    "HashingEmbeddings",
+    "Llm",
+    "ModelError",
+    "chat_model",
+    "describe_embeddings",
+    "describe_model",
+    "embedding_model",
+]
 
 Vectors = list[list[float]]
 
@@ -117,6 +138,11 @@ class HashingEmbeddings:
     def __post_init__(self) -> None:
         if self.dimensions < 1:
             raise ValueError(f"dimensions must be at least 1, got {self.dimensions}")
+
+    @property
+    def description(self) -> str:
+        """The name by which `describe_model` knows it."""
+        return repr(self)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """One vector for each text."""

@@ -9,7 +9,13 @@ from typing import Any
 
 from rag_splitters.span import Span
 
-__all__ = ["check_page_break", "first_page", "page_breaks", "with_pages"]
+__all__ = [
+    "check_page_break",
+    "first_page",
+    "optional_page_break",
+    "page_breaks",
+    "with_pages",
+]
 
 
 def check_page_break(pattern: str) -> str:
@@ -21,6 +27,11 @@ def check_page_break(pattern: str) -> str:
     if matches_nothing:
         raise ValueError(f"page_break {pattern!r} must not match the empty text")
     return pattern
+
+
+def optional_page_break(pattern: str | None) -> str | None:
+    """The pattern, or None for none; see `check_page_break`."""
+    return None if pattern is None else check_page_break(pattern)
 
 
 def page_breaks(text: str, pattern: str) -> list[int]:
@@ -57,12 +68,13 @@ def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list
 def first_page(metadata: Mapping[str, Any]) -> int:
     """The number of a document's first page, by what its loader wrote; 1 where it wrote nothing.
 
-    `page_number` and `page_label` count from 1, `page` from 0, as LangChain's loaders do.
+    `page_start`, `page_number` and `page_label` count from 1; `page` from 0, as LangChain's loaders
+    do.
 
     >>> first_page({"page": 4})
     5
     """
-    for key, base in (("page_number", 0), ("page_label", 0), ("page", 1)):
+    for key, base in (("page_start", 0), ("page_number", 0), ("page_label", 0), ("page", 1)):
         value = metadata.get(key)
         if isinstance(value, int) and not isinstance(value, bool):
             return value + base

@@ -1,4 +1,4 @@
-"""Overlapping windows of numbered sentences over a long text, and asking a model about them.
+"""Overlapping windows of numbered sentences over a long text.
 
 A model is shown sentences with numbers and answers with numbers, so that positions are never its
 business, and a text is data: each sentence is one line, whatever stands in it.
@@ -7,36 +7,19 @@ business, and a text is data: each sentence is one line, whatever stands in it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar
-
-from pydantic import BaseModel
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from rag_splitters.boundaries import words
-from rag_splitters.calling import ModelError
-from rag_splitters.chat import Answer, ChatModel
 from rag_splitters.packing import pack
 from rag_splitters.segmenters import Segmenter, segmenter_cuts
 
-__all__ = [
-    "Window",
-    "aasked",
-    "asked",
-    "beginning",
-    "check_prompt",
-    "filled",
-    "numbered",
-    "sentences_of",
-    "windows",
-]
-
-Result = TypeVar("Result")
+__all__ = ["Window", "numbered", "numbers_in", "sentences_of", "windows"]
 
 _LONGEST = 1000
-_AGAIN = """{prompt}
-
-You have answered this before, and the answer could not be used: {problem}.
-Answer again, in the form that is asked for above."""
+_LIST = re.compile(r"\d+(?:(?:[\s,;\[\]()]|and\b|\n[-*])+\d+)*")
+_NUMBER = re.compile(r"\d+")
+_NO_LIST = re.compile(r"\d[^\S\n]*[-–—][^\S\n]*\d|[-–—]\d|\.\d|\d\.\s+\d")
 
 
 class Window(NamedTuple):
@@ -103,114 +86,22 @@ def numbered(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "\n".join(f"[{number}] {line}" for number, line in enumerate(lines, 1))
 
 
-def check_prompt(template: str, *names: str) -> str:
-    """The template, or ValueError where it lacks one of the places in braces."""
-    for name in names:
-        if f"{{{name}}}" not in template:
-            raise ValueError(f"prompt must hold {{{name}}}, got {beginning(template)}")
-    return template
+def numbers_in(answer: str) -> list[int]:
+    """The numbers of a list in plain text; other numbers may stand only before one of "1, ...".
 
+    Raises: ValueError where there is none, or it is not clear which.
 
-def filled(template: str, **parts: str) -> str:
-    """The template with its places filled in; other braces, and those in the parts, stay.
-
-    >>> filled('{"a": {text}}', text="{text}")
-    '{"a": {text}}'
+    >>> numbers_in("The 3 chunks begin at 1, 5 and 9.")
+    [1, 5, 9]
     """
-    pattern = "|".join(re.escape(f"{{{name}}}") for name in parts)
-    return re.sub(pattern, lambda match: parts[match.group()[1:-1]], template)
-
-
-def beginning(answer: object) -> str:
-    """The beginning of an answer, for a message."""
-    content = str(answer)
-    return repr(content if len(content) <= 80 else content[:80] + "...")
-
-
-class _Dialogue(Generic[Result]):
-    """Prompts, and what came of them: a result, an error, or nothing usable yet."""
-
-    def __init__(
-        self,
-        model: ChatModel,
-        prompts: Sequence[str],
-        read: Callable[[int, str | BaseModel], Result],
-    ) -> None:
-        self._model, self._prompts, self._read = model.description, prompts, read
-        self._open: dict[int, str] = dict(enumerate(prompts))
-        self.results: dict[int, Result | ModelError] = {}
-
-    def prompts(self) -> list[str]:
-        """What is to be asked next."""
-        return list(self._open.values())
-
-    def all_results(self) -> list[Result | ModelError]:
-        """The results in the order of the prompts, once they have been asked."""
-        return [self.results[index] for index in range(len(self._prompts))]
-
-    def hear(self, answers: Sequence[Answer | ModelError]) -> None:
-        """Read the answers to `prompts()`; the unusable ones stay open, with a new prompt."""
-        asked, self._open = list(self._open), {}
-        for index, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, ModelError):
-                self.results[index] = answer
-                if _is_about_the_answer(answer):
-                    self._ask_again(index, "it does not have the form that is asked for")
-                continue
-            try:
-                self.results[index] = self._read(index, answer)
-            except ValueError as error:
-                problem = f"{error}; it began {beginning(answer)}"
-                self.results[index] = ModelError(
-                    f"the answer cannot be used: {problem}", model=self._model, index=index
-                )
-                self._ask_again(index, problem)
-
-    def _ask_again(self, index: int, problem: str) -> None:
-        prompt = self._prompts[index]
-        self._open[index] = filled(_AGAIN, prompt=prompt, problem=problem)
-
-
-def _is_about_the_answer(error: ModelError) -> bool:
-    """Did the model answer, but not in the form that it was asked for?"""
-    return error.__cause__ is None or isinstance(error.__cause__, ValueError)
-
-
-def asked(
-    model: ChatModel,
-    prompts: Sequence[str],
-    schema: type[BaseModel] | None,
-    read: Callable[[int, str | BaseModel], Result],
-    max_retries: int,
-) -> list[Result | ModelError]:
-    """What was read from the model's answers; unusable ones are asked for again.
-
-    Parameters:
-        model: the chat model, which is asked all prompts at once.
-        prompts: the prompts.
-        schema: the structured form of an answer.
-        read: (number of the prompt, answer) -> result; raises a ValueError that says what is wrong.
-        max_retries: how often an unusable answer is asked for again.
-
-    Returns: for each prompt the result, or the error that was left in the end.
-    """
-    dialogue = _Dialogue[Result](model, prompts, read)
-    for _ in range(max_retries + 1):
-        if prompts := dialogue.prompts():
-            dialogue.hear(model.ask(prompts, schema))
-    return dialogue.all_results()
-
-
-async def aasked(
-    model: ChatModel,
-    prompts: Sequence[str],
-    schema: type[BaseModel] | None,
-    read: Callable[[int, str | BaseModel], Result],
-    max_retries: int,
-) -> list[Result | ModelError]:
-    """`asked` without blocking the event loop."""
-    dialogue = _Dialogue[Result](model, prompts, read)
-    for _ in range(max_retries + 1):
-        if prompts := dialogue.prompts():
-            dialogue.hear(await model.aask(prompts, schema))
-    return dialogue.all_results()
+    if _NO_LIST.search(answer):
+        raise ValueError("it holds ranges, fractions or numbered lines")
+    lists = [
+        [int(each[:12]) for each in _NUMBER.findall(m.group())] for m in _LIST.finditer(answer)
+    ]
+    if not lists:
+        raise ValueError("it holds no number")
+    *others, last = lists
+    if others and (last[0] != 1 or len(last) < 2 or any(numbers[0] == 1 for numbers in others)):
+        raise ValueError("it holds numbers in several places")
+    return last

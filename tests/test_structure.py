@@ -154,6 +154,7 @@ LAYERS = (
     {"syntax"},
     {"chunkers"},
     {"", "frontend", "testing", "readers"},
+    {"nodes"},
     {"langchain", "llama_index", "evaluation"},
     {"parent_child", "playground"},
     {"cli", "cli_index", "cli_parameters", "cli_views", "demo"},

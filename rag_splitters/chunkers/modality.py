@@ -17,6 +17,7 @@ from rag_splitters.routing import Part, Routed, aroute, route
 from rag_splitters.span import Span
 from rag_splitters.tables import Excerpt, Table, find_tables
 from rag_splitters.tables.excerpt import Replacement, boundary_after, boundary_before, data_in
+from rag_splitters.tables.html import plain_html
 
 __all__ = ["ModalityChunker"]
 
@@ -214,15 +215,24 @@ def _regions(text: str, written: str) -> Iterator[_Region]:
     blocks = read_blocks(text, written)  # type: ignore[arg-type]
     tables = find_tables(text, written, blocks)  # type: ignore[arg-type]
     found = [_Region(table.start, table.end, "table", None, table) for table in tables]
-    kinds = ("image", "code", "formula")
-    special = (block for block in blocks if block.kind in kinds)
-    found += [_Region(block.start, block.end, block.kind, block) for block in special]
+    for block in blocks:
+        kind = "image" if block.kind == "html" and _only_images(text, block) else block.kind
+        if kind in ("image", "code", "formula"):
+            found.append(_Region(block.start, block.end, kind, block))
     position = 0
     for region in sorted(found, key=lambda each: (each.start, each.table is None)):
         if region.start >= position:
             position = boundary_after(text, region.end)
             start = boundary_before(text, region.start)
             yield region._replace(start=start, end=position)
+
+
+def _only_images(text: str, block: Block) -> bool:
+    """Does this HTML hold images, their captions, and nothing else?"""
+    images = find_images(text, block.start, block.end, {}, markdown=False)
+    edges = [block.start, *(edge for each in images for edge in (each.start, each.end)), block.end]
+    between = zip(edges[::2], edges[1::2], strict=True)
+    return bool(images) and not any(plain_html(text, *gap).text.strip() for gap in between)
 
 
 def _markup(image: Image) -> list[Replacement]:

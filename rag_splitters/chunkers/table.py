@@ -34,7 +34,7 @@ class TableChunker(SizedChunker):
     Rewrites: `start` and `end` bound the rows of a chunk, in the first one also the header; in the
     others the header is content without position. Metadata: `modality` ("table" or "text"), and of
     tables `row_start` and `row_end` (body rows, counted from 1, both included), `columns` (the
-    header's labels), `caption`.
+    labels that stand over the chunk; none where a row is cut as text), `caption`.
 
     Dropped: the data of data URIs; of an HTML table that is cut or rendered, what stands outside
     of its cells, its caption (which is in the metadata) and its own attributes; of a cell that is

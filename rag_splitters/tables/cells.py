@@ -22,24 +22,21 @@ def cut_row(frame: Frame, index: int) -> list[Span]:
     spans: list[Span] = []
     low, count = 0, 1
     while low < len(cells):
-        rest, titles = written[low:], labels[low:]
         count = largest(
-            lambda n, t=titles, r=rest: frame.fits(frame.writer.part(t[:n], r[:n])),  # type: ignore[misc]
-            len(rest),
+            lambda n, low=low: frame.fits(  # type: ignore[misc]
+                frame.writer.part(labels[low : low + n], written[low : low + n])
+            ),
+            len(cells) - low,
             count,
         )
-        start, end = (
-            begins[low],
-            trim_space(frame.text, begins[low], begins[low + max(count, 1)]),
-        )
+        start = begins[low]
+        end = trim_space(frame.text, start, begins[low + max(count, 1)])
         if count:
             high = low + count
             content = frame.writer.part(labels[low:high], written[low:high])
             content = content if content.strip() else frame.text[start:end]
             if end > start:
-                spans.append(
-                    frame.span(start, end, index, index + 1, content, labels[low:high])
-                )
+                spans.append(frame.span(start, end, index, index + 1, content, labels[low:high]))
         else:
             inner = _inside(frame, index, cells[low], labels[low], start, end)
             if not inner:
@@ -70,7 +67,7 @@ def _inside(frame: Frame, index: int, cell: Cell, label: str, start: int, end: i
     def content(piece: str) -> str:
         return frame.writer.part([label], [frame.writer.escape(piece)])
 
-    if not frame.fits(2 * content("")):
+    if 4 * frame.length(content("")) > 3 * frame.size:
         return []
     pieces = pack(
         excerpt.text,

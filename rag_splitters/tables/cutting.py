@@ -9,7 +9,7 @@ from rag_splitters.sizing import LengthFunction
 from rag_splitters.span import Span
 from rag_splitters.tables.cells import cut_row, labels_fit
 from rag_splitters.tables.excerpt import without_data
-from rag_splitters.tables.frame import Frame
+from rag_splitters.tables.frame import Frame, largest
 from rag_splitters.tables.model import Table
 from rag_splitters.tables.writers import Render
 
@@ -112,7 +112,9 @@ class Cutter:
         for span in spans:
             low = max(bisect_right(self.frame.positions, span.start) - 1, first)
             high = max(bisect_right(self.frame.positions, span.end - 1), low + 1)
-            placed.append(Span(span.start, span.end, self.frame.metadata(low, high), span.content))
+            placed.append(
+                Span(span.start, span.end, self.frame.metadata(low, high, []), span.content)
+            )
         return placed
 
     def _header(self, end: int) -> list[Span]:
@@ -123,4 +125,5 @@ class Cutter:
             stop = trim_space(self.text, start, end)
             return [Span(start, stop, self.frame.metadata(0, 0), content)]
         spans = self.frame.as_text(start, end)
-        return [Span(s.start, s.end, self.frame.metadata(0, 0), s.content) for s in spans]
+        known = self.frame.metadata(0, 0, [])
+        return [Span(span.start, span.end, known, span.content) for span in spans]

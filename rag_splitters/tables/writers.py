@@ -182,8 +182,8 @@ class HtmlWriter(Writer):
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
         body = "".join(f"<td>{cell}</td>" for cell in cells)
         titles = "".join(f"<th>{self.escape(label)}</th>" for label in labels)
-        head = f"<thead><tr>{titles}</tr></thead>" if any(labels) else ""
-        return f"<table>{head}<tbody><tr>{body}</tr>{self.foot}"
+        head = f"<tr>{titles}</tr>" if any(labels) else ""
+        return f"<table>{head}<tr>{body}</tr></table>"
 
     def _head(self) -> str:
         rows = [without_data(self._row(row)) for row in self.table.header]

@@ -1,0 +1,223 @@
+"""EntityChunker: sentences about the same entities, and no mention cut."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from rag_splitters.boundaries import Finder, cluster_end, cluster_floor, positions, words
+from rag_splitters.chunker import FunctionOrName, MergingChunker, Texts
+from rag_splitters.entities import Recogniser, find_mentions
+from rag_splitters.mentions import Mention
+from rag_splitters.packing import Overlap, Packer, word_overlap
+from rag_splitters.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.sizing import Measure, sizer
+from rag_splitters.span import Span
+
+__all__ = ["EntityChunker"]
+
+
+class EntityChunker(MergingChunker):
+    """Keeps sentences about the same entities together, and never cuts a mention of one.
+
+    Use it for news, contracts, patient records: texts in which names matter, and a chunk should say
+    what there is about one. It knows no entities by itself: hand in a recogniser.
+
+    From each mention of an entity to its next one, at most `max_gap` sentences on, runs a chain. A
+    new chunk begins before a sentence that mentions entities where no chain runs on from what comes
+    before it; a sentence without any stays with the one before. Mentions are of one entity if their
+    texts are equal but for case, and a single word names the last entity with the same label of
+    whose name it is the first or last word ("Lovelace": "Ada Lovelace"). Sentences are packed up to
+    `chunk_size`, and where it forces a cut, one between sentences that share no entity comes first.
+
+    A mention that is longer than `chunk_size` is cut as any text; an overlap gives way to mentions.
+    Metadata `entities`: {text, label, start, end} of each mention inside the chunk, where there are
+    any; start and end are code points of the source.
+
+    Source: lexical chains (Morris and Hirst, 1991, Lexical Cohesion Computed by Thesaural
+    Relations) over entities and sentences, as in the entity grid (Barzilay and Lapata, 2008,
+    Modeling Local Coherence: An Entity-Based Approach).
+
+    Raises: ValueError for what is no recogniser, mentions outside of the text, or sizes that make
+    no sense; ImportError, at first use, where spaCy or the pipeline of the name is missing.
+
+    >>> import re
+    >>> def names(text):
+    ...     return [(*match.span(), "NAME") for match in re.finditer("Ada|Bern", text)]
+    >>> chunks = EntityChunker(ner=names).chunk("Ada wrote. She sang. Ada left. Bern is old.")
+    >>> [chunk.text for chunk in chunks]
+    ['Ada wrote. She sang. Ada left.', 'Bern is old.']
+    >>> chunks[1].metadata["entities"]
+    [{'text': 'Bern', 'label': 'NAME', 'start': 31, 'end': 35}]
+    """
+
+    ner: Recogniser
+    """A spaCy pipeline or its name or folder, a Hugging Face pipeline, a GLiNER, or a function."""
+
+    labels: Texts = ()
+    """Only entities with these labels count; GLiNER must be told them. Empty: all."""
+
+    max_gap: int = Field(default=3, ge=1)
+    """How many sentences on an entity must be mentioned again for its chain to run on."""
+
+    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
+    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+
+    def spans(self, text: str) -> list[Span]:
+        return self.spans_many([text])[0]
+
+    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        found = find_mentions(self.ner, known, self.labels)
+        return [self._spans(*each) for each in zip(known, found, strict=True)]
+
+    def _spans(self, text: str, mentions: list[Mention]) -> list[Span]:
+        measure, cuts = sizer(self.length_function)(text), segmenter_cuts(self.segmenter, text)
+        ranges = _ranges(text, mentions, measure, self.chunk_size)
+        rows = _rows(text, mentions, cuts)
+        breaks = _borders(rows, cuts, self.max_gap)
+        levels = (positions(_borders(rows, cuts, 1)), positions(cuts), words(text))
+        overlap = word_overlap(text, measure, self.overlap, self.chunk_size)
+        packer = _MentionPacker(
+            text,
+            measure,
+            self.chunk_size,
+            [ranges.before(level) for level in levels],
+            breaks=[each for each in breaks if ranges.floor(each) == each],
+            overlap=ranges.after(overlap) if self.overlap else None,
+            min_size=self.min_chunk_size,
+        )
+        packer.ranges = ranges
+        return [_with_entities(text, start, end, mentions) for start, end in packer.pack()]
+
+
+def _with_entities(text: str, start: int, end: int, mentions: Sequence[Mention]) -> Span:
+    first = bisect_left(mentions, (start,))
+    last = bisect_left(mentions, (end,))
+    entities = [
+        {"text": text[m.start : m.end], "label": m.label, "start": m.start, "end": m.end}
+        for m in mentions[first:last]
+        if m.end <= end
+    ]
+    return Span(start, end, {"entities": entities} if entities else {})
+
+
+# Which sentences go on about the same entities
+
+
+def _rows(text: str, mentions: Iterable[Mention], cuts: Sequence[int]) -> list[tuple[int, Any]]:
+    """(sentence, entity) of every mention, ascending: the filled cells of the entity grid."""
+    named: dict[tuple[str, str], str] = {}  # the last long name that a word begins or ends
+    rows = []
+    for start, end, label in mentions:
+        parts = text[start:end].casefold().split()
+        entity = " ".join(parts)
+        if len(parts) > 1:
+            named[parts[0], label] = named[parts[-1], label] = entity
+        else:
+            entity = named.get((entity, label), entity)
+        rows.append((bisect_right(cuts, start), entity))
+    return rows
+
+
+def _borders(rows: Sequence[tuple[int, Any]], cuts: Sequence[int], max_gap: int) -> list[int]:
+    """The cuts before sentences that mention entities, over which no chain runs."""
+    last_of: dict[Any, int] = {}
+    crossed = [0] * (len(cuts) + 2)  # how many chains begin, less how many end, at a sentence
+    for sentence, entity in rows:
+        before = last_of.get(entity, sentence)
+        if 0 < sentence - before <= max_gap:
+            crossed[before + 1] += 1
+            crossed[sentence + 1] -= 1
+        last_of[entity] = sentence
+    borders, chains, done = [], 0, 0
+    for sentence in sorted({sentence for sentence, _ in rows}):
+        chains += sum(crossed[done : sentence + 1])
+        done = sentence + 1
+        if not chains and sentence and sentence != rows[0][0]:
+            borders.append(cuts[sentence - 1])
+    return borders
+
+
+# No mention is cut
+
+
+def _ranges(text: str, mentions: Iterable[Mention], measure: Measure, size: int) -> _Ranges:
+    """The mentions that fit in a chunk, each to the borders of its grapheme clusters."""
+    ranges: list[tuple[int, int]] = []
+    for start, end, _ in mentions:
+        low = ranges[-1][1] if ranges else 0
+        start = cluster_floor(text, low, start)
+        end = max(end, cluster_end(text, cluster_floor(text, low, end - 1)))
+        if ranges and start < ranges[-1][1]:
+            start = ranges.pop()[0]
+        ranges.append((start, end))
+    return _Ranges([each for each in ranges if measure.length(*each) <= size])
+
+
+class _Ranges:
+    """Parts of a text inside which it must not be cut."""
+
+    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
+        self._starts = [start for start, _ in ranges]
+        self._ends = [end for _, end in ranges]
+
+    def at(self, position: int) -> tuple[int, int] | None:
+        """The range that a cut at `position` would cut."""
+        index = bisect_left(self._starts, position) - 1
+        if index < 0 or self._ends[index] <= position:
+            return None
+        return self._starts[index], self._ends[index]
+
+    def floor(self, position: int) -> int:
+        """`position`, or the beginning of the range that it is inside of."""
+        around = self.at(position)
+        return around[0] if around else position
+
+    def end_from(self, start: int) -> int:
+        """The end of the range that begins at `start`, or `start`."""
+        around = self.at(start + 1)
+        return around[1] if around and around[0] == start else start
+
+    def before(self, level: Finder) -> Finder:
+        """The finder without the cuts inside a range."""
+
+        def last(low: int, high: int) -> int:
+            cut = level(low, high)
+            while cut > low and (floor := self.floor(cut)) < cut:
+                cut = level(low, floor) if floor > low else -1
+            return cut
+
+        return last
+
+    def after(self, overlap: Overlap) -> Overlap:
+        """The overlap that starts behind a range where it would start inside of one."""
+
+        def next_start(start: int, end: int, after: int) -> int:
+            found = overlap(start, end, after)
+            while found >= 0 and (around := self.at(found)):
+                found = overlap(start, end, around[1] - 1) if around[1] < end else -1
+            return found
+
+        return next_start
+
+
+class _MentionPacker(Packer):
+    """A packer that cuts before a mention where it would have to cut inside of it."""
+
+    ranges: _Ranges
+
+    def _cut(self, start: int, begin: int, text_end: int) -> int:
+        cut = super()._cut(start, begin, text_end)
+        # A measure that is not monotone may say that less than the mention does not fit.
+        return cut if cut > begin or start < begin else self.ranges.end_from(begin)
+
+    def _best(self, start: int, begin: int, high: int, limit: int) -> int:
+        cut = super()._best(start, begin, high, limit)
+        floor = self.ranges.floor(cut)
+        if floor > begin or floor == cut:
+            return floor
+        return self.ranges.end_from(begin) if start == begin else begin

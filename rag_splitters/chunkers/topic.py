@@ -1,0 +1,96 @@
+"""TopicChunker: segments of one topic, found by a topic model."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from rag_splitters.boundaries import positions, words
+from rag_splitters.chunker import FunctionOrName, MergingChunker
+from rag_splitters.packing import pack
+from rag_splitters.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.span import Span
+from rag_splitters.topics import Segment, find_segments
+
+__all__ = ["TopicChunker"]
+
+_Topics = Annotated[int, Field(ge=2, strict=True)]
+
+
+class TopicChunker(MergingChunker):
+    """Cuts where the topic changes, as a topic model over the document's own sentences sees it.
+
+    Use it for long texts that go through several subjects without headings: transcripts, minutes,
+    reports. It compares the words of one text with each other, so it needs no language model, and
+    finds little in a text of a few sentences.
+
+    With "nmf", sentences are TF-IDF vectors, non-negative matrix factorisation finds the topics,
+    and dynamic programming the partition into contiguous segments with the least variance, where
+    each border has its price. With "lda", latent Dirichlet allocation over each sentence and its
+    neighbours takes the place of the first two steps. Inside a segment whole sentences are packed
+    up to `chunk_size`. Fewer than three sentences, or a text without words, are only packed.
+
+    Metadata, where topics were found: `topic`, its number in the document (0 for the first that
+    appears; the same number later on means the same topic), and `topic_terms`, its five strongest
+    terms at most. A chunk that holds parts of several topics (`min_chunk_size`) has the largest's.
+
+    Source: Lee and Seung (1999), Learning the Parts of Objects by Non-Negative Matrix
+    Factorization; Blei, Ng and Jordan (2003), Latent Dirichlet Allocation; Utiyama and Isahara
+    (2001), A Statistical Model for Domain-Independent Text Segmentation, for the partition.
+
+    Raises: ValueError for an unknown model, fewer than two topics, an unknown segmenter, or sizes
+    that make no sense; ImportError, at first use, without scikit-learn (extra `topics`).
+
+    >>> text = "Bees make honey. Bees store honey. A rook takes a pawn. The pawn takes a rook."
+    >>> chunks = TopicChunker(n_topics=2).chunk(text)
+    >>> [(chunk.text, chunk.metadata["topic"]) for chunk in chunks]
+    [('Bees make honey. Bees store honey.', 0), ('A rook takes a pawn. The pawn takes a rook.', 1)]
+    """
+
+    model: Literal["nmf", "lda"] = "nmf"
+    """The topic model: "nmf", or "lda" (slower, and worse at sentences in our measurements)."""
+
+    n_topics: _Topics | Literal["auto"] = "auto"
+    """How many topics to look for; "auto": one for every three sentences, 2 to 10."""
+
+    random_state: int = Field(default=0, ge=0, lt=2**32)
+    """The seed of the model: the same one gives the same chunks."""
+
+    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
+    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+
+    def spans(self, text: str) -> list[Span]:
+        cuts = segmenter_cuts(self.segmenter, text)
+        starts = [0, *cuts]
+        ends = [*cuts, len(text)]
+        segments = find_segments(
+            [text[start:end] for start, end in zip(starts, ends, strict=True)],
+            model=self.model,
+            n_topics=None if self.n_topics == "auto" else self.n_topics,
+            random_state=self.random_state,
+        )
+        levels = (positions(cuts), words(text))
+        borders = [starts[segment.first] for segment in segments]
+        breaks, size = borders[1:], self.min_chunk_size
+        spans = pack(text, levels, **self.sizes, breaks=breaks, min_size=size)
+        return _named(spans, borders, segments) if segments else spans
+
+
+def _named(
+    spans: Sequence[Span], borders: Sequence[int], segments: Sequence[Segment]
+) -> list[Span]:
+    """The spans with the topic of which each adds the most text to the one before."""
+    named, previous_end = [], 0
+    for span in spans:
+        start = max(span.start, previous_end)
+        previous_end = span.end
+        first, last = bisect_right(borders, start) - 1, bisect_right(borders, span.end - 1)
+        edges = [start, *borders[first + 1 : last], span.end]
+        shares = [after - before for before, after in zip(edges, edges[1:], strict=False)]
+        segment = segments[first + shares.index(max(shares))]
+        metadata = {"topic": segment.topic, "topic_terms": list(segment.terms)}
+        named.append(Span(span.start, span.end, metadata))
+    return named

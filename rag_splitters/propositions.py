@@ -1,0 +1,97 @@
+"""Propositions: what a chat model answers about a passage, read and checked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pydantic import BaseModel, Field
+
+__all__ = ["Passage", "Proposition", "Propositions", "propositions_in"]
+
+_LINE = re.compile(r"(?:[-*•][ \t]+)?(\[?\d[\d \t,;\[\]–-]*):[ \t]*(\S.*)")
+_BREAK = re.compile(r"\r\n|\n|\r")
+_DASH = re.compile(r" ?[-–] ?")
+_NUMBERS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+
+
+class Proposition(BaseModel):
+    """A statement, and the sentences that it is made from."""
+
+    evidence: list[int] = Field(description="The numbers of the sentences that it is made from.")
+    text: str = Field(description="One statement that can be understood without the passage.")
+
+
+class Propositions(BaseModel):
+    """A passage as propositions."""
+
+    propositions: list[Proposition]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Sentences of a text, by their (start, end), which the model sees together."""
+
+    document: int
+    number: int
+    sentences: list[tuple[int, int]]
+
+    def place(self) -> str:
+        """The passage, for a message."""
+        start, end = self.sentences[0][0], self.sentences[-1][1]
+        return f"passage {self.number} (characters {start} to {end})"
+
+    def read(self, answer: str | BaseModel) -> list[Proposition]:
+        """The answer's propositions, checked."""
+        if isinstance(answer, Propositions):
+            found = answer.propositions
+        else:
+            found = propositions_in(str(answer))
+        for index, proposition in enumerate(found, 1):
+            if not proposition.text.strip():
+                raise ValueError(f"proposition {index} has no text")
+            if not proposition.evidence:
+                raise ValueError(f"proposition {index} names no sentence")
+            for number in proposition.evidence:
+                if not 1 <= number <= len(self.sentences):
+                    raise ValueError(
+                        f"proposition {index} names sentence {number}, and there are 1 to "
+                        f"{len(self.sentences)}"
+                    )
+        return found
+
+
+def propositions_in(answer: str) -> list[Proposition]:
+    """The propositions of an answer in plain text.
+
+    Raises: ValueError for a line that is none, as nothing is passed over in silence.
+
+    >>> [(each.evidence, each.text) for each in propositions_in("1, 3-4: Tea is hot.")]
+    [([1, 3, 4], 'Tea is hot.')]
+    """
+    if answer.strip().rstrip(".").lower() == "none":
+        return []
+    found = []
+    for line in map(str.strip, _BREAK.split(answer)):
+        if not line or line.startswith("```"):
+            continue
+        match = _LINE.fullmatch(line)
+        if not match:
+            raise ValueError(f'{line[:40]!r} is no line like "3-4: text"')
+        found.append(Proposition(evidence=_evidence(match.group(1)), text=match.group(2)))
+    return found
+
+
+def _evidence(numbers: str) -> list[int]:
+    """The numbers of "1, 3-4"."""
+    plain = _DASH.sub("-", numbers.replace("[", "").replace("]", ""))
+    found: list[int] = []
+    for part in plain.replace(",", " ").replace(";", " ").split():
+        match = _NUMBERS.fullmatch(part)
+        first, last = (
+            (int(match.group(1)), int(match.group(2) or match.group(1))) if match else (1, 0)
+        )
+        if last < first or last - first > 10_000:
+            raise ValueError(f"{numbers!r} are no numbers of sentences")
+        found += range(first, last + 1)
+    return found

@@ -1,0 +1,169 @@
+"""Where does a text change its topic? A topic model over its sentences, by scikit-learn."""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rag_splitters.hashing import _WORD, _word_terms
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Segment", "find_segments"]
+
+_MOST_TOPICS = 10
+_MOST_TERMS = 20_000
+_LONGEST_SEGMENT = 60  # sentences: it bounds the work for each
+_PENALTY = 1.8  # of a border, in squared distances between vectors of length one
+_NAMED_TERMS = 5
+
+
+class Segment(NamedTuple):
+    """Sentences of one topic, from `first` on: the topic's number and its strongest terms."""
+
+    first: int
+    topic: int
+    terms: list[str]
+
+
+def find_segments(
+    sentences: Sequence[str], *, model: str, n_topics: int | None, random_state: int
+) -> list[Segment]:
+    """The segments of a text; none where there are fewer than three sentences or no words.
+
+    Words are stemmed, without English stop words; in scripts that write no spaces, pairs of
+    characters take their place. Topics are numbered as they appear. Time grows linearly with the
+    number of sentences.
+
+    Parameters:
+        sentences: the sentences.
+        model: "nmf" or "lda".
+        n_topics: how many topics; None: a third of the sentences, 2 to 10.
+        random_state: the seed.
+
+    Raises: ImportError without scikit-learn.
+
+    >>> find_segments(["No.", "Yes."], model="nmf", n_topics=None, random_state=0)
+    []
+    """
+    terms, spelled = _terms(sentences)
+    wanted = n_topics or min(_MOST_TOPICS, max(2, len(sentences) // 3))
+    count = min(wanted, len(sentences), len(spelled))
+    if len(sentences) < 3 or count < 2:
+        return []
+    vectors, weights, names = _fit(model, terms, count, random_state)
+    starts = _partition(vectors)
+    topics = [int(vectors[a:b].sum(0).argmax()) for a, b in pairwise([*starts, len(sentences)])]
+    numbers: dict[int, int] = {}
+    segments: list[Segment] = []
+    for start, topic in zip(starts, topics, strict=True):
+        if topic not in numbers or segments[-1].topic != numbers[topic]:
+            number = numbers.setdefault(topic, len(numbers))
+            segments.append(Segment(start, number, _strongest(weights[topic], names, spelled)))
+    return segments
+
+
+def _terms(sentences: Sequence[str]) -> tuple[list[list[str]], dict[str, str]]:
+    """The terms of each sentence, and how the text spells each term most often."""
+    spellings: dict[str, Counter[str]] = {}
+    rows = []
+    for sentence in sentences:
+        row = []
+        for word in _WORD.findall(unicodedata.normalize("NFKC", sentence).casefold()):
+            terms = _word_terms(word)
+            row.extend(terms)
+            for term in terms:
+                spelling = term if len(terms) > 1 else word
+                spellings.setdefault(term, Counter())[spelling] += 1
+        rows.append(row)
+    return rows, {
+        term: min(counter, key=lambda spelling: (-counter[spelling], spelling))
+        for term, counter in spellings.items()
+    }
+
+
+def _strongest(weights: NDArray[np.float64], names: Sequence[str], spelled: Any) -> list[str]:
+    """The terms with the largest weights, as the text spells them."""
+    import numpy as np
+
+    order = np.argsort(-weights, kind="stable")[:_NAMED_TERMS]
+    return [spelled[names[index]] for index in order if weights[index] > 0]
+
+
+def _fit(
+    model: str, terms: list[list[str]], count: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Sequence[str]]:
+    """A vector of length one for each sentence, the weight of each term in each topic, the terms.
+
+    One thread and rounding make the figures the same wherever it runs.
+    """
+    import numpy as np
+
+    try:
+        from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+        from threadpoolctl import threadpool_limits
+    except ImportError as error:
+        raise ImportError(
+            "TopicChunker needs scikit-learn: pip install 'rag-splitters[topics]'"
+        ) from error
+    counter = CountVectorizer(analyzer=list, max_features=_MOST_TERMS)
+    counts = counter.fit_transform(terms).astype(float)
+    with threadpool_limits(limits=1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it has not converged changes no guarantee
+        if model == "nmf":
+            matrix = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
+            vectors, weights = _nmf(matrix, count, seed)
+        else:
+            vectors, weights = _lda(counts, count, seed)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 1e-9)
+    return np.round(scaled, 6), np.round(weights, 6), counter.get_feature_names_out().tolist()
+
+
+def _nmf(matrix: Any, count: int, seed: int) -> tuple[Any, Any]:
+    from sklearn.decomposition import NMF
+
+    fitted = NMF(min(count, *matrix.shape), init="nndsvd", random_state=seed, max_iter=200)
+    return fitted.fit_transform(matrix), fitted.components_
+
+
+def _lda(counts: Any, count: int, seed: int) -> tuple[Any, Any]:
+    """Each sentence is read together with its neighbours: by itself it is too short for LDA."""
+    from scipy.sparse import diags_array
+    from sklearn.decomposition import LatentDirichletAllocation
+
+    size = counts.shape[0]
+    around = diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(size, size))
+    smoothed = (around @ counts).tocsr()
+    fitted = LatentDirichletAllocation(count, random_state=seed, max_iter=20)
+    return fitted.fit_transform(smoothed), fitted.components_
+
+
+def _partition(vectors: NDArray[np.float64]) -> list[int]:
+    """Where the segments of the best partition begin: least squares about their means.
+
+    Every border costs `_PENALTY`. Dynamic programming over segments of bounded length.
+    """
+    import numpy as np
+
+    count, width = vectors.shape
+    sums = np.vstack([np.zeros(width), np.cumsum(vectors, axis=0)])
+    squares = np.concatenate([[0.0], np.cumsum((vectors * vectors).sum(axis=1))])
+    cost, back = np.zeros(count + 1), np.zeros(count + 1, dtype=np.int64)
+    for end in range(1, count + 1):
+        begin = max(0, end - _LONGEST_SEGMENT)
+        sizes = np.arange(end - begin, 0, -1)
+        means = ((sums[end] - sums[begin:end]) ** 2).sum(axis=1) / sizes
+        costs = np.round(cost[begin:end] + squares[end] - squares[begin:end] - means, 9)
+        best = int(costs.argmin())
+        cost[end], back[end] = costs[best] + _PENALTY, begin + best
+    starts = [int(back[count])]
+    while starts[-1]:
+        starts.append(int(back[starts[-1]]))
+    return starts[::-1]

@@ -1,0 +1,303 @@
+"""Modalities: parted exactly, each handled as asked, nothing else lost."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import regex
+from hypothesis import HealthCheck, given, settings, strategies
+from pydantic import ValidationError
+
+from rag_splitters.chunkers.modality import ModalityChunker
+from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.chunkers.table import TableChunker
+from rag_splitters.images import find_images
+from rag_splitters.span import Span
+from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
+
+hostile = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+PIXEL = base64.b64encode(bytes(range(90))).decode()
+DATA = f"data:image/png;base64,{PIXEL}"
+DOCUMENT = f"""# Report
+
+Press the ![gear](gear.png "Settings") to begin, then `![no](x)`.
+
+![A chart](chart.png)
+
+[![build](badge.svg)](https://ci.example)
+
+![inline data]({DATA})
+
+```python
+print("| a |")
+
+print(2)
+```
+
+$$
+E = mc^2
+$$
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+<figure><img src="f.png" alt="A fig"><figcaption>Figure &amp; caption</figcaption></figure>
+
+The end, $x$.
+"""
+
+
+def parts(text: str, chunker: ModalityChunker | None = None) -> list[tuple[str, str]]:
+    chunks = (chunker or ModalityChunker()).chunk(text)
+    return [(chunk.metadata["modality"], chunk.text) for chunk in chunks]
+
+
+def test_every_kind_is_a_chunk_of_its_own() -> None:
+    assert parts(DOCUMENT) == [
+        ("text", "# Report\n\nPress the gear to begin, then `![no](x)`."),
+        ("image", "gear\nSettings\ngear.png"),
+        ("image", "A chart\nchart.png"),
+        ("image", "build\nbadge.svg"),
+        ("image", "inline data"),
+        ("code", '```python\nprint("| a |")\n\nprint(2)\n```'),
+        ("formula", "$$\nE = mc^2\n$$"),
+        ("table", "| a | b |\n|---|---|\n| 1 | 2 |"),
+        ("image", "A fig\nFigure & caption\nf.png"),
+        ("text", "The end, $x$."),
+    ]
+
+
+def test_positions_are_those_of_the_markup() -> None:
+    chunks = ModalityChunker().chunk(DOCUMENT)
+    found = [DOCUMENT[chunk.start : chunk.end] for chunk in chunks]
+    assert found[0] == DOCUMENT[: DOCUMENT.index("\n\n![A chart")]
+    assert found[1:4] == [
+        '![gear](gear.png "Settings")',
+        "![A chart](chart.png)",
+        "[![build](badge.svg)](https://ci.example)",
+    ]
+    assert found[8].startswith("<figure>")
+    assert found[8].endswith("</figure>")
+
+
+def test_images_carry_what_an_image_node_needs() -> None:
+    gear, chart, _, inline, figure = (
+        chunk.metadata
+        for chunk in ModalityChunker().chunk(DOCUMENT)
+        if chunk.metadata["modality"] == "image"
+    )
+    assert (gear["image_url"], gear["alt"], gear["caption"]) == ("gear.png", "gear", "Settings")
+    assert chart == {
+        "modality": "image",
+        "image_url": "chart.png",
+        "alt": "A chart",
+        "chunk_index": 2,
+    }
+    assert (inline["image_data"], inline["image_mimetype"]) == (PIXEL, "image/png")
+    assert "image_url" not in inline
+    assert figure["caption"] == "Figure & caption"
+
+
+@pytest.mark.parametrize("modality", ["text", "table", "image", "code", "formula"])
+def test_drop_drops_that_and_nothing_else(modality: str) -> None:
+    rest = [part for part in parts(DOCUMENT) if part[0] != modality]
+    assert parts(DOCUMENT, ModalityChunker(**{modality: "drop"})) == rest
+
+
+@pytest.mark.parametrize("modality", ["table", "code"])
+def test_keep_keeps_it_as_it_is(modality: str) -> None:
+    text = (
+        "# T\n\n"
+        + {
+            "table": "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 500,
+            "code": "```\n" + "line\n\n" * 500 + "```\n",
+        }[modality]
+    )
+    assert parts(text, ModalityChunker(**{modality: "keep"})) == [
+        ("text", "# T"),
+        (modality, text[5:].strip()),
+    ]
+    assert len(parts(text)) > 3
+
+
+def test_chunkers_get_their_own_parts() -> None:
+    chunker = ModalityChunker(
+        text=RecursiveChunker(chunk_size=10),
+        table=TableChunker(render="json", text=None),
+        code=RecursiveChunker(chunk_size=8),
+        formula=RecursiveChunker(chunk_size=4),
+    )
+    text = "# T\n\nOne two three.\n\n```\na = 1\nb = 2\n```\n\n$$\nx\n$$\n\n| a |\n|---|\n| 1 |\n"
+    assert parts(text, chunker) == [
+        ("text", "# T"),
+        ("text", "One two"),
+        ("text", "three."),
+        ("code", "```"),
+        ("code", "a = 1"),
+        ("code", "b = 2"),
+        ("code", "```"),
+        ("formula", "$$\nx"),
+        ("formula", "$$"),
+        ("table", '[{"a": "1"}]'),
+    ]
+
+
+def test_table_in_a_quote_goes_to_another_chunker_too() -> None:
+    text = "# T\n\n> | a |\n> |---|\n> | 1 |\n"
+    chunker = ModalityChunker(table=RecursiveChunker(chunk_size=100))
+    assert parts(text, chunker)[1] == ("table", "> | a |\n> |---|\n> | 1 |")
+    assert parts(text)[1] == ("table", "| a |\n|---|\n| 1 |")
+
+
+def test_html_is_parted() -> None:
+    text = (
+        f"<html><body><p>See <img src='{DATA}' alt='x &amp; y'> there.</p>"
+        "<table><tr><th>a</th></tr><tr><td>1</td></tr></table><pre>code</pre></body></html>"
+    )
+    assert parts(text) == [
+        ("text", "<html><body><p>See x &amp; y there.</p>"),
+        ("image", "x & y"),
+        ("table", "<table><tr><th>a</th></tr><tr><td>1</td></tr></table>"),
+        ("code", "<pre>code</pre></body></html>"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "alt", "url", "caption"),
+    [
+        ("![a](b)", "a", "b", ""),
+        ("![](b)", "", "b", ""),
+        ("![a](<b c> 't')", "a", "b c", "t"),
+        ("![a](b_(c).png (t))", "a", "b_(c).png", "t"),
+        (r"![a \] \* b](c)", "a ] * b", "c", ""),
+        ("![a [b] c](d)", "a [b] c", "d", ""),
+        ("![a][R 1]", "a", "u.png", "T"),
+        ("![r  1][]", "r  1", "u.png", "T"),
+        ("![R 1]", "R 1", "u.png", "T"),
+        ("<img src=b alt='a'>", "a", "b", ""),
+        ('<IMG ALT="a &lt; b" SRC="b?x&amp;y" title="t"/>', "a < b", "b?x&y", "t"),
+    ],
+)
+def test_image_is_read(text: str, alt: str, url: str, caption: str) -> None:
+    known = {"r 1": (0, 0, "u.png", "T")}
+    (image,) = find_images(f"x {text} y", 0, len(text) + 4, known)
+    assert (image.alt, image.url, image.caption) == (alt, url, caption)
+    assert (image.start, image.end) == (2, 2 + len(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["`![a](b)`", r"\![a](b)", "![a]", "![a][r]", "[a](b)", "<img", "!"]
+)
+def test_image_is_none(text: str) -> None:
+    assert find_images(text, 0, len(text), {}) == []
+
+
+def test_reference_images_find_their_definitions() -> None:
+    text = f'# T\n\n![one][a]\n\n![two][b]\n\n[a]: one.png "One"\n[b]: {DATA}\n'
+    images = [c for c in ModalityChunker().chunk(text) if c.metadata["modality"] == "image"]
+    assert images[0].metadata["image_url"] == "one.png"
+    assert images[1].metadata["image_data"] == PIXEL
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DOCUMENT,
+        f"# T\n\nA [file]({DATA}) and a ![b]({DATA}) in a sentence.\n\n[c]: {DATA}\n",
+        f"# T\n\n| a |\n|---|\n| ![b]({DATA}) |\n",
+        f"<html><p>x<img src='{DATA}'></p><table><tr><td><img src='{DATA}'></td></tr></table>",
+    ],
+)
+def test_data_is_in_no_text(text: str) -> None:
+    assert DATA in text
+    assert not any(PIXEL[:40] in chunk.text for chunk in ModalityChunker().chunk(text))
+
+
+def test_percent_encoded_data_become_base64() -> None:
+    text = "# T\n\n![s](data:image/svg+xml,%3Csvg%3E)\n"
+    known = ModalityChunker().chunk(text)[1].metadata
+    assert base64.b64decode(known["image_data"]) == b"<svg>"
+    assert known["image_mimetype"] == "image/svg+xml"
+
+
+@hostile
+@given(text=hostile_texts())
+def test_modality_chunker_keeps_the_guarantees(text: str) -> None:
+    check_chunker(ModalityChunker(), text)
+
+
+PIECES = (
+    *("![alt](u.png)", "![a][r]", "[r]: x.png\n", "<img src=x alt='y'>", "![", "](", ")", "`"),
+    *("<figure><img src=z><figcaption>fc</figcaption></figure>", "<figure>", "</figure>", "\n\n"),
+    *("$$\nx\n$$\n", "```\ncode\n```\n", "| a | b |\n|---|---|\n", "| 1 | 2 |\n", "<td>"),
+    *("<table>", "</table>", "<tr>", "<pre>", "</pre>", "a,b,c\n1,2,3\nx,y,z\n"),
+)
+TEXTS = strategies.lists(
+    strategies.sampled_from((*HOSTILE_PIECES, *PIECES, *PIECES)) | strategies.characters(),
+    max_size=25,
+).map("".join)
+
+
+@hostile
+@given(text=TEXTS)
+@pytest.mark.parametrize("format", ["auto", "markdown", "html", "text"])
+def test_images_among_text_keep_the_guarantees(format: Any, text: str) -> None:
+    """Images lie inside the sentences that they are in; each by itself, the kinds ascend."""
+    chunker = ModalityChunker(
+        format=format,
+        text=RecursiveChunker(chunk_size=30),
+        table=TableChunker(chunk_size=40, text=None),
+    )
+    spans = chunker.spans(text)
+    images = [span for span in spans if span.metadata["modality"] == "image"]
+    others = [span for span in spans if span.metadata["modality"] != "image"]
+    ascends(images)
+    ascends(others)
+    clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
+    covered = 0
+    for span in spans:
+        assert {span.start, span.end} <= clusters, span
+        assert span.text_of(text).strip()
+        assert not text[covered : span.start].strip()
+        covered = max(covered, span.end)
+    assert not text[covered:].strip()
+    assert chunker.spans_many([text, text]) == [spans, spans]
+
+
+def ascends(spans: list[Span]) -> None:
+    for one, other in pairwise(spans):
+        assert one.start <= other.start
+        assert one.end < other.end
+
+
+def test_async_gives_the_same() -> None:
+    chunker = ModalityChunker()
+    found = asyncio.run(chunker.aspans_many([DOCUMENT, "", DOCUMENT]))
+    assert found == chunker.spans_many([DOCUMENT, "", DOCUMENT])
+
+
+def test_modality_chunker_is_written_and_read_again() -> None:
+    chunker = ModalityChunker(text="drop", code=RecursiveChunker(chunk_size=7))
+    assert ModalityChunker(**chunker.model_dump()) == chunker
+    assert ModalityChunker.model_validate_json(chunker.model_dump_json()) == chunker
+
+
+@pytest.mark.parametrize("parameters", [{"format": "csv"}, {"image": "save"}, {"code": None}])
+def test_modality_chunker_refuses(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        ModalityChunker(**parameters)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["![", "![a](", "![a](b 't", "<img ", "<figure>", "<figure><img>", "`", "[a]:", "![[", "(("],
+)
+def test_broken_images_take_linear_time(piece: str) -> None:
+    """A quadratic pattern would take minutes here."""
+    text = "# T\n\n" + piece * (300_000 // len(piece))
+    assert find_images(text, 0, len(text), {}) is not None
