@@ -7,6 +7,7 @@ The chunkers here work without a framework. `rag_splitters.langchain` offers eac
 from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.chunkers import (
     CATALOGUE,
+    CodeChunker,
     FixedSizeChunker,
     HybridChunker,
     KeywordChunker,
@@ -27,6 +28,7 @@ __all__ = [
     "CATALOGUE",
     "Chunk",
     "Chunker",
+    "CodeChunker",
     "FixedSizeChunker",
     "HybridChunker",
     "KeywordChunker",

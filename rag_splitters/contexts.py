@@ -6,8 +6,11 @@ import asyncio
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+from typing_extensions import Self
 
 __all__ = ["ContextCache", "FolderCache", "context_cache", "without_context"]
 
@@ -52,8 +55,10 @@ def context_cache(cache: Any) -> ContextCache:
     >>> cache.get(["a", "b"])
     ['A context.', None]
     """
+    if isinstance(cache, FolderCache | _LangChainStore | _LlamaIndexStore):
+        return cache
     if isinstance(cache, str | Path):
-        return FolderCache(Path(cache))
+        return FolderCache(str(cache))
     for kind, names in ((_LangChainStore, ("mget", "mset")), (_LlamaIndexStore, ("get", "put"))):
         if all(callable(getattr(cache, name, None)) for name in names):
             return kind(cache)
@@ -73,6 +78,7 @@ def without_context(content: str, metadata: Mapping[str, Any]) -> str:
     return content.removeprefix(f"{context}\n\n") if isinstance(context, str) else content
 
 
+@dataclass(frozen=True)
 class FolderCache:
     """Contexts in one SQLite file, `contexts.sqlite`, of a folder.
 
@@ -80,12 +86,11 @@ class FolderCache:
     Contexts are kept exactly, lone surrogates included.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: str
 
     def get(self, keys: Sequence[str]) -> list[str | None]:
         found: dict[str, bytes] = {}
-        if (self.folder / "contexts.sqlite").exists():
+        if self._path.exists():
             with closing(self._opened()) as connection:
                 for start in range(0, len(keys), _MOST_VARIABLES):
                     part = keys[start : start + _MOST_VARIABLES]
@@ -96,7 +101,7 @@ class FolderCache:
 
     def put(self, pairs: Pairs) -> None:
         rows = [(key, context.encode("utf-8", "surrogatepass")) for key, context in pairs]
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         with closing(self._opened()) as connection, connection:
             connection.executemany(_UPSERT, rows)
 
@@ -106,56 +111,72 @@ class FolderCache:
     async def aput(self, pairs: Pairs) -> None:
         await asyncio.to_thread(self.put, pairs)
 
+    @property
+    def _path(self) -> Path:
+        return Path(self.folder) / "contexts.sqlite"
+
     def _opened(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.folder / "contexts.sqlite", timeout=60)
+        connection = sqlite3.connect(self._path, timeout=60)
         connection.execute(_SCHEMA)
         return connection
 
 
-class _LangChainStore:
+@dataclass(frozen=True)
+class _Store:
+    """A store that the user handed in; it may know passwords, so it is not shown or pickled."""
+
+    store: Any
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({type(self.store).__qualname__})"
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise TypeError(
+            f"cache={self!r} cannot be pickled: give the path of a folder, which processes share"
+        )
+
+
+class _LangChainStore(_Store):
     """A LangChain `BaseStore`; one that takes no strings is given bytes."""
 
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
     def get(self, keys: Sequence[str]) -> list[str | None]:
-        return [_context(value) for value in self._store.mget(list(keys))]
+        return [_context(value) for value in self.store.mget(list(keys))]
 
     def put(self, pairs: Pairs) -> None:
         try:
-            self._store.mset(list(pairs))
+            self.store.mset(list(pairs))
         except TypeError:
-            self._store.mset(_as_bytes(pairs))
+            self.store.mset(_as_bytes(pairs))
 
     async def aget(self, keys: Sequence[str]) -> list[str | None]:
-        return [_context(value) for value in await self._store.amget(list(keys))]
+        return [_context(value) for value in await self.store.amget(list(keys))]
 
     async def aput(self, pairs: Pairs) -> None:
         try:
-            await self._store.amset(list(pairs))
+            await self.store.amset(list(pairs))
         except TypeError:
-            await self._store.amset(_as_bytes(pairs))
+            await self.store.amset(_as_bytes(pairs))
 
 
-class _LlamaIndexStore:
+class _LlamaIndexStore(_Store):
     """A LlamaIndex `BaseKVStore`, whose values are dictionaries."""
 
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
     def get(self, keys: Sequence[str]) -> list[str | None]:
-        return [_value(self._store.get(key, collection=_COLLECTION)) for key in keys]
+        return [_value(self.store.get(key, collection=_COLLECTION)) for key in keys]
 
     def put(self, pairs: Pairs) -> None:
         for key, context in pairs:
-            self._store.put(key, {"context": context}, collection=_COLLECTION)
+            self.store.put(key, {"context": context}, collection=_COLLECTION)
 
     async def aget(self, keys: Sequence[str]) -> list[str | None]:
-        return [_value(await self._store.aget(key, collection=_COLLECTION)) for key in keys]
+        return [_value(await self.store.aget(key, collection=_COLLECTION)) for key in keys]
 
     async def aput(self, pairs: Pairs) -> None:
         for key, context in pairs:
-            await self._store.aput(key, {"context": context}, collection=_COLLECTION)
+            await self.store.aput(key, {"context": context}, collection=_COLLECTION)
 
 
 _COLLECTION = "rag_splitters_contexts"

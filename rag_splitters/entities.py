@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import product
+from types import BuiltinFunctionType, FunctionType
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
@@ -217,12 +218,13 @@ def describe_recogniser(ner: Any) -> str:
     A spaCy pipeline is known by language, name, version, components, labels and patterns, a model
     by its name: give one that you train anew a new version or name.
 
-    Raises: ValueError for an object without a name, or a function that cannot be imported.
+    Raises: ValueError for an object without a name, a method, or a function that cannot be
+    imported.
     """
     kind = _kind(ner)
     if kind == "name":
         return str(ner)
-    if kind == "function":
+    if kind == "function" and isinstance(ner, (FunctionType, BuiltinFunctionType)):
         return str(_FUNCTION.dump_python(ner))
     if kind == "spacy":
         meta = ner.meta

@@ -13,6 +13,7 @@ from typing_extensions import Self, override
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import (
+    CodeChunker,
     FixedSizeChunker,
     HybridChunker,
     KeywordChunker,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChunkerTextSplitter",
+    "CodeTextSplitter",
     "FixedSizeTextSplitter",
     "HybridTextSplitter",
     "KeywordTextSplitter",
@@ -227,6 +229,10 @@ def __getattr__(name: str) -> Any:
 
         return getattr(langchain, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class CodeTextSplitter(CodeChunker, ChunkerTextSplitter):
+    """LangChain splitter for `CodeChunker`."""
 
 
 class FixedSizeTextSplitter(FixedSizeChunker, ChunkerTextSplitter):

@@ -17,6 +17,7 @@ from typing_extensions import Self, override
 
 from rag_splitters.chunker import Chunker, Function
 from rag_splitters.chunkers import (
+    CodeChunker,
     FixedSizeChunker,
     HybridChunker,
     KeywordChunker,
@@ -42,6 +43,7 @@ from rag_splitters.span import Span
 
 __all__ = [
     "ChunkerNodeParser",
+    "CodeNodeParser",
     "FixedSizeNodeParser",
     "HybridNodeParser",
     "KeywordNodeParser",
@@ -167,6 +169,10 @@ class ChunkerNodeParser(Chunker, NodeParser):
                 tie_neighbours(chunks)
             made += chunks
         return made
+
+
+class CodeNodeParser(CodeChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `CodeChunker`."""
 
 
 class FixedSizeNodeParser(FixedSizeChunker, ChunkerNodeParser):

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Place", "as_vectors"]
+__all__ = [
+    "Place",
+    "as_vectors",
+    "best_runs",
+    "breakpoints",
+    "joined_runs",
+    "neighbour_distances",
+    "unit_vectors",
+]
 
 Place: TypeAlias = tuple[int, int]
 """Where a text stands: the document's number, and the offset in it."""
@@ -72,3 +80,144 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def unit_vectors(vectors: NDArray[Any]) -> NDArray[np.float64]:
+    """The vectors at length one."""
+    import numpy as np
+
+    exact = vectors.astype(np.float64)
+    unit: NDArray[np.float64] = exact / np.sqrt(np.einsum("ij,ij->i", exact, exact))[:, None]
+    return unit
+
+
+def neighbour_distances(vectors: NDArray[Any]) -> NDArray[np.float64]:
+    """One minus the cosine similarity of each vector and the next, to six decimals.
+
+    What lies below is noise of the model's transport (32-bit floats, or decimals in JSON).
+    """
+    import numpy as np
+
+    unit = unit_vectors(vectors)
+    distances: NDArray[np.float64] = np.round(1 - np.einsum("ij,ij->i", unit[:-1], unit[1:]), 6)
+    return np.abs(distances)
+
+
+def breakpoints(distances: NDArray[np.float64], kind: str, amount: float) -> NDArray[np.bool_]:
+    """Which distances are breakpoints: those above a threshold that the distances themselves set.
+
+    Parameters:
+        distances: between neighbours.
+        kind: "percentile" of the distances; mean and `amount` times the "standard_deviation"; mean
+            and `amount` times the "interquartile" range; percentile of their "gradient", for texts
+            whose distances are all alike; or an "absolute" distance.
+        amount: a percentile (0 to 100), a factor, or a distance.
+    """
+    import numpy as np
+
+    if kind == "gradient":
+        if len(distances) < 2:
+            return np.zeros(len(distances), dtype=np.bool_)
+        slopes = np.gradient(distances)
+        return np.asarray(slopes > np.percentile(slopes, amount))
+    if kind == "percentile":
+        threshold = np.percentile(distances, amount)
+    elif kind == "standard_deviation":
+        threshold = np.mean(distances) + amount * np.std(distances)
+    elif kind == "interquartile":
+        low, high = np.percentile(distances, [25, 75])
+        threshold = np.mean(distances) + amount * (high - low)
+    else:
+        threshold = np.float64(amount)
+    return np.asarray(distances > threshold)
+
+
+def joined_runs(
+    vectors: NDArray[Any],
+    threshold: float,
+    fits: Callable[[int, int], bool],
+    is_small: Callable[[int, int], bool],
+) -> list[int]:
+    """Where runs begin whose members are at least `threshold` similar to the mean before them.
+
+    Parameters:
+        vectors: one for each unit.
+        threshold: the least cosine similarity.
+        fits: may the units `first` to `last` be one run?
+        is_small: are they too few for one? Then a run goes on, or joins the one before it if it is
+            more similar to that than to what follows.
+
+    Returns: the first units of all runs but the first.
+    """
+    import numpy as np
+
+    unit = unit_vectors(vectors)
+    begins = [0]
+    total, before = unit[0].copy(), None
+    for row in range(1, len(unit)):
+        first = begins[-1]
+        similarity = _cosine(total, unit[row])
+        if fits(first, row) and similarity >= threshold:
+            total += unit[row]
+            continue
+        if is_small(first, row - 1):
+            is_closer = before is not None and _cosine(before, total) > similarity
+            if is_closer and before is not None and fits(begins[-2], row - 1):
+                begins[-1], before, total = row, before + total, unit[row].copy()
+                continue
+            if fits(first, row):
+                total += unit[row]
+                continue
+        begins.append(row)
+        before, total = total, np.array(unit[row])
+    return begins[1:]
+
+
+def _cosine(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    lengths = float(one @ one) * float(other @ other)
+    return round(float(one @ other) / lengths**0.5, 6) if lengths else 0.0
+
+
+def best_runs(vectors: NDArray[Any], longest: Sequence[int], shortest: Sequence[int]) -> list[int]:
+    """Where runs begin, such that the similarities of pairs inside the runs sum to the most.
+
+    Each similarity counts less the mean of all pairs, so that a pair that is less alike than usual
+    counts against its run. Dynamic programming over the units, in time of the units times the
+    longest run.
+
+    Parameters:
+        vectors: one for each unit.
+        longest: the most units of a run that ends with each unit.
+        shortest: the fewest; a shorter run is only taken where there is no other way.
+
+    Returns: the first units of all runs but the first.
+    """
+    import numpy as np
+
+    unit = unit_vectors(vectors)
+    count, most = len(unit), max(longest)
+    total = unit.sum(axis=0)
+    mean = (float(total @ total) - count) / (count * (count - 1)) if count > 1 else 0.0
+    band = np.zeros((most, count))  # band[k, i]: the similarity of units i and i - k, less the mean
+    for lag in range(1, min(most, count)):
+        band[lag, lag:] = np.round(np.einsum("ij,ij->i", unit[lag:], unit[:-lag]) - mean, 6)
+    pairs = band.cumsum(axis=0)
+    best, lengths = np.zeros(count + 1), np.ones(count, dtype=np.int64)
+    inside = np.zeros(most)  # inside[n - 1]: the sum over the pairs of the last n units
+    fewer = np.arange(1, most + 1)
+    for row in range(count):
+        inside[1:] = inside[:-1] + pairs[1:, row]
+        size = min(longest[row], row + 1)
+        totals = inside[:size] + best[row + 1 - size : row + 1][::-1]
+        totals = totals - _TOO_SHORT * (fewer[:size] < shortest[row])
+        lengths[row] = int(totals.argmax()) + 1
+        best[row + 1] = totals[lengths[row] - 1]
+    begins: list[int] = []
+    row = count - 1
+    while row >= 0:
+        begins.append(row - int(lengths[row]) + 1)
+        row = begins[-1] - 1
+    return begins[-2::-1]
+
+
+_TOO_SHORT = 1e6

@@ -20,8 +20,9 @@ __all__ = ["Segment", "find_segments"]
 _MOST_TOPICS = 10
 _MOST_TERMS = 20_000
 _LONGEST_SEGMENT = 60  # sentences: it bounds the work for each
-_PENALTY = 1.8  # of a border, in squared distances between vectors of length one
+_PENALTY = {"nmf": 1.8, "lda": 2.5}  # of a border, in squared distances of unit vectors
 _NAMED_TERMS = 5
+_LDA_REACH = 2  # sentences on each side that LDA reads together with one
 
 
 class Segment(NamedTuple):
@@ -52,13 +53,15 @@ def find_segments(
     >>> find_segments(["No.", "Yes."], model="nmf", n_topics=None, random_state=0)
     []
     """
+    if len(sentences) < 3:
+        return []
     terms, spelled = _terms(sentences)
     wanted = n_topics or min(_MOST_TOPICS, max(2, len(sentences) // 3))
     count = min(wanted, len(sentences), len(spelled))
-    if len(sentences) < 3 or count < 2:
+    if count < 2:
         return []
     vectors, weights, names = _fit(model, terms, count, random_state)
-    starts = _partition(vectors)
+    starts = _partition(vectors, _PENALTY[model])
     topics = [int(vectors[a:b].sum(0).argmax()) for a, b in pairwise([*starts, len(sentences)])]
     numbers: dict[int, int] = {}
     segments: list[Segment] = []
@@ -72,15 +75,16 @@ def find_segments(
 def _terms(sentences: Sequence[str]) -> tuple[list[list[str]], dict[str, str]]:
     """The terms of each sentence, and how the text spells each term most often."""
     spellings: dict[str, Counter[str]] = {}
-    rows = []
+    known: dict[str, str] = {}
+    rows: list[list[str]] = []
     for sentence in sentences:
-        row = []
+        row: list[str] = []
         for word in _WORD.findall(unicodedata.normalize("NFKC", sentence).casefold()):
             terms = _word_terms(word)
-            row.extend(terms)
             for term in terms:
-                spelling = term if len(terms) > 1 else word
-                spellings.setdefault(term, Counter())[spelling] += 1
+                term = known.setdefault(term, term)  # one string for each, however often it comes
+                row.append(term)
+                spellings.setdefault(term, Counter())[term if len(terms) > 1 else word] += 1
         rows.append(row)
     return rows, {
         term: min(counter, key=lambda spelling: (-counter[spelling], spelling))
@@ -139,16 +143,17 @@ def _lda(counts: Any, count: int, seed: int) -> tuple[Any, Any]:
     from sklearn.decomposition import LatentDirichletAllocation
 
     size = counts.shape[0]
-    around = diags_array([1.0, 1.0, 1.0], offsets=[-1, 0, 1], shape=(size, size))
+    near = range(-_LDA_REACH, _LDA_REACH + 1)
+    around = diags_array([1.0] * len(near), offsets=list(near), shape=(size, size))
     smoothed = (around @ counts).tocsr()
     fitted = LatentDirichletAllocation(count, random_state=seed, max_iter=20)
     return fitted.fit_transform(smoothed), fitted.components_
 
 
-def _partition(vectors: NDArray[np.float64]) -> list[int]:
+def _partition(vectors: NDArray[np.float64], penalty: float) -> list[int]:
     """Where the segments of the best partition begin: least squares about their means.
 
-    Every border costs `_PENALTY`. Dynamic programming over segments of bounded length.
+    Every border costs `penalty`. Dynamic programming over segments of bounded length.
     """
     import numpy as np
 
@@ -162,7 +167,7 @@ def _partition(vectors: NDArray[np.float64]) -> list[int]:
         means = ((sums[end] - sums[begin:end]) ** 2).sum(axis=1) / sizes
         costs = np.round(cost[begin:end] + squares[end] - squares[begin:end] - means, 9)
         best = int(costs.argmin())
-        cost[end], back[end] = costs[best] + _PENALTY, begin + best
+        cost[end], back[end] = costs[best] + penalty, begin + best
     starts = [int(back[count])]
     while starts[-1]:
         starts.append(int(back[starts[-1]]))

@@ -14,6 +14,8 @@ __all__ = ["UnreadableError", "as_ascii", "parse"]
 _PROBE = 8_000  # how much of a text is read to see whether it is code at all
 _MAX_OPEN = 400  # "<" in one statement; ":" in a selector of CSS
 
+_BUFFERS: list[bytearray] = []  # those that no thread is using
+
 _SPACE = re.compile(r"[^\S\x00-\x7f]|[\x00\ufeff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
@@ -78,17 +80,32 @@ def _parse(code: bytes, language: str) -> Any:
     grammar = _grammar(language)
     from tree_sitter import Parser
 
-    view, budget = memoryview(code), 200 + len(code) // 5  # it reports every hundred steps
+    budget = 200 + len(code) // 5  # it reports every hundred steps
 
     def is_too_much(offset: int, has_error: bool) -> bool:
         nonlocal budget
         budget -= 1
         return budget < 0
 
+    buffer = _buffer(len(code))
+    view = memoryview(buffer)[: len(code)]
+    view[:] = code
     try:
         return Parser(grammar).parse(lambda offset, _: view[offset:], progress_callback=is_too_much)
     except ValueError as error:  # what it raises when it is stopped
         raise UnreadableError("too complex") from error
+    finally:
+        _BUFFERS.append(buffer)
+
+
+def _buffer(size: int) -> bytearray:
+    """A buffer of at least `size` bytes, used again and again.
+
+    tree-sitter's binding (0.26) never lets go of what a read callback has returned, so that a view
+    of every text would keep that text for ever.
+    """
+    known = _BUFFERS.pop() if _BUFFERS else bytearray(1 << 16)
+    return known if len(known) >= size else bytearray(2 * size)
 
 
 def _errors(tree: Any) -> tuple[int, int]:

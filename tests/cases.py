@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rag_splitters import (
     Chunker,
+    CodeChunker,
     FixedSizeChunker,
     HybridChunker,
     KeywordChunker,
@@ -79,6 +80,11 @@ CASES: dict[str, list[Chunker]] = {
         PageChunker(),
         *(PageChunker(**size) for size in SIZES),
         PageChunker(page_break=r"\n\n", pages_per_chunk=2),
+    ],
+    "code": [
+        CodeChunker(),
+        *(CodeChunker(language="python", **size) for size in SIZES),
+        CodeChunker(chunk_size=30, language="kotlin"),
     ],
     "hybrid": [
         HybridChunker(),

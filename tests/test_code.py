@@ -550,3 +550,12 @@ def test_deep_nesting_is_read_without_recursion() -> None:
         spans = CodeChunker(language="javascript").spans(text)
         assert spans[-1].end == len(text)
         assert all(len(span.metadata.get("definitions", [])) <= 32 for span in spans)
+
+
+def test_parsing_keeps_no_texts() -> None:
+    """tree-sitter's binding keeps what its read callback returns: only ever the same buffers."""
+    CodeChunker(language="python").spans("a = 1\n" * 5000)
+    before = [id(buffer) for buffer in trees._BUFFERS]
+    for number in range(50):
+        CodeChunker(language="python").spans(f"a = {number}\n" * 2000)
+    assert [id(buffer) for buffer in trees._BUFFERS] == before

@@ -63,11 +63,18 @@ def texts(chunker: ContentAwareChunker, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("format", ["auto", "markdown", "text"])
+@pytest.mark.parametrize("format", ["markdown", "text"])
 @hostile
-@given(text=texts_of(MARKDOWN_PIECES) | hostile_texts())
+@given(text=texts_of(MARKDOWN_PIECES))
 def test_content_aware_keeps_the_guarantees(format: Any, case: dict[str, Any], text: str) -> None:
     check_chunker(ContentAwareChunker(format=format, **case), text)
+
+
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=hostile_texts())
+def test_content_aware_keeps_the_guarantees_in_any_text(case: dict[str, Any], text: str) -> None:
+    check_chunker(ContentAwareChunker(**case), text)
 
 
 @pytest.mark.parametrize("keep_tags", [True, False])
@@ -142,9 +149,8 @@ def test_what_is_too_big_is_cut_by_the_strategy_of_its_kind() -> None:
         "```py\n# not a heading",
         'def brew():\n    return "tea"\n```',
         "- green\n  - sencha\n- black",
-        "## Serve\n\n| cup | ml |\n|-----|----|",
-        "| big | 300 |\n| tiny | 90 |",
-        "> Never add milk first.\n>\n> Or do.",
+        "## Serve\n\n| cup | ml |\n|-----|----|\n| big | 300 |",
+        "| tiny | 90 |\n\n> Never add milk first.\n>\n> Or do.",
         "# Coffee\n\nIs another story.",
     ]
 
@@ -175,7 +181,10 @@ def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
 
 def test_no_chunk_runs_over_a_heading_of_its_level() -> None:
     text = "# A\n\na\n\n## B\n\nb\n\n## C\n\nc\n\n# D\n\nd"
-    assert texts(ContentAwareChunker(chunk_size=30), text) == [text[:27].rstrip(), "# D\n\nd"]
+    assert texts(ContentAwareChunker(chunk_size=30), text) == [
+        text[: text.index("# D")].rstrip(),
+        "# D\n\nd",
+    ]
     assert texts(ContentAwareChunker(chunk_size=20), text) == [
         "# A\n\na",
         "## B\n\nb",
@@ -209,7 +218,8 @@ def test_html_is_cut_between_blocks_rows_and_never_inside_tags() -> None:
 
 
 def test_stripped_html_has_positions_of_its_evidence() -> None:
-    text = "<h1>Tea &amp; milk</h1><p>Boil <b>the</b>\n water.</p><script>x</script><ul><li>a<li>b</ul>"
+    text = "<h1>Tea &amp; milk</h1><p>Boil <b>the</b>\n water.</p><script>x</script>"
+    text += "<ul><li>a<li>b</ul>"
     chunker = ContentAwareChunker(keep_tags=False, chunk_size=30)
     chunks = [(chunk.text, text[chunk.start : chunk.end]) for chunk in chunker.chunk(text)]
     assert chunks == [

@@ -85,7 +85,7 @@ def test_catalogue_front_end_is_a_two_line_class(name: str, front_end: str) -> N
     found = getattr(module, stem + suffix, None)
     assert found is not None, f"add to {module.__name__}:\n{wanted}"
     assert stem + suffix in module.__all__
-    assert inspect.getsource(found).rstrip() == wanted
+    assert inspect.getsource(found).rstrip().replace("  # type: ignore[misc]", "") == wanted
 
 
 @every_strategy

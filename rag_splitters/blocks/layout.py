@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 from rag_splitters.blocks.block import Block
-from rag_splitters.blocks.tags import scan_tags
+from rag_splitters.blocks.tags import Tag, scan_tags
 from rag_splitters.boundaries import Finder, lines, paragraphs, positions, sentences, words
 from rag_splitters.sizing import Measure
 
@@ -121,7 +121,8 @@ def block_levels(text: str, blocks: Sequence[Block], is_html: bool = False) -> l
     groups = [b.start for one, b in following if not b.group or b.group != one.group]
     outer = [b.start for one, b in following if b.level < 2 or b.kind == "heading"]
     coarse = [sections, groups, outer, [block.start for _, block in following]]
-    tags = _tag_guard(text) if is_html else _unguarded
+    found = list(scan_tags(text)) if is_html else []
+    tags = _tag_guard(found)
     rows = _matches(text, _ROW) if is_html else lines(text)
     cells = _matches(text, _CELL) if is_html else _matches(text, _BAR)
     spaced = _LINED if is_html else _LINED | {"list_item", "quote"}
@@ -135,16 +136,13 @@ def block_levels(text: str, blocks: Sequence[Block], is_html: bool = False) -> l
     guard = _heading_guard(blocks)
     word = tags(words(text))
     guarded = [guard(finder) for finder in [*map(positions, coarse), *fine, word]]
-    return [*guarded, positions(coarse[-1]), word, *([_edges(text)] if is_html else [])]
+    return [*guarded, positions(coarse[-1]), word, *([_edges(found)] if is_html else [])]
 
 
-def _edges(text: str) -> Finder:
+def _edges(tags: Sequence[Tag]) -> Finder:
     """Finds the edges of tags, for where nothing better is found."""
-    return positions(sorted({edge for tag in scan_tags(text) for edge in (tag.start, tag.end)}))
-
-
-def _unguarded(finder: Finder) -> Finder:
-    return finder
+    starts, ends = positions([tag.start for tag in tags]), positions([tag.end for tag in tags])
+    return lambda low, high: max(starts(low, high), ends(low, high))
 
 
 def _matches(text: str, pattern: re.Pattern[str]) -> Finder:
@@ -209,8 +207,9 @@ def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
     return lambda finder: _forbidding(finder, starts, ends)
 
 
-def _tag_guard(text: str) -> Callable[[Finder], Finder]:
+def _tag_guard(tags: Sequence[Tag]) -> Callable[[Finder], Finder]:
     """Forbids cuts inside a tag."""
-    tags = list(scan_tags(text))
+    if not tags:
+        return lambda finder: finder
     starts, ends = [tag.start for tag in tags], [tag.end - 1 for tag in tags]
     return lambda finder: _forbidding(finder, starts, ends)

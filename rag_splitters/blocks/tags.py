@@ -86,7 +86,11 @@ def _tag_end(text: str, start: int, plain_until: int, missing: set[str]) -> tupl
     if ">" in missing:
         return -1, plain_until
     position = start
-    while start >= plain_until and (match := _IN_TAG.search(text, position)):
+    while start >= plain_until:
+        match = _IN_TAG.search(text, position)
+        if not match:  # every ">" is in quotes, so one of them is not closed where it should be
+            plain_until = len(text)
+            break
         mark = match.group()
         if mark == ">":
             return match.end(), plain_until

@@ -1,6 +1,7 @@
 """The catalogue: every strategy, one file each."""
 
 from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.fixed_size import FixedSizeChunker
 from rag_splitters.chunkers.hybrid import HybridChunker
 from rag_splitters.chunkers.keyword import KeywordChunker
@@ -15,6 +16,7 @@ from rag_splitters.chunkers.token import TokenChunker
 
 __all__ = [
     "CATALOGUE",
+    "CodeChunker",
     "FixedSizeChunker",
     "HybridChunker",
     "KeywordChunker",
@@ -38,6 +40,7 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "paragraph": ParagraphChunker,
     "keyword": KeywordChunker,
     "page": PageChunker,
+    "code": CodeChunker,
     "hybrid": HybridChunker,
     "titled": TitledChunker,
 }

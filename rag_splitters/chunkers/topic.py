@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
@@ -89,7 +90,7 @@ def _named(
         previous_end = span.end
         first, last = bisect_right(borders, start) - 1, bisect_right(borders, span.end - 1)
         edges = [start, *borders[first + 1 : last], span.end]
-        shares = [after - before for before, after in zip(edges, edges[1:], strict=False)]
+        shares = [after - before for before, after in pairwise(edges)]
         segment = segments[first + shares.index(max(shares))]
         metadata = {"topic": segment.topic, "topic_terms": list(segment.terms)}
         named.append(Span(span.start, span.end, metadata))

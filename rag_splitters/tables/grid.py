@@ -28,9 +28,9 @@ class _Open:
 class Grid:
     """Takes the tags of one table in their order, and gives its rows.
 
-    Tags that are missing are added as a browser would: a row ends where the next one begins. Cells
-    of no height other than 1 are dropped from the rows below when they would fill more places than
-    the table has cells ten times over, so that time stays linear.
+    Tags that are missing are added as a browser would: a row ends where the next one begins. Once
+    cells that span rows or columns have filled ten times as many places as the table has cells,
+    further ones fill one place each, so that time stays linear.
     """
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ def _placed(found: list[_Open]) -> list[Row]:
     for each in found:
         if each.opens_section:
             above = []
-        budget -= len(above)
+        budget -= sum(cell.width for cell in above)
         above = above if budget > 0 else []
         taken = {cell.column + shift for cell in above for shift in range(cell.width)}
         cells: list[Cell] = []
@@ -112,8 +112,10 @@ def _placed(found: list[_Open]) -> list[Row]:
         for cell in each.cells:
             while column in taken:
                 column += 1
-            cells.append(replace(cell, column=column))
-            column += cell.width
+            width = cell.width if budget > 0 else 1
+            budget -= width - 1
+            cells.append(replace(cell, column=column, width=width))
+            column += width
         rows.append(Row(each.start, each.end, cells, above))
         lower = [replace(c, height=c.height - 1) for c in (*above, *cells) if c.height > 1]
         above = sorted(lower, key=lambda cell: cell.column)

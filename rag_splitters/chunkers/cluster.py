@@ -1,0 +1,81 @@
+"""ClusterChunker: the best segmentation as a whole."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from rag_splitters.boundaries import paragraph_cuts, positions, words
+from rag_splitters.meaning import EmbeddedSizes, Range
+from rag_splitters.packing import pack
+from rag_splitters.segmenters import segmenter_cuts
+from rag_splitters.similarity import best_runs
+from rag_splitters.sizing import Measure
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["ClusterChunker"]
+
+
+class ClusterChunker(EmbeddedSizes):
+    """Finds the segmentation whose chunks are most alike inside, over the whole text at once.
+
+    The text is cut into small pieces, by sentences where they fit; dynamic programming then finds
+    the chunks, of at most `chunk_size`, with the greatest sum of similarities between their
+    pieces, each less the mean similarity in the text. Use it where `SemanticChunker`'s one
+    threshold for the whole text cuts one part too fine and another too coarse.
+
+    Each piece is embedded once, for all documents in few requests. Time grows with the number of
+    pieces times the pieces of a chunk.
+
+    Source: `ClusterSemanticChunker` of B. Smith and A. Troynikov (2024), Evaluating Chunking
+    Strategies for Retrieval, Chroma; there over the square of the number of pieces.
+
+    Raises: ValueError for sizes that make no sense; ModelError for a model that fails or answers
+    what is no list of vectors.
+
+    >>> from rag_splitters.models import HashingEmbeddings
+    >>> chunker = ClusterChunker(embeddings=HashingEmbeddings(), chunk_size=200, piece_size=50)
+    >>> cats = "The cat slept on the old sofa all day long. The cat woke up on the sofa at noon."
+    >>> tax = "The new tax rate was raised by the council. The council will raise the tax again."
+    >>> [chunk.text == part for chunk, part in zip(chunker.chunk(f"{cats} {tax}"), (cats, tax))]
+    [True, True]
+    """
+
+    piece_size: int | None = Field(default=None, ge=1)
+    """The most that a piece measures, in the chunks' unit; None: a fifth of `chunk_size`."""
+
+    def _asked(self, text: str) -> tuple[list[Range], list[Range]]:
+        size = min(self.piece_size or max(1, self.chunk_size // 5), self.chunk_size)
+        spans = pack(
+            text,
+            (positions(segmenter_cuts(self.segmenter, text)), words(text)),
+            size=size,
+            overlap=0,
+            length_function=self.length_function,
+            breaks=paragraph_cuts(text),
+            min_size=size // 4,
+        )
+        pieces = [(span.start, span.end) for span in spans]
+        return pieces, pieces if len(pieces) > 1 else []
+
+    def _breaks(
+        self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
+    ) -> list[int]:
+        longest, shortest = [], []
+        first = enough = 0
+        for last, (_, end) in enumerate(units):
+            while first < last and measure.length(units[first][0], end) > self._budget(first):
+                first += 1
+            while enough <= last and measure.length(units[enough][0], end) >= self.min_size:
+                enough += 1
+            longest.append(last - first + 1)
+            shortest.append(last - enough + 2)
+        return best_runs(vectors, longest, shortest)
+
+    def _budget(self, first: int) -> int:
+        """What the pieces of a chunk may measure, less what it repeats of the one before."""
+        return self.chunk_size - (self.overlap if first else 0)

@@ -1,0 +1,167 @@
+"""SemanticChunker: cuts where the meaning changes most."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import Self
+
+from rag_splitters.meaning import EmbeddedSizes, Range, sentence_units
+from rag_splitters.similarity import breakpoints, neighbour_distances
+from rag_splitters.sizing import Measure
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["SemanticChunker"]
+
+_AMOUNTS = {
+    "percentile": 95.0,
+    "standard_deviation": 3.0,
+    "interquartile": 1.5,
+    "gradient": 95.0,
+    "absolute": 0.3,
+}
+
+
+class SemanticChunker(EmbeddedSizes):
+    """Cuts between sentences where the meaning changes most.
+
+    Each sentence is embedded together with its neighbours; where two neighbouring groups are
+    further apart than a threshold that the text itself sets, a chunk ends. A segment that is too
+    big is then cut where its distances are greatest, and a fragment joins the neighbour that it is
+    closer to. Use it for texts that change their subject without saying so: transcripts, reports,
+    pages without headings.
+
+    Each group is embedded once for all documents, in few requests; sentences of less than 40
+    characters share a group with a neighbour.
+
+    Source: G. Kamradt (2024), 5 Levels of Text Splitting, level 4, and LangChain's
+    `SemanticChunker` after it, which knows no sizes.
+
+    Raises: ValueError for a threshold amount together with `number_of_chunks`, or one that is out
+    of range; ModelError for a model that fails or answers what is no list of vectors.
+
+    >>> from rag_splitters.models import HashingEmbeddings
+    >>> chunker = SemanticChunker(
+    ...     embeddings=HashingEmbeddings(), buffer_size=0, number_of_chunks=2, min_chunk_size=0
+    ... )
+    >>> cats = "The cat slept on the old sofa all day long. The cat woke up on the sofa at noon."
+    >>> tax = "The new tax rate was raised by the council. The council will raise the tax again."
+    >>> [chunk.text == part for chunk, part in zip(chunker.chunk(f"{cats} {tax}"), (cats, tax))]
+    [True, True]
+    """
+
+    buffer_size: int = Field(default=1, ge=0)
+    """How many sentences on each side are embedded together with a sentence."""
+
+    breakpoint_threshold_type: Literal[
+        "percentile", "standard_deviation", "interquartile", "gradient", "absolute"
+    ] = "percentile"
+    """What the threshold is measured by; "absolute" is a cosine distance, the same for all."""
+
+    breakpoint_threshold_amount: float | None = Field(default=None, ge=0)
+    """A percentile, a factor or a distance; None: 95, 3, 1.5, 95 or 0.3, in the types' order."""
+
+    number_of_chunks: int | None = Field(default=None, ge=1)
+    """Cut at the greatest distances into so many, before sizes count; instead of a threshold."""
+
+    @model_validator(mode="after")
+    def _check_threshold(self) -> Self:
+        amount = self.breakpoint_threshold_amount
+        if amount is None:
+            return self
+        if self.number_of_chunks is not None:
+            raise ValueError(
+                f"give number_of_chunks ({self.number_of_chunks}) or "
+                f"breakpoint_threshold_amount ({amount}), not both"
+            )
+        if self.breakpoint_threshold_type in ("percentile", "gradient") and amount > 100:
+            raise ValueError(
+                f"breakpoint_threshold_amount must be a percentile from 0 to 100, got {amount}"
+            )
+        return self
+
+    def _asked(self, text: str) -> tuple[list[Range], list[Range]]:
+        units = sentence_units(text, self.segmenter)
+        size, last = self.buffer_size, len(units) - 1
+        if last <= size:  # then every group is the whole text
+            return units, []
+        groups = [
+            (units[max(0, unit - size)][0], units[min(last, unit + size)][1])
+            for unit in range(len(units))
+        ]
+        return units, groups
+
+    def _breaks(
+        self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
+    ) -> list[int]:
+        distances = neighbour_distances(vectors)
+        kept = _spaced(self._candidates(distances), units, measure, self.min_size)
+        edges = [0, *kept, len(units)]
+        budget = max(1, self.chunk_size - self.overlap)
+        divide = _divider(units, distances, measure, budget, self.min_size)
+        cuts = (cut for i, j in pairwise(edges) for cut in divide(i, j))
+        return sorted({*kept, *cuts})
+
+    def _candidates(self, distances: NDArray[np.float64]) -> list[int]:
+        """The units before which the text may be cut, the greatest distance first."""
+        import numpy as np
+
+        order = np.argsort(-distances, kind="stable")
+        if self.number_of_chunks is not None:
+            return [int(place) + 1 for place in order[: self.number_of_chunks - 1]]
+        kind, amount = self.breakpoint_threshold_type, self.breakpoint_threshold_amount
+        is_break = breakpoints(distances, kind, _AMOUNTS[kind] if amount is None else amount)
+        return [int(place) + 1 for place in order[is_break[order]]]
+
+
+def _spaced(
+    candidates: Iterable[int], units: list[Range], measure: Measure, least: int
+) -> list[int]:
+    """The candidates in ascending order, less those that would leave less than `least`.
+
+    The first candidates count most, so a fragment joins the neighbour that it is closer to.
+    """
+    kept = [0, len(units)]
+    for unit in candidates:
+        place = bisect_left(kept, unit)
+        before, after = kept[place - 1], kept[place]
+        left = measure.length(units[before][0], units[unit - 1][1])
+        right = measure.length(units[unit][0], units[after - 1][1])
+        if min(left, right) >= least:
+            insort(kept, unit)
+    return kept[1:-1]
+
+
+def _divider(
+    units: list[Range],
+    distances: NDArray[np.float64],
+    measure: Measure,
+    budget: int,
+    least: int,
+) -> Callable[[int, int], Iterable[int]]:
+    """What cuts the units i to j where they are more than `budget`: at the greatest distances."""
+    ends = [end for _, end in units]
+
+    def divided(i: int, j: int) -> Iterable[int]:
+        while i < j and measure.length(units[i][0], ends[j - 1]) > budget:
+            full = bisect_right(ends, measure.furthest(units[i][0], budget), i, j)
+            if full <= i + 1:  # one unit fills the chunk
+                i += 1
+                if i < j and full == i:
+                    yield i
+                continue
+            rest = bisect_right(ends, measure.earliest(ends[j - 1], least), i, j)
+            high = max(min(full, rest), i + 1)
+            low = min(i + (full - i + 1) // 2, high)
+            place = low + int(distances[low - 1 : high].argmax())
+            yield place
+            i = place
+
+    return divided

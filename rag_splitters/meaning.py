@@ -1,0 +1,187 @@
+"""What the strategies that embed have in common: units of text, one request set, sizes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from pydantic import ConfigDict, model_validator
+from typing_extensions import Self
+
+from rag_splitters.boundaries import positions, skip_space, trim_space, words
+from rag_splitters.chunker import Function, SizedChunker
+from rag_splitters.embedding import Embeddings
+from rag_splitters.packing import pack
+from rag_splitters.segmenters import segmenter_cuts
+from rag_splitters.similarity import Place
+from rag_splitters.sizing import Measure, sizer
+from rag_splitters.span import Span
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["EmbeddedSizes", "Range", "sentence_units"]
+
+Range: TypeAlias = tuple[int, int]
+"""(start, end) of a part of a text."""
+
+_SHORTEST, _LONGEST = 40, 2000  # characters of a unit
+
+
+class EmbeddedSizes(SizedChunker):
+    """A sized chunker that asks an embedding model where to cut.
+
+    A subclass says what is embedded of a text (`_asked`), and where chunks begin when the vectors
+    are there (`_breaks`). The model is asked once for all texts; sizes, overlaps and edges are
+    those of `packing`, like every strategy's.
+
+    Raises: ValueError for a `min_chunk_size` above `chunk_size`, and for what is no model.
+    """
+
+    model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
+
+    embeddings: Embeddings
+    """A LangChain or LlamaIndex embedding model, a function texts -> vectors, or an `Embedder`."""
+
+    min_chunk_size: int | float = 0.2
+    """Smaller chunks join a neighbour where that fits: units, or a share of `chunk_size`."""
+
+    segmenter: str | Function = "rules"
+    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+
+    @model_validator(mode="after")
+    def _check_min_size(self) -> Self:
+        least = self.min_chunk_size
+        if isinstance(least, float) and not 0 <= least <= 1:
+            raise ValueError(
+                f"min_chunk_size must be a share in [0, 1] or a whole number, got {least!r}"
+            )
+        if least < 0 or least > self.chunk_size:
+            raise ValueError(
+                f"min_chunk_size must be from 0 to chunk_size ({self.chunk_size}), got {least}"
+            )
+        return self
+
+    @property
+    def min_size(self) -> int:
+        """`min_chunk_size` in units."""
+        if isinstance(self.min_chunk_size, float):
+            return int(self.min_chunk_size * self.chunk_size)
+        return min(self.min_chunk_size, self.chunk_size)
+
+    @abstractmethod
+    def _asked(self, text: str) -> tuple[list[Range], list[Range]]:
+        """The units between which the text may be cut, and what to embed for them."""
+
+    @abstractmethod
+    def _breaks(
+        self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
+    ) -> list[int]:
+        """The units, but for the first, with which a chunk begins."""
+
+    def spans(self, text: str) -> list[Span]:
+        return self.spans_many([text])[0]
+
+    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        asked = [self._asked(text) for text in known]
+        vectors = self.embeddings.embed(*_passages(known, asked))
+        return self._cut(known, asked, vectors)
+
+    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        asked = [self._asked(text) for text in known]
+        vectors = await self.embeddings.aembed(*_passages(known, asked))
+        return self._cut(known, asked, vectors)
+
+    def _cut(
+        self,
+        texts: Sequence[str],
+        asked: Sequence[tuple[list[Range], list[Range]]],
+        vectors: NDArray[np.float32],
+    ) -> list[list[Span]]:
+        results: list[list[Span]] = []
+        start = 0
+        for text, (units, embedded) in zip(texts, asked, strict=True):
+            end = start + len(embedded)
+            results.append(self._packed(text, units, vectors[start:end]))
+            start = end
+        return results
+
+    def _packed(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
+        """Chunks that begin at the breaks; what is too big is cut by sentences, then words."""
+        measure = sizer(self.length_function)(text)
+        found = self._breaks(units, vectors, measure) if len(vectors) else []
+        starts = [start for start, _ in units]
+        return pack(
+            text,
+            (positions(starts), words(text)),
+            **self.sizes,
+            breaks=[starts[unit] for unit in found],
+            min_size=self.min_size,
+        )
+
+
+def _passages(
+    texts: Sequence[str], asked: Sequence[tuple[list[Range], list[Range]]]
+) -> tuple[list[str], list[Place]]:
+    """What to embed of all documents, and where it stands."""
+    passages: list[str] = []
+    places: list[Place] = []
+    for document, (text, (_, ranges)) in enumerate(zip(texts, asked, strict=True)):
+        passages += [text[start:end] for start, end in ranges]
+        places += [(document, start) for start, _ in ranges]
+    return passages, places
+
+
+def sentence_units(text: str, segmenter: str | Function) -> list[Range]:
+    """The sentences of a text, as units that are worth a vector.
+
+    What is shorter than 40 characters ("Yes.", a heading, an item) says too little by itself: what
+    begins a line joins what follows, the rest what precedes. What is longer than 2,000 is cut
+    between words, so that three of them are within what a model takes.
+
+    >>> sentence_units("A heading\\n\\nThis is the first of two sentences here. Yes.", "rules")
+    [(0, 56)]
+    """
+    units: list[Range] = []
+    pending = -1
+    previous = 0
+    for start, end in _sentences(text, segmenter):
+        begin = start if pending < 0 else pending
+        if end - begin >= _SHORTEST:
+            units.append((begin, end))
+            pending = -1
+        elif pending >= 0 or not units or _has_line_break(text, previous, start):
+            pending = begin
+        elif end - units[-1][0] < 4 * _SHORTEST:
+            units[-1] = (units[-1][0], end)
+        else:
+            pending = begin
+        previous = end
+    if pending >= 0:
+        units[-1:] = [(units[-1][0] if units else pending, previous)]
+    return [part for unit in units for part in _not_too_long(text, unit)]
+
+
+def _sentences(text: str, segmenter: str | Function) -> Iterable[Range]:
+    starts = [skip_space(text, 0), *segmenter_cuts(segmenter, text)]
+    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+        begin = skip_space(text, start)
+        if begin < (end := trim_space(text, begin, stop)):
+            yield begin, end
+
+
+def _has_line_break(text: str, start: int, end: int) -> bool:
+    return text.find("\n", start, end) >= 0 or text.find("\r", start, end) >= 0
+
+
+def _not_too_long(text: str, unit: Range) -> Iterable[Range]:
+    start, end = unit
+    if end - start <= _LONGEST:
+        return [unit]
+    part = text[start:end]
+    spans = pack(part, [words(part)], size=_LONGEST, overlap=0, length_function="characters")
+    return [(start + span.start, start + span.end) for span in spans]

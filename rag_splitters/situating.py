@@ -1,0 +1,204 @@
+"""Where a chunk stands: its title and headings, or the part of the document around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_splitters.asking import filled
+from rag_splitters.boundaries import cluster_floor, last_word, next_word
+from rag_splitters.calling import ModelError
+from rag_splitters.headings import Outline, find_headings
+from rag_splitters.ids import stable_uuid
+from rag_splitters.span import Span
+
+__all__ = [
+    "AT_ONCE",
+    "Place",
+    "Situations",
+    "anchor_of",
+    "heading_contexts",
+    "room_for_context",
+    "shortened",
+    "window_around",
+]
+
+AT_ONCE = 256
+"""How many contexts are asked for before they are kept, so that an interruption loses few."""
+
+_MOST_WORDS = 100
+
+Fits = Callable[[str], bool]
+"""Is a chunk of this text within its strategy's size?"""
+
+
+def heading_contexts(
+    text: str, metadata: Mapping[str, Any], spans: Sequence[Span]
+) -> Iterator[str]:
+    """For each chunk the title and the headings that it stands under, less those that it holds.
+
+    >>> text = "# Tea\\n\\n## Green\\n\\nSteep it."
+    >>> list(heading_contexts(text, {}, [Span(0, 5), Span(7, 15), Span(17, 26)]))
+    ['', 'Tea', 'Tea > Green']
+    """
+    outline = Outline(text)
+    starts = {heading.start for heading in outline.headings}
+    title = str(metadata.get("title") or "")
+    for span in spans:
+        path = list(outline.above(span.start))
+        if span.start in starts:
+            path.pop()
+        first = outline.headings[0] if outline.headings and not title else None
+        if first is not None and not span.start <= first.start < span.end:
+            path = [first.text, *(each for each in path if each != first.text)]
+        elif title:
+            path = [title, *(each for each in path if each != title)]
+        yield " > ".join(path)
+
+
+def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
+    """(start, end) of the part of a text that a chunk is shown in: `size` characters, or all.
+
+    Windows lie on a grid of half their size, and a chunk is shown in the one that it stands most in
+    the middle of: neighbours share a window, which a provider's prompt cache then reads once. A
+    window is made larger for a chunk that reaches out of it.
+    """
+    if size is None or len(text) <= size:
+        return 0, len(text)
+    step = max(1, size // 2)
+    wanted = (span.start + span.end - size) / 2
+    start = min(max(0, round(wanted / step)) * step, len(text) - size)
+    end = start + size
+    if start:
+        word = next_word(text, start, min(end, start + 200))
+        start = word if word >= 0 else cluster_floor(text, max(0, start - 64), start)
+    if end < len(text):
+        end = cluster_floor(text, max(start, end - 64), end)
+    return min(start, span.start), max(end, span.end)
+
+
+def anchor_of(text: str, metadata: Mapping[str, Any]) -> str:
+    """What a document is known by after an edit: its title, or first heading, and its source."""
+    title = metadata.get("title") or next((heading.text for heading in find_headings(text)), "")
+    return f"{title}\n{metadata.get('source', '')}"
+
+
+def room_for_context(fits: Fits) -> str:
+    """A stand-in for a context: as many words as fit in a third of a chunk, at most 100."""
+    low, high = 0, _MOST_WORDS + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(3 * _words(middle)) else (low, middle)
+    return _words(low)
+
+
+def _words(count: int) -> str:
+    return "context " * count + "\n\n" if count else ""
+
+
+def shortened(context: str, content: str, fits: Fits) -> str:
+    """As much of a context, in whole words, as fits before the content."""
+    low, high = 0, len(context) + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        is_short = fits(f"{context[:middle].rstrip()}\n\n{content}")
+        low, high = (middle, high) if is_short else (low, middle)
+    end = low if low == len(context) else last_word(context, 0, low + 1)
+    while end > 0 and not fits(f"{context[:end].rstrip()}\n\n{content}"):
+        end = last_word(context, 0, end)
+    return context[: max(end, 0)].rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A chunk in its document, to be asked about.
+
+    `window` is the part of the document that is shown; `key` is the same for chunks that one
+    context will do for.
+    """
+
+    document: int
+    number: int
+    span: Span
+    window: tuple[int, int]
+    key: str
+
+    def __str__(self) -> str:
+        return f"chunk {self.number} (characters {self.span.start} to {self.span.end})"
+
+
+class Situations:
+    """The chunks of some documents, and what is known about each so far.
+
+    Parameters:
+        texts: the documents.
+        results: the chunks of each.
+        anchors: what stands for each document in the keys; None: the text of a chunk's window.
+        template: the prompt, with {document} and {chunk}.
+        size: how many characters around a chunk are shown; None: all.
+        model: the model's name, which is part of the keys.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        results: Sequence[Sequence[Span]],
+        anchors: Sequence[str | None],
+        *,
+        template: str,
+        size: int | None,
+        model: str,
+    ) -> None:
+        self._texts, self._template, self._size, self._model = texts, template, size, model
+        self.places = [
+            place
+            for number, (spans, anchor) in enumerate(zip(results, anchors, strict=True))
+            for place in self._places(number, spans, anchor)
+        ]
+        self._first = {place.key: place for place in reversed(self.places)}
+        self.keys = list(dict.fromkeys(place.key for place in self.places))
+        self.contexts: dict[str, str | ModelError] = {}
+
+    def _places(self, document: int, spans: Sequence[Span], anchor: str | None) -> Iterator[Place]:
+        text = self._texts[document]
+        known: dict[tuple[int, int], str] = {}  # a window is hashed once, and not for each chunk
+        for number, span in enumerate(spans):
+            window = window_around(text, span, self._size)
+            if window not in known:
+                shown = text[slice(*window)] if anchor is None else anchor
+                known[window] = stable_uuid(self._model, self._template, str(anchor is None), shown)
+            key = stable_uuid(known[window], span.text_of(text))
+            yield Place(document, number, span, window, key)
+
+    def recall(self, contexts: Sequence[str | None]) -> None:
+        """Take what a cache holds under `keys`."""
+        pairs = zip(self.keys, contexts, strict=True)
+        self.contexts.update((key, context) for key, context in pairs if context is not None)
+
+    def batches(self, stop: bool) -> Iterator[tuple[list[str], list[str]]]:
+        """Keys and prompts of what is not known yet; with `stop`, none after a failure."""
+        missing = [key for key in self.keys if key not in self.contexts]
+        for start in range(0, len(missing), AT_ONCE):
+            if stop and self.failures():
+                return
+            keys = missing[start : start + AT_ONCE]
+            yield keys, [self._prompt(self._first[key]) for key in keys]
+
+    def hear(
+        self, keys: Sequence[str], answers: Sequence[str | ModelError]
+    ) -> list[tuple[str, str]]:
+        """Take the answers of a batch; returns those that are contexts, with their keys."""
+        pairs = list(zip(keys, answers, strict=True))
+        self.contexts.update(pairs)
+        return [(key, answer) for key, answer in pairs if isinstance(answer, str)]
+
+    def failures(self) -> list[tuple[int, str, ModelError]]:
+        """Document, chunk and error of every chunk that was asked about in vain."""
+        found = ((place, self.contexts.get(place.key)) for place in self.places)
+        return [(at.document, str(at), it) for at, it in found if isinstance(it, ModelError)]
+
+    def _prompt(self, place: Place) -> str:
+        text = self._texts[place.document]
+        parts = {"document": text[slice(*place.window)], "chunk": place.span.text_of(text)}
+        return filled(self._template, **parts)

@@ -1,0 +1,210 @@
+"""HierarchicalChunker: a tree whose parents contain their children, and every guarantee."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import regex
+from hypothesis import given
+
+from rag_splitters.chunkers.hierarchical import HierarchicalChunker
+from rag_splitters.sizing import sizer
+from rag_splitters.span import Span
+from rag_splitters.testing import check_chunker, hostile_texts
+from tests.cases import letters
+from tests.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of
+
+CASES: list[dict[str, Any]] = [
+    {},
+    {"chunk_size": 20},
+    {"chunk_size": 17, "chunk_overlap": 6},
+    {"chunk_size": 1},
+    {"chunk_sizes": (60, 30, 12)},
+    {"chunk_sizes": (60, 30, 12), "chunk_overlap": 0.3},
+    {"chunk_sizes": (12, 6, 3), "chunk_overlap": 1, "length_function": "words"},
+    {"chunk_sizes": (20, 8), "chunk_overlap": 3, "length_function": "tokens"},
+    {"chunk_sizes": (30, 12), "length_function": letters},
+    {"chunk_sizes": (25,)},
+]
+
+TEXT = (
+    "# Tea\n\n## Boil\n\nBoil water.\n\nWait.\n\n## Serve\n\n- cup\n- pot\n\n"
+    "### Milk\n\nFirst.\n\nOr last.\n\n# Coffee\n\nNo."
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=texts_of(MARKDOWN_PIECES) | hostile_texts())
+def test_leaves_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
+    check_chunker(HierarchicalChunker(format="markdown", **case), text)
+    check_chunker(HierarchicalChunker(format="text", section_keywords=["para"], **case), text)
+
+
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=texts_of(MARKDOWN_PIECES) | hostile_texts())
+def test_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
+    chunker = HierarchicalChunker(format="markdown", emit="all", **case)
+    spans = check_tree(chunker, text)
+    children = {
+        parent: [s for s in spans if s.metadata["parent"] == parent]
+        for parent in range(-1, len(spans))
+    }
+    for number, parts in [
+        *children.items(),
+        (None, [s for s in spans if s.metadata["parent"] is None]),
+    ]:
+        if parts:  # together they hold all that their parent does
+            whole = spans[number] if number is not None else Span(0, len(text))
+            check_covered(text, whole, parts)
+
+
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=texts_of(HTML_PIECES))
+def test_trees_of_html_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
+    check_tree(HierarchicalChunker(format="html", emit="all", **case), text)
+
+
+def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:
+    """Parents come first and contain their children, sizes hold, and no span is there twice."""
+    spans = chunker.spans(text)
+    assert chunker.spans(text) == spans
+    assert bool(spans) == bool(text.strip()) or chunker.format == "html"
+    assert len({(span.start, span.end) for span in spans}) == len(spans)
+    assert [(s.start, -s.end) for s in spans] == sorted((s.start, -s.end) for s in spans)
+    parents = {span.metadata["parent"] for span in spans}
+    measure = sizer(chunker.length_function)(text)
+    for number, span in enumerate(spans):
+        known = span.metadata
+        assert known["node"] == number
+        assert 0 <= span.start < span.end <= len(text)
+        assert text[span.start : span.end].strip()
+        if known["parent"] is not None:
+            parent = spans[known["parent"]]
+            assert known["parent"] < number
+            assert parent.start <= span.start < span.end <= parent.end
+            assert parent.metadata["level"] < known["level"]
+        sizes = chunker.chunk_sizes
+        size = (
+            sizes[known["level"]]
+            if sizes
+            else chunker.chunk_size
+            if number not in parents
+            else None
+        )
+        alone = len(regex.findall(r"\X", text[span.start : span.end], regex.DOTALL)) == 1
+        assert size is None or alone or measure.length(span.start, span.end) <= size
+    return spans
+
+
+def check_covered(text: str, whole: Span, parts: list[Span]) -> None:
+    position = whole.start
+    for part in parts:
+        assert not text[position : part.start].strip()
+        position = max(position, part.end)
+    assert not text[position : whole.end].strip()
+
+
+@pytest.mark.parametrize("case", [{"chunk_size": 16}, {"chunk_sizes": (60, 20)}])
+def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
+    for example in EXAMPLES:
+        check_chunker(HierarchicalChunker(format="markdown", **case), example["markdown"])
+        check_tree(HierarchicalChunker(format="markdown", emit="all", **case), example["markdown"])
+        check_tree(HierarchicalChunker(format="html", emit="all", **case), example["html"])
+
+
+def test_tree_follows_the_headings() -> None:
+    found = [
+        (
+            c.metadata["level"],
+            c.metadata["parent"],
+            c.metadata["headings"],
+            " ".join(c.text.split())[:20],
+        )
+        for c in HierarchicalChunker(emit="all").chunk(TEXT)
+    ]
+    assert found == [
+        (0, None, ["Tea"], "# Tea ## Boil Boil w"),
+        (1, 0, ["Tea"], "# Tea ## Boil Boil w"),
+        (2, 1, ["Tea", "Boil"], "# Tea ## Boil Boil w"),
+        (3, 2, ["Tea", "Boil"], "# Tea ## Boil Boil w"),
+        (3, 2, ["Tea", "Boil"], "Wait."),
+        (2, 1, ["Tea", "Serve"], "## Serve - cup - pot"),
+        (3, 5, ["Tea", "Serve"], "## Serve - cup - pot"),
+        (3, 5, ["Tea", "Serve", "Milk"], "### Milk First. Or l"),
+        (4, 7, ["Tea", "Serve", "Milk"], "### Milk First."),
+        (4, 7, ["Tea", "Serve", "Milk"], "Or last."),
+        (2, 0, ["Coffee"], "# Coffee No."),
+    ]
+
+
+def test_leaves_are_those_of_the_tree() -> None:
+    tree = HierarchicalChunker(emit="all").spans(TEXT)
+    parents = {span.metadata["parent"] for span in tree}
+    leaves = [(s.start, s.end, s.metadata["level"]) for n, s in enumerate(tree) if n not in parents]
+    assert leaves == [
+        (s.start, s.end, s.metadata["level"]) for s in HierarchicalChunker().spans(TEXT)
+    ]
+
+
+def test_a_single_paragraph_is_a_single_chunk() -> None:
+    for sizes in (None, (60, 30, 12)):
+        (span,) = HierarchicalChunker(emit="all", chunk_sizes=sizes).spans("Only this.")
+        assert (span.start, span.end, span.metadata["parent"]) == (0, 10, None)
+
+
+def test_chunk_sizes_make_levels_that_end_at_sections() -> None:
+    chunker = HierarchicalChunker(emit="all", chunk_sizes=(70, 40, 20))
+    spans = check_tree(chunker, TEXT)
+    outer = [span.text_of(TEXT).split("\n")[0] for span in spans if span.metadata["level"] == 0]
+    assert outer == ["# Tea", "## Serve"]
+    assert chunker.chunk_size == 20
+
+
+def test_overlap_stays_inside_the_parent() -> None:
+    text = "\n\n".join(f"{'#' * 1} S{n}\n\nalpha beta gamma delta epsilon zeta" for n in range(3))
+    chunker = HierarchicalChunker(emit="all", chunk_size=24, chunk_overlap=8)
+    spans = check_tree(chunker, text)
+    leaves = [span for span in spans if "alpha" not in span.text_of(text)]
+    assert leaves
+    assert all(span.text_of(text).startswith("gamma") for span in leaves)
+    for one, other in pairwise(spans):
+        if one.metadata["parent"] != other.metadata["parent"]:
+            assert other.start >= one.end or other.end <= one.end
+
+
+def test_section_keywords_are_headings_of_plain_text() -> None:
+    text = "§ 1 Scope\nIt holds.\n\n§ 2 Place\nHere."
+    spans = HierarchicalChunker(section_keywords=["§"], format="text").spans(text)
+    assert [span.metadata["headings"] for span in spans] == [["§ 1 Scope"], ["§ 2 Place"]]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"chunk_sizes": ()}, "chunk_sizes must fall from level to level"),
+        ({"chunk_sizes": (10, 20)}, "chunk_sizes must fall from level to level"),
+        (
+            {"chunk_sizes": (20, 10), "chunk_size": 5},
+            r"chunk_size must be the last of chunk_sizes \(10\)",
+        ),
+        (
+            {"chunk_sizes": (20, 10), "chunk_overlap": 10},
+            "chunk_overlap must be smaller than chunk_size",
+        ),
+        ({"chunk_sizes": (20, 0)}, "chunk_size must be a whole number"),
+        ({"section_keywords": (" ",)}, "section_keywords must not be blank"),
+    ],
+)
+def test_contradictory_options_are_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        HierarchicalChunker(**parameters)
+
+
+def test_narrowing_keeps_the_levels() -> None:
+    narrow = HierarchicalChunker(chunk_sizes=(60, 20)).narrowed("1234")
+    assert (narrow.chunk_sizes, narrow.chunk_size) == ((56, 16), 16)

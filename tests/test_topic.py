@@ -1,0 +1,260 @@
+"""TopicChunker: borders between subjects, determinism, texts without topics, guarantees."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from pydantic import ValidationError
+
+from rag_splitters import FixedSizeChunker
+from rag_splitters.chunkers.topic import TopicChunker
+from rag_splitters.sentences import sentence_cuts, sentence_spans
+from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.topics import _partition, find_segments
+
+pytest.importorskip("sklearn")
+
+hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_FILE = Path(__file__).parent / "data" / "subjects.md"
+_SUBJECTS = [
+    [part[start:end] for start, end in sentence_spans(part)]
+    for part in re.split(r"^# .*\n", _FILE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+]
+BEES, VOLCANOES, BOOKS, CHESS, BAKING = _SUBJECTS
+_COUNTS = (8, 5, 7, 4, 6)
+"""How many sentences of each subject are taken, so that no fixed window fits by chance."""
+ORDERS = ((0, 1, 2, 3, 4), (4, 2, 0, 3, 1), (3, 0, 4, 1, 2), (2, 4, 1, 0, 3))
+
+Cut = Callable[[str], list[int]]
+
+
+def glued(order: Sequence[int]) -> tuple[str, list[int]]:
+    """The subjects in an order, and where each but the first begins."""
+    parts = [" ".join(_SUBJECTS[i][:count]) for i, count in zip(order, _COUNTS, strict=True)]
+    borders = [len(" ".join(parts[:n])) + 1 for n in range(1, len(parts))]
+    return " ".join(parts), borders
+
+
+def segment_numbers(text: str, borders: Sequence[int]) -> list[int]:
+    """For each sentence the number of its segment."""
+    starts = [0, *sentence_cuts(text)]
+    return [sum(border <= start for border in borders) for start in starts]
+
+
+def pk(wanted: Sequence[int], found: Sequence[int], width: int) -> float:
+    """Beeferman, Berger and Lafferty (1999): how often two sentences that are `width` apart are
+    wrongly said to be in one segment, or in two."""
+    pairs = [(i, i + width) for i in range(len(wanted) - width)]
+    wrong = [(wanted[i] == wanted[j]) != (found[i] == found[j]) for i, j in pairs]
+    return sum(wrong) / len(pairs)
+
+
+def window_diff(wanted: Sequence[int], found: Sequence[int], width: int) -> float:
+    """Pevzner and Hearst (2002): how often the number of borders between the two is wrong."""
+    pairs = [(i, i + width) for i in range(len(wanted) - width)]
+    wrong = [wanted[j] - wanted[i] != found[j] - found[i] for i, j in pairs]
+    return sum(wrong) / len(pairs)
+
+
+def errors(cut: Cut) -> tuple[float, float]:
+    """(Pk, WindowDiff) over all orders."""
+    figures = []
+    for order in ORDERS:
+        text, borders = glued(order)
+        wanted, found = segment_numbers(text, borders), segment_numbers(text, cut(text))
+        figures.append((pk(wanted, found, 3), window_diff(wanted, found, 3)))
+    sums = [sum(column) / len(figures) for column in zip(*figures, strict=True)]
+    return sums[0], sums[1]
+
+
+def topic_cuts(**parameters: Any) -> Cut:
+    chunker = TopicChunker(chunk_size=10_000, **parameters)
+    return lambda text: [span.start for span in chunker.spans(text)][1:]
+
+
+def fixed_cuts(text: str) -> list[int]:
+    """Windows as long as the segments are on average."""
+    return [span.start for span in FixedSizeChunker(chunk_size=len(text) // 5 + 1).spans(text)][1:]
+
+
+def test_topic_finds_the_borders_between_subjects() -> None:
+    by_topic, by_size = errors(topic_cuts()), errors(fixed_cuts)
+    uncut = errors(lambda text: [])
+    assert by_topic == pytest.approx((0.076, 0.095), abs=0.05)
+    assert by_size == pytest.approx((0.209, 0.209), abs=0.01)
+    assert by_topic[0] < by_size[0] / 2
+    assert by_topic[1] < by_size[1] / 2
+    assert by_topic[0] < uncut[0] / 2
+    assert by_topic[1] < uncut[1] / 2
+
+
+def test_topic_with_lda_beats_no_cut() -> None:
+    by_lda, uncut = errors(topic_cuts(model="lda")), errors(lambda text: [])
+    assert by_lda[0] < uncut[0]
+    assert by_lda[1] < uncut[1]
+
+
+def test_topic_terms_name_the_subject() -> None:
+    text, borders = glued(ORDERS[0])
+    chunks = TopicChunker(chunk_size=10_000).chunk(text)
+    terms = {chunk.start: set(chunk.metadata["topic_terms"]) for chunk in chunks}
+    known = {"bees", "lava", "entered", "pawn", "dough", "hive", "magma", "credit", "king", "loaf"}
+    assert [bool(terms.get(start, set()) & known) for start in [0, *borders]].count(True) >= 4
+    assert chunks[0].metadata["topic"] == 0
+    for chunk in chunks:
+        assert 1 <= len(chunk.metadata["topic_terms"]) <= 5
+        assert all(term in text.casefold() for term in chunk.metadata["topic_terms"])
+    json.dumps([chunk.metadata for chunk in chunks])
+
+
+def test_topic_that_returns_has_its_number_again() -> None:
+    text = " ".join([*BEES, *CHESS, *BEES[::-1]])
+    found = [chunk.metadata["topic"] for chunk in TopicChunker(n_topics=2).chunk(text)]
+    assert [one for one, other in pairwise([*found, -1]) if one != other] == [0, 1, 0]
+
+
+@pytest.mark.parametrize("model", ["nmf", "lda"])
+def test_topic_is_the_same_in_two_processes(model: str) -> None:
+    code = (
+        "import sys, json\n"
+        "from rag_splitters.chunkers.topic import TopicChunker\n"
+        f"chunks = TopicChunker(chunk_size=300, model={model!r}).chunk(sys.stdin.read())\n"
+        "sys.stdout.write(repr([(c.start, c.end, c.id, c.metadata) for c in chunks]))"
+    )
+    text = glued(ORDERS[1])[0]
+    answers = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, "PATH": "", "OMP_NUM_THREADS": threads},
+            cwd=Path(__file__).parents[1],
+            timeout=120,
+        ).stdout
+        for seed, threads in (("1", "1"), ("2", "2"))
+    }
+    assert len(answers) == 1
+    assert "topic_terms" in answers.pop()
+
+
+@hostile
+@given(text=hostile_texts())
+@pytest.mark.parametrize(
+    "chunker",
+    [
+        TopicChunker(chunk_size=30),
+        TopicChunker(chunk_size=25, chunk_overlap=8, n_topics=2, min_chunk_size=10),
+        TopicChunker(chunk_size=6, length_function="tokens", chunk_overlap=0.3),
+    ],
+    ids=["plain", "overlap", "tokens"],
+)
+def test_topic_keeps_the_guarantees(chunker: TopicChunker, text: str) -> None:
+    check_chunker(chunker, text)
+
+
+@settings(hostile, max_examples=25)
+@given(text=hostile_texts())
+def test_topic_with_lda_keeps_the_guarantees(text: str) -> None:
+    check_chunker(TopicChunker(chunk_size=30, model="lda", n_topics=3), text)
+
+
+@pytest.mark.parametrize("model", ["nmf", "lda"])
+@pytest.mark.parametrize(
+    ("text", "has_topics"),
+    [
+        ("", False),
+        ("One word.", False),
+        ("Bees hum. Bees fly.", False),
+        ("!!! ??? \n\n *** --- +++ \n\n $$$ %%% ### \n\n ...", False),
+        ("the and of. It is. Was he? Who is it?", False),
+        ("蜜蜂采蜜。蜜蜂筑巢。国王下棋。国王移动棋子。", True),
+        ("ผึ้งทำน้ำหวาน\n\nผึ้งบิน\n\nหมากรุกหมากรุก\n\nหมากรุก", True),
+        ("Same again. " * 200, False),
+        ("Bees hum here. " * 100 + "Kings play chess. " * 100, True),
+    ],
+)
+def test_topic_falls_back_to_packing_where_there_are_none(
+    model: Any, text: str, has_topics: bool
+) -> None:
+    spans = check_chunker(TopicChunker(chunk_size=60, model=model, segmenter="rules"), text)
+    if has_topics or not text:
+        assert all(span.metadata["topic_terms"] for span in spans)
+    else:
+        assert all(set(span.metadata) <= {"topic", "topic_terms"} for span in spans)
+        assert len({str(span.metadata) for span in spans}) == 1
+
+
+def test_topic_numbers_of_small_chunks_are_the_largest_part() -> None:
+    text = " ".join([*BEES, CHESS[0], *BAKING])
+    chunker = TopicChunker(chunk_size=400, min_chunk_size=300, n_topics=3)
+    for span in check_chunker(chunker, text):
+        assert isinstance(span.metadata["topic"], int)
+
+
+def test_topic_segments_are_bounded() -> None:
+    """The partition looks at 60 beginnings for each end, whatever the length of the text."""
+    starts = _partition(np.ones((500, 2)), 1.8)
+    assert starts[0] == 0
+    assert max(after - before for before, after in pairwise([*starts, 500])) <= 60
+
+
+def test_topic_parameters_survive_a_round_trip() -> None:
+    chunker = TopicChunker(model="lda", n_topics=4, random_state=7, min_chunk_size=20)
+    assert TopicChunker(**chunker.model_dump()) == chunker
+    assert pickle.loads(pickle.dumps(chunker)) == chunker
+    assert TopicChunker(**TopicChunker().model_dump()).n_topics == "auto"
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"model": "lsa"},
+        {"n_topics": 1},
+        {"n_topics": 2.5},
+        {"n_topics": "many"},
+        {"random_state": -1},
+        {"segmenter": "words"},
+        {"chunk_size": 10, "min_chunk_size": 11},
+    ],
+)
+def test_topic_refuses_wrong_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        TopicChunker(**parameters)
+
+
+def test_topic_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("sklearn")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    message = r"TopicChunker needs scikit-learn: pip install 'rag-splitters\[topics\]'"
+    with pytest.raises(ImportError, match=message):
+        TopicChunker().spans(glued(ORDERS[0])[0])
+
+
+def test_topic_import_is_light() -> None:
+    code = (
+        "import rag_splitters.chunkers.topic, sys\n"
+        "assert not {'sklearn', 'numpy', 'scipy'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
+
+
+def test_segments_cover_the_sentences_in_order() -> None:
+    sentences = [*BEES, *VOLCANOES, *BOOKS]
+    segments = find_segments(sentences, model="nmf", n_topics=3, random_state=0)
+    assert segments[0].first == 0
+    assert all(one.first < other.first for one, other in pairwise(segments))
+    assert all(one.topic != other.topic for one, other in pairwise(segments))
