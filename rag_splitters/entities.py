@@ -218,8 +218,7 @@ def describe_recogniser(ner: Any) -> str:
     A spaCy pipeline is known by language, name, version, components, labels and patterns, a model
     by its name: give one that you train anew a new version or name.
 
-    Raises: ValueError for an object without a name, a method, or a function that cannot be
-    imported.
+    Raises: ValueError for an object without a name, a method, or a function nobody can import.
     """
     kind = _kind(ner)
     if kind == "name":

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from llama_index.core.node_parser import NodeParser
+from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -39,10 +41,12 @@ from rag_splitters.nodes import (
     tie_neighbours,
 )
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.readers import read_text
 from rag_splitters.span import Span
 
 __all__ = [
     "ChunkerNodeParser",
+    "FileReader",
     "CodeNodeParser",
     "FixedSizeNodeParser",
     "HybridNodeParser",
@@ -173,6 +177,30 @@ class ChunkerNodeParser(Chunker, NodeParser):
 
 class CodeNodeParser(CodeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `CodeChunker`."""
+
+
+class FileReader(BaseReader):
+    """Reads a file as one document: text as it stands, a PDF with a form feed between its pages.
+
+    Give the parser `page_break="\\f"`, and every node knows its pages. For folders:
+    `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.
+    """
+
+    @override
+    def load_data(
+        self, file: str | Path, extra_info: dict[str, Any] | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """The one document, with the path as its id.
+
+        Parameters:
+            file: a text, Markdown or HTML file in UTF-8, or a PDF (extra `pdf`).
+            extra_info: further metadata.
+
+        Raises: OSError, ValueError or ImportError that name the file.
+        """
+        name = Path(file).as_posix()
+        metadata = {"file_path": name, **(extra_info or {})}
+        return [Document(text=read_text(file), metadata=metadata, id_=name)]
 
 
 class FixedSizeNodeParser(FixedSizeChunker, ChunkerNodeParser):

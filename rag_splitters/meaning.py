@@ -127,11 +127,11 @@ class EmbeddedSizes(SizedChunker):
 def _passages(
     texts: Sequence[str], asked: Sequence[tuple[list[Range], list[Range]]]
 ) -> tuple[list[str], list[Place]]:
-    """What to embed of all documents, and where it stands."""
+    """What to embed of all documents, with single spaces, and where it stands."""
     passages: list[str] = []
     places: list[Place] = []
     for document, (text, (_, ranges)) in enumerate(zip(texts, asked, strict=True)):
-        passages += [text[start:end] for start, end in ranges]
+        passages += [" ".join(text[start:end].split()) for start, end in ranges]
         places += [(document, start) for start, _ in ranges]
     return passages, places
 
@@ -169,7 +169,7 @@ def sentence_units(text: str, segmenter: str | Function) -> list[Range]:
 def _sentences(text: str, segmenter: str | Function) -> Iterable[Range]:
     starts = [skip_space(text, 0), *segmenter_cuts(segmenter, text)]
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
-        begin = skip_space(text, start)
+        begin = skip_space(text, start) if text[start : start + 1].isspace() else start
         if begin < (end := trim_space(text, begin, stop)):
             yield begin, end
 

@@ -106,11 +106,11 @@ def test_topic_with_lda_beats_no_cut() -> None:
 
 
 def test_topic_terms_name_the_subject() -> None:
-    text, borders = glued(ORDERS[0])
+    text, _ = glued(ORDERS[0])
     chunks = TopicChunker(chunk_size=10_000).chunk(text)
-    terms = {chunk.start: set(chunk.metadata["topic_terms"]) for chunk in chunks}
-    known = {"bees", "lava", "entered", "pawn", "dough", "hive", "magma", "credit", "king", "loaf"}
-    assert [bool(terms.get(start, set()) & known) for start in [0, *borders]].count(True) >= 4
+    found = [set(chunk.metadata["topic_terms"]) for chunk in chunks]
+    wanted = ({"hive", "comb"}, {"magma", "rock"}, {"balance", "accountant"}, {"king", "pawn"})
+    assert all(one <= other for one, other in zip((*wanted, {"dough"}), found, strict=True)), found
     assert chunks[0].metadata["topic"] == 0
     for chunk in chunks:
         assert 1 <= len(chunk.metadata["topic_terms"]) <= 5
@@ -119,9 +119,11 @@ def test_topic_terms_name_the_subject() -> None:
 
 
 def test_topic_that_returns_has_its_number_again() -> None:
-    text = " ".join([*BEES, *CHESS, *BEES[::-1]])
-    found = [chunk.metadata["topic"] for chunk in TopicChunker(n_topics=2).chunk(text)]
-    assert [one for one, other in pairwise([*found, -1]) if one != other] == [0, 1, 0]
+    hum = "Bees hum in the hive. The hive is full of bees. Bees leave the hive. "
+    play = "The king takes a pawn. A pawn guards the king. The king needs a pawn. "
+    chunks = TopicChunker(n_topics=2).chunk(hum + play + hum)
+    assert [chunk.text for chunk in chunks] == [hum.strip(), play.strip(), hum.strip()]
+    assert [chunk.metadata["topic"] for chunk in chunks] == [0, 1, 0]
 
 
 @pytest.mark.parametrize("model", ["nmf", "lda"])
