@@ -425,6 +425,12 @@ def test_markdown_breaks_lines_in_cells() -> None:
     assert read_pipes(chunk.text) == [["a", "b"], ["1", "x<br>y|z"], ["3", "4"]]
 
 
+def test_cell_of_tags_alone_is_a_chunk() -> None:
+    text = "<html><table><tr><th>a</th></tr><tr><td>" + "<b></b>" * 50 + "</td></tr></table>"
+    chunks = TableChunker(chunk_size=100).chunk(text)
+    assert [read_html(chunk.text) for chunk in chunks] == [[["a"], [""]]]
+
+
 # The chunker's parameters
 
 
@@ -480,3 +486,19 @@ def test_work_grows_with_the_table(format: str, monkeypatch: pytest.MonkeyPatch)
     text = WRITE[format](ROWS)
     TableChunker(chunk_size=500, length_function=count, text=None).spans(text)
     assert measured < 12 * len(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<html><table>" + "<tr><td colspan=1000 rowspan=9999>x" * 3000 + "</table>",
+        "<html>" + "<table><tr><td>" * 5000 + "</table>" * 5000,
+        "# T\n\n" + "<table>\n\ntext\n\n" * 5000,
+        "# T\n\n| a |\n|---|\n|" + " b |" * 5000 + "\n" + "| c |\n" * 5000,
+        'a,"b\n' * 10_000,
+    ],
+)
+@pytest.mark.parametrize("render", ["source", "json"])
+def test_broken_tables_take_linear_time(text: str, render: Any) -> None:
+    """Quadratic work would take minutes here."""
+    assert TableChunker(render=render).spans(text)

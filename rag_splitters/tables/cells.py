@@ -76,7 +76,7 @@ def _inside(frame: Frame, index: int, cell: Cell, label: str, start: int, end: i
         overlap=frame.overlap,
         length_function=lambda piece: frame.length(content(piece)) if piece else 0,
     )
-    contents = [content(piece.text_of(excerpt.text)) for piece in pieces]
+    contents = [content(piece.text_of(excerpt.text)) for piece in pieces] or [content("")]
     if not all(map(frame.fits, contents)):
         return []
     starts = [start, *(boundary_before(frame.text, excerpt.start(p.start)) for p in pieces[1:])]

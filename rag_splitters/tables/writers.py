@@ -20,6 +20,7 @@ __all__ = ["Render", "Writer", "writer"]
 Render: TypeAlias = Literal["source", "markdown", "json"]
 """How tables are written."""
 
+_MOST_PADDED = 100  # columns; in wider tables short rows stay short, so that time stays linear
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
@@ -64,6 +65,11 @@ class Writer:
         """A few cells of one row under their columns' labels, which are plain text."""
         raise NotImplementedError
 
+    def _padded(self, values: list[str]) -> list[str]:
+        """The values of a row, and empty ones where it is shorter than the header."""
+        missing = min(len(self.table.labels), _MOST_PADDED) - len(values)
+        return values + [""] * missing
+
     def _labels(self) -> list[str]:
         return self.table.labels
 
@@ -96,7 +102,7 @@ class MarkdownWriter(Writer):
 
     def _row(self, row: Row) -> str:
         values = [self.escape(value) for value in self.table.values(row)]
-        return _piped(values + [""] * (len(self.labels) - len(values)))
+        return _piped(self._padded(values))
 
 
 class PipeWriter(MarkdownWriter):
@@ -135,9 +141,7 @@ class JsonWriter(Writer):
         return "["
 
     def _row(self, row: Row) -> str:
-        values = self.table.values(row)
-        values.extend([""] * (len(self.labels) - len(values)))
-        return _json(dict(zip(self.labels, values, strict=True)))
+        return _json(dict(zip(self.labels, self._padded(self.table.values(row)), strict=False)))
 
 
 class SeparatedWriter(Writer):

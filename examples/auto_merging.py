@@ -1,0 +1,57 @@
+"""Small chunks found, larger ones read: LlamaIndex's AutoMergingRetriever on a tree of chunks."""
+
+from llama_index.core import Document, StorageContext, VectorStoreIndex
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.node_parser import get_leaf_nodes
+from llama_index.core.retrievers import AutoMergingRetriever
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.vector_stores.chroma import ChromaVectorStore
+
+import chromadb
+from rag_splitters.llama_index import HierarchicalNodeParser
+from rag_splitters.models import HashingEmbeddings
+
+HANDBOOK = """# Lighthouse handbook
+
+## The lamp
+
+The lamp is lit at dusk. Its wick is trimmed every four hours. The spare wick lies in the drawer.
+
+The lens is wiped with a dry cloth. The lamp must be out when the lens is wiped.
+
+## The fog horn
+
+The fog horn sounds every thirty seconds. It needs twenty minutes to build up pressure.
+"""
+
+
+class Hashing(BaseEmbedding):
+    """The package's own embeddings, which need no model, as LlamaIndex wants them."""
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return HashingEmbeddings().embed_query(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return HashingEmbeddings().embed_query(text)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+
+parser = HierarchicalNodeParser(emit="all", chunk_size=100)
+nodes = parser.get_nodes_from_documents([Document(text=HANDBOOK, id_="handbook.md")])
+
+docstore = SimpleDocumentStore()
+docstore.add_documents(nodes)  # all levels, so that parents can be looked up
+collection = chromadb.EphemeralClient().create_collection("leaves")
+storage = StorageContext.from_defaults(
+    docstore=docstore, vector_store=ChromaVectorStore(chroma_collection=collection)
+)
+index = VectorStoreIndex(get_leaf_nodes(nodes), storage_context=storage, embed_model=Hashing())
+
+retriever = AutoMergingRetriever(index.as_retriever(similarity_top_k=3), storage)
+for found in retriever.retrieve("When is the wick of the lamp trimmed, and the lens wiped?"):
+    start, end = found.node.start_char_idx, found.node.end_char_idx
+    assert HANDBOOK[start:end] == found.node.text
+    print(f"{start} to {end}, under {' > '.join(found.node.metadata['headings'])}:")
+    print(found.node.text, end="\n\n")
