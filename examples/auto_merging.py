@@ -53,5 +53,5 @@ retriever = AutoMergingRetriever(index.as_retriever(similarity_top_k=3), storage
 for found in retriever.retrieve("When is the wick of the lamp trimmed, and the lens wiped?"):
     start, end = found.node.start_char_idx, found.node.end_char_idx
     assert HANDBOOK[start:end] == found.node.text
-    print(f"{start} to {end}, under {' > '.join(found.node.metadata['headings'])}:")
+    print(f"{start} to {end}, under {found.node.metadata['headings']}:")
     print(found.node.text, end="\n\n")

@@ -8,11 +8,12 @@ from typing import Any
 
 from rag_splitters.ids import ChunkIds, source_identity
 
-__all__ = ["TREE_KEYS", "Identities", "copier", "offset_in_source"]
+__all__ = ["TREE_KEYS", "Identities", "added_metadata", "copier", "offset_in_source"]
 
 TREE_KEYS = frozenset(("node", "parent"))
 """Metadata of a span that tell its number in a tree and its parent's, which become ids."""
 
+_EMPTY: tuple[Any, ...] = ([], {}, "", None)
 _IMMUTABLE = frozenset((str, int, float, bool, type(None), bytes))
 
 
@@ -49,6 +50,19 @@ def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     return lambda: {
         key: value if type(value) in _IMMUTABLE else deepcopy(value)
         for key, value in metadata.items()
+    }
+
+
+def added_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """What a chunk takes of its span's metadata: what says something, which stores can keep.
+
+    >>> added_metadata({"headings": [], "level": 1, "node": 3})
+    {'level': 1}
+    """
+    return {
+        key: value
+        for key, value in metadata.items()
+        if key not in TREE_KEYS and not any(value == empty for empty in _EMPTY)
     }
 
 

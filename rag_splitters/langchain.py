@@ -16,7 +16,9 @@ from typing_extensions import Self, override
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import (
     CodeChunker,
+    ContentAwareChunker,
     FixedSizeChunker,
+    HierarchicalChunker,
     HybridChunker,
     KeywordChunker,
     PageChunker,
@@ -28,7 +30,7 @@ from rag_splitters.chunkers import (
     TitledChunker,
     TokenChunker,
 )
-from rag_splitters.frontend import TREE_KEYS, Identities, copier, offset_in_source
+from rag_splitters.frontend import Identities, added_metadata, copier, offset_in_source
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.readers import read_text
 from rag_splitters.span import Span
@@ -41,9 +43,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ChunkerTextSplitter",
-    "FileLoader",
     "CodeTextSplitter",
+    "ContentAwareTextSplitter",
+    "FileLoader",
     "FixedSizeTextSplitter",
+    "HierarchicalTextSplitter",
     "HybridTextSplitter",
     "KeywordTextSplitter",
     "PageTextSplitter",
@@ -156,11 +160,8 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
                 spans = with_pages(spans, breaks, first_page(metadata))
             chunks = self._chunks(text, metadata, spans, new_id)
             for chunk, span in zip(chunks, spans, strict=True):
-                if TREE_KEYS & span.metadata.keys():
-                    parent = span.metadata["parent"]
-                    del chunk.metadata["node"], chunk.metadata["parent"]
-                    if parent is not None:
-                        chunk.metadata["parent_id"] = chunks[parent].id
+                if (parent := span.metadata.get("parent")) is not None:
+                    chunk.metadata["parent_id"] = chunks[parent].id
             documents += chunks
         return documents
 
@@ -180,7 +181,7 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
             start, end, own = span.start, span.end, copied()
             content = text[start:end] if span.content is None else span.content
             if span.metadata:
-                own.update(span.metadata)
+                own.update(added_metadata(span.metadata))
             if self.add_start_index:
                 own["start_index"] = start + offset if bound is None else offset
                 own["end_index"] = end + offset if bound is None else bound
@@ -260,8 +261,16 @@ class CodeTextSplitter(CodeChunker, ChunkerTextSplitter):
     """LangChain splitter for `CodeChunker`."""
 
 
+class ContentAwareTextSplitter(ContentAwareChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ContentAwareChunker`."""
+
+
 class FixedSizeTextSplitter(FixedSizeChunker, ChunkerTextSplitter):
     """LangChain splitter for `FixedSizeChunker`."""
+
+
+class HierarchicalTextSplitter(HierarchicalChunker, ChunkerTextSplitter):
+    """LangChain splitter for `HierarchicalChunker`."""
 
 
 class HybridTextSplitter(HybridChunker, ChunkerTextSplitter):

@@ -20,7 +20,9 @@ from typing_extensions import Self, override
 from rag_splitters.chunker import Chunker, Function
 from rag_splitters.chunkers import (
     CodeChunker,
+    ContentAwareChunker,
     FixedSizeChunker,
+    HierarchicalChunker,
     HybridChunker,
     KeywordChunker,
     PageChunker,
@@ -46,9 +48,11 @@ from rag_splitters.span import Span
 
 __all__ = [
     "ChunkerNodeParser",
-    "FileReader",
     "CodeNodeParser",
+    "ContentAwareNodeParser",
+    "FileReader",
     "FixedSizeNodeParser",
+    "HierarchicalNodeParser",
     "HybridNodeParser",
     "KeywordNodeParser",
     "PageNodeParser",
@@ -203,8 +207,16 @@ class FileReader(BaseReader):
         return [Document(text=read_text(file), metadata=metadata, id_=name)]
 
 
+class ContentAwareNodeParser(ContentAwareChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `ContentAwareChunker`."""
+
+
 class FixedSizeNodeParser(FixedSizeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `FixedSizeChunker`."""
+
+
+class HierarchicalNodeParser(HierarchicalChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `HierarchicalChunker`."""
 
 
 class HybridNodeParser(HybridChunker, ChunkerNodeParser):

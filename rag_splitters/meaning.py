@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddedSizes", "Range", "sentence_units"]
+__all__ = ["Asked", "EmbeddedSizes", "Range", "sentence_units", "unit_texts"]
 
 Range: TypeAlias = tuple[int, int]
 """(start, end) of a part of a text."""
+
+Asked: TypeAlias = tuple[list[Range], list[str]]
+"""Units of a text, and what to embed for each."""
 
 _SHORTEST, _LONGEST = 40, 2000  # characters of a unit
 
@@ -72,8 +75,11 @@ class EmbeddedSizes(SizedChunker):
         return min(self.min_chunk_size, self.chunk_size)
 
     @abstractmethod
-    def _asked(self, text: str) -> tuple[list[Range], list[Range]]:
-        """The units between which the text may be cut, and what to embed for them."""
+    def _asked(self, text: str) -> Asked:
+        """The units between which the text may be cut, and a passage to embed for each.
+
+        No passages for a text that the model need not be asked about.
+        """
 
     @abstractmethod
     def _breaks(
@@ -87,25 +93,25 @@ class EmbeddedSizes(SizedChunker):
     def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
         known = list(texts)
         asked = [self._asked(text) for text in known]
-        vectors = self.embeddings.embed(*_passages(known, asked))
+        vectors = self.embeddings.embed(*_questions(asked))
         return self._cut(known, asked, vectors)
 
     async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
         known = list(texts)
         asked = [self._asked(text) for text in known]
-        vectors = await self.embeddings.aembed(*_passages(known, asked))
+        vectors = await self.embeddings.aembed(*_questions(asked))
         return self._cut(known, asked, vectors)
 
     def _cut(
         self,
         texts: Sequence[str],
-        asked: Sequence[tuple[list[Range], list[Range]]],
+        asked: Sequence[Asked],
         vectors: NDArray[np.float32],
     ) -> list[list[Span]]:
         results: list[list[Span]] = []
         start = 0
-        for text, (units, embedded) in zip(texts, asked, strict=True):
-            end = start + len(embedded)
+        for text, (units, passages) in zip(texts, asked, strict=True):
+            end = start + len(passages)
             results.append(self._packed(text, units, vectors[start:end]))
             start = end
         return results
@@ -124,16 +130,20 @@ class EmbeddedSizes(SizedChunker):
         )
 
 
-def _passages(
-    texts: Sequence[str], asked: Sequence[tuple[list[Range], list[Range]]]
-) -> tuple[list[str], list[Place]]:
-    """What to embed of all documents, with single spaces, and where it stands."""
-    passages: list[str] = []
-    places: list[Place] = []
-    for document, (text, (_, ranges)) in enumerate(zip(texts, asked, strict=True)):
-        passages += [" ".join(text[start:end].split()) for start, end in ranges]
-        places += [(document, start) for start, _ in ranges]
+def _questions(asked: Sequence[Asked]) -> tuple[list[str], list[Place]]:
+    """The passages of all documents, and where they stand."""
+    passages = [passage for _, own in asked for passage in own]
+    places = [
+        (document, start)
+        for document, (units, own) in enumerate(asked)
+        for start, _ in units[: len(own)]
+    ]
     return passages, places
+
+
+def unit_texts(text: str, units: Iterable[Range]) -> list[str]:
+    """The texts of units with single spaces, which is how they are embedded."""
+    return [" ".join(text[start:end].split()) for start, end in units]
 
 
 def sentence_units(text: str, segmenter: str | Function) -> list[Range]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -18,7 +19,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 
-from rag_splitters.frontend import TREE_KEYS, copier, offset_in_source
+from rag_splitters.frontend import added_metadata, copier, offset_in_source
 from rag_splitters.ids import stable_uuid
 from rag_splitters.span import Span
 
@@ -60,7 +61,7 @@ def chunk_nodes(
     offset, bound = offset_in_source(own[0], own[1], text)
     chunks: list[TextNode] = []
     for index, (span, new_id) in enumerate(zip(spans, ids, strict=True)):
-        known = {key: value for key, value in span.metadata.items() if key not in TREE_KEYS}
+        known = _flat(added_metadata(span.metadata))
         made, fields = _image(known) if known.get("modality") == "image" else (kind, {})
         added = ["chunk_index", *known]
         chunks.append(
@@ -132,6 +133,18 @@ def _kind(node: BaseNode) -> tuple[Callable[..., TextNode], dict[str, Any]]:
     if isinstance(node, IndexNode):
         return IndexNode, {**shared, "index_id": node.index_id, "obj": node.obj}
     return TextNode, shared
+
+
+def _flat(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Lists as text: LlamaIndex's vector stores take no others. Headings become "A > B"."""
+    return {
+        key: " > ".join(value)
+        if key == "headings"
+        else json.dumps(value)
+        if isinstance(value, (list, tuple, dict))
+        else value
+        for key, value in metadata.items()
+    }
 
 
 def _image(known: dict[str, Any]) -> tuple[Callable[..., TextNode], dict[str, Any]]:

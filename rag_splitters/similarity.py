@@ -95,16 +95,25 @@ def unit_vectors(vectors: NDArray[Any]) -> NDArray[np.float64]:
     return unit
 
 
-def neighbour_distances(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """One minus the cosine similarity of each vector and the next, to six decimals.
+def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.float64]:
+    """The cosine distances of what stands before and after each place between two units.
 
-    What lies below is noise of the model's transport (32-bit floats, or decimals in JSON).
+    To six decimals: what lies below is noise of the model's transport (32-bit floats, or decimals
+    in JSON).
+
+    Parameters:
+        vectors: of each unit, together with `reach` units on each side.
+        reach: compare the vectors that end before and begin after the place, and so have nothing
+            in common; at the ends of the text those that come closest to that.
     """
     import numpy as np
 
     unit = unit_vectors(vectors)
-    distances: NDArray[np.float64] = np.round(1 - np.einsum("ij,ij->i", unit[:-1], unit[1:]), 6)
-    return np.abs(distances)
+    places = np.arange(len(unit) - 1)
+    before, after = np.maximum(places - reach, 0), np.minimum(places + 1 + reach, len(unit) - 1)
+    alike = np.einsum("ij,ij->i", unit[before], unit[after])
+    distances: NDArray[np.float64] = np.abs(np.round(1 - alike, 6))
+    return distances
 
 
 def breakpoints(distances: NDArray[np.float64], kind: str, amount: float) -> NDArray[np.bool_]:

@@ -99,9 +99,13 @@ def check_chunker(chunker: Chunker, text: str) -> list[Span]:
     if not text.strip():
         assert spans == [], f"blank text must give no chunks: {context}"
     _check_positions(chunker, text, spans, context)
-    _check_coverage(text, spans, context)
+    leaves = _leaves(spans)
+    _check_order(leaves, context)
+    _check_coverage(text, leaves, context)
     clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
-    if isinstance(chunker, SizedChunker):
+    if leaves != spans:
+        _check_tree(spans, context)
+    elif isinstance(chunker, SizedChunker):
         _check_overlap(chunker, text, spans, clusters, context)
     for span in spans:
         assert {span.start, span.end} <= clusters, f"{span} cuts a grapheme cluster: {context}"
@@ -119,9 +123,29 @@ def _check_positions(chunker: Chunker, text: str, spans: list[Span], context: st
         assert span.text_of(text).strip(), f"{span} is blank: {context}"
         if not chunker.rewrites:
             assert span.text_of(text) == text[span.start : span.end], f"{span} differs: {context}"
+
+
+def _leaves(spans: list[Span]) -> list[Span]:
+    """The spans that are no other's parent: all of them, where there is no tree."""
+    parents = {span.metadata.get("parent") for span in spans}
+    return [span for number, span in enumerate(spans) if number not in parents]
+
+
+def _check_order(spans: list[Span], context: str) -> None:
     for one, other in pairwise(spans):
         assert one.start <= other.start, f"{one} and {other} are out of order: {context}"
         assert one.end < other.end, f"{other} adds nothing to {one}: {context}"
+
+
+def _check_tree(spans: list[Span], context: str) -> None:
+    """Parents come first and contain their children, and no span is there twice."""
+    assert len({(span.start, span.end) for span in spans}) == len(spans), f"twice: {context}"
+    for number, span in enumerate(spans):
+        if (above := span.metadata["parent"]) is not None:
+            parent = spans[above]
+            assert above < number, f"{span} comes before its parent: {context}"
+            inside = parent.start <= span.start and span.end <= parent.end
+            assert inside, f"{span} is not inside its parent {parent}: {context}"
 
 
 def _check_coverage(text: str, spans: list[Span], context: str) -> None:
@@ -202,7 +226,8 @@ def check_nodes(source: BaseNode, nodes: list[BaseNode], chunker: Chunker) -> No
         added = set(node.metadata) - set(source.metadata)
         assert added <= set(node.excluded_embed_metadata_keys)
         assert added <= set(node.excluded_llm_metadata_keys)
-    for one, other in pairwise(nodes):
+    leaves = [node for node in nodes if not node.child_nodes]
+    for one, other in pairwise(leaves):
         assert one.next_node is not None
         assert other.prev_node is not None
         assert (one.next_node.node_id, other.prev_node.node_id) == (other.node_id, one.node_id)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from rag_splitters import (
     Chunker,
     CodeChunker,
+    ContentAwareChunker,
     FixedSizeChunker,
+    HierarchicalChunker,
     HybridChunker,
     KeywordChunker,
     PageChunker,
@@ -80,6 +82,19 @@ CASES: dict[str, list[Chunker]] = {
         PageChunker(),
         *(PageChunker(**size) for size in SIZES),
         PageChunker(page_break=r"\n\n", pages_per_chunk=2),
+    ],
+    "content_aware": [
+        ContentAwareChunker(),
+        *(ContentAwareChunker(format="markdown", **size) for size in SIZES),
+        ContentAwareChunker(chunk_size=20, format="text"),
+        ContentAwareChunker(chunk_size=40, min_chunk_size=15),
+    ],
+    "hierarchical": [
+        HierarchicalChunker(),
+        *(HierarchicalChunker(format="markdown", **size) for size in SIZES),
+        HierarchicalChunker(chunk_sizes=[60, 20], format="text"),
+        HierarchicalChunker(emit="all", chunk_size=30, format="markdown"),
+        HierarchicalChunker(emit="all", chunk_sizes=[80, 30, 10], format="text"),
     ],
     "code": [
         CodeChunker(),

@@ -49,7 +49,9 @@ class MiniLM:
             attended = self._dense(self._attention(x, layer), f"{layer}.attention.output.dense")
             x = self._norm(x + attended, f"{layer}.attention.output.LayerNorm")
             inner = _gelu(self._dense(x, f"{layer}.intermediate.dense"))
-            x = self._norm(x + self._dense(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm")
+            x = self._norm(
+                x + self._dense(inner, f"{layer}.output.dense"), f"{layer}.output.LayerNorm"
+            )
         pooled = x.mean(axis=0)
         return pooled / np.linalg.norm(pooled)
 

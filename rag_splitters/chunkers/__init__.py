@@ -2,7 +2,9 @@
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.code import CodeChunker
+from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.fixed_size import FixedSizeChunker
+from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.chunkers.hybrid import HybridChunker
 from rag_splitters.chunkers.keyword import KeywordChunker
 from rag_splitters.chunkers.page import PageChunker
@@ -17,7 +19,9 @@ from rag_splitters.chunkers.token import TokenChunker
 __all__ = [
     "CATALOGUE",
     "CodeChunker",
+    "ContentAwareChunker",
     "FixedSizeChunker",
+    "HierarchicalChunker",
     "HybridChunker",
     "KeywordChunker",
     "PageChunker",
@@ -40,6 +44,8 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "paragraph": ParagraphChunker,
     "keyword": KeywordChunker,
     "page": PageChunker,
+    "content_aware": ContentAwareChunker,
+    "hierarchical": HierarchicalChunker,
     "code": CodeChunker,
     "hybrid": HybridChunker,
     "titled": TitledChunker,

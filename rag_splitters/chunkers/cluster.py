@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rag_splitters.boundaries import paragraph_cuts, positions, words
-from rag_splitters.meaning import EmbeddedSizes, Range
+from rag_splitters.meaning import Asked, EmbeddedSizes, Range, unit_texts
 from rag_splitters.packing import pack
 from rag_splitters.segmenters import segmenter_cuts
 from rag_splitters.similarity import best_runs
@@ -48,7 +48,7 @@ class ClusterChunker(EmbeddedSizes):
     piece_size: int | None = Field(default=None, ge=1)
     """The most that a piece measures, in the chunks' unit; None: a fifth of `chunk_size`."""
 
-    def _asked(self, text: str) -> tuple[list[Range], list[Range]]:
+    def _asked(self, text: str) -> Asked:
         size = min(self.piece_size or max(1, self.chunk_size // 5), self.chunk_size)
         spans = pack(
             text,
@@ -60,7 +60,7 @@ class ClusterChunker(EmbeddedSizes):
             min_size=size // 4,
         )
         pieces = [(span.start, span.end) for span in spans]
-        return pieces, pieces if len(pieces) > 1 else []
+        return pieces, unit_texts(text, pieces) if len(pieces) > 1 else []
 
     def _breaks(
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure

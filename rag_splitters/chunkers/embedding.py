@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rag_splitters.meaning import EmbeddedSizes, Range, sentence_units
+from rag_splitters.meaning import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
 from rag_splitters.similarity import joined_runs
 from rag_splitters.sizing import Measure
 
@@ -48,9 +48,9 @@ class EmbeddingChunker(EmbeddedSizes):
     similarity_threshold: float = Field(default=0.7, ge=-1, le=1)
     """The least cosine similarity, of a sentence and a chunk's mean, at which it joins."""
 
-    def _asked(self, text: str) -> tuple[list[Range], list[Range]]:
+    def _asked(self, text: str) -> Asked:
         units = sentence_units(text, self.segmenter)
-        return units, units if len(units) > 1 else []
+        return units, unit_texts(text, units) if len(units) > 1 else []
 
     def _breaks(
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure

@@ -185,9 +185,9 @@ class ModalityChunker(Chunker):
     ) -> Routed:
         """Prose, and the images in it."""
         begin = skip_space(text, start)
-        stop = trim_space(text, begin, end) if begin < end else begin
-        if begin >= stop:
+        if begin >= end:
             return []
+        stop = trim_space(text, begin, end)
         images = find_images(text, begin, stop, known, markdown)
         holes = [hole for image in images for hole in _markup(image)]
         excerpt = Excerpt.of(text, begin, stop, _apart(holes + data_in(text, begin, stop)))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from rag_splitters.meaning import EmbeddedSizes, Range, sentence_units
+from rag_splitters.meaning import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
 from rag_splitters.similarity import breakpoints, neighbour_distances
 from rag_splitters.sizing import Measure
 
@@ -87,21 +87,20 @@ class SemanticChunker(EmbeddedSizes):
             )
         return self
 
-    def _asked(self, text: str) -> tuple[list[Range], list[Range]]:
+    def _asked(self, text: str) -> Asked:
         units = sentence_units(text, self.segmenter)
-        size, last = self.buffer_size, len(units) - 1
-        if last <= size:  # then every group is the whole text
+        size = self.buffer_size
+        if len(units) <= size + 1:  # then every group is the whole text
             return units, []
-        groups = [
-            (units[max(0, unit - size)][0], units[min(last, unit + size)][1])
-            for unit in range(len(units))
+        parts = unit_texts(text, units)
+        return units, [
+            " ".join(parts[max(0, unit - size) : unit + size + 1]) for unit in range(len(parts))
         ]
-        return units, groups
 
     def _breaks(
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
     ) -> list[int]:
-        distances = neighbour_distances(vectors)
+        distances = neighbour_distances(vectors, self.buffer_size)
         kept = _spaced(self._candidates(distances), units, measure, self.min_size)
         edges = [0, *kept, len(units)]
         budget = max(1, self.chunk_size - self.overlap)
