@@ -8,8 +8,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from rag_splitters.calling import ModelError
-from rag_splitters.chat import Answer, ChatModel
+from rag_splitters.models import Answer, ChatModel, ModelError
 
 __all__ = ["aasked", "asked", "check_prompt", "filled", "first_failure"]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypedDict
 
 from pydantic import (
@@ -18,22 +17,18 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from rag_splitters.ids import ChunkIds, source_identity, stable_uuid
-from rag_splitters.sizing import LengthFunction, check_length_function, sizer
+from rag_splitters.ids import ChunkIds, source_identity
+from rag_splitters.parameters import Size, Unit, describe, described, whole_number
+from rag_splitters.sizing import LengthFunction, sizer
 from rag_splitters.span import Chunk, Span
 
 __all__ = [
     "Chunker",
-    "Function",
-    "FunctionOrName",
     "MergingChunker",
     "Nested",
     "NestedMany",
-    "Size",
     "SizedChunker",
     "Sizes",
-    "Texts",
-    "Unit",
 ]
 
 
@@ -121,17 +116,6 @@ class Sizes(TypedDict):
     length_function: LengthFunction
 
 
-Size = Annotated[int, BeforeValidator(lambda value: _count(value, "chunk_size", 1))]
-"""A field that holds a chunk size."""
-
-Unit = Annotated[
-    LengthFunction,
-    BeforeValidator(lambda value: check_length_function(_function(value))),
-    PlainSerializer(lambda value: _describe(value)),
-]
-"""A field that holds a length function."""
-
-
 class SizedChunker(Chunker):
     """A chunker whose chunks have a size.
 
@@ -160,7 +144,7 @@ class SizedChunker(Chunker):
                         "chunk_overlap must be a share in [0, 1) or a whole number, "
                         f"got {overlap!r}"
                     )
-            elif _count(overlap, "chunk_overlap", 0) >= _count(size, "chunk_size", 1):
+            elif whole_number(overlap, "chunk_overlap", 0) >= whole_number(size, "chunk_size", 1):
                 raise ValueError(
                     f"chunk_overlap must be smaller than chunk_size ({size}), got {overlap}"
                 )
@@ -203,7 +187,7 @@ class MergingChunker(SizedChunker):
 
     @model_validator(mode="after")
     def _check_min_chunk_size(self) -> Self:
-        if _count(self.min_chunk_size, "min_chunk_size", 0) > self.chunk_size:
+        if whole_number(self.min_chunk_size, "min_chunk_size", 0) > self.chunk_size:
             raise ValueError(
                 f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
                 f"got {self.min_chunk_size}"
@@ -211,74 +195,8 @@ class MergingChunker(SizedChunker):
         return self
 
 
-def _count(value: Any, name: str, least: int) -> int:
-    """The value if it is a whole number of at least `least`, else ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return value
-
-
-def _describe(value: Any) -> str:
-    """A stable name for a function or tokenizer: the same in every process, never an address.
-
-    Raises: ValueError for a function without an importable name (a lambda, a closure).
-    """
-    if isinstance(value, str):
-        return value
-    for tokenizer in (getattr(value, "backend_tokenizer", value), value):
-        if hasattr(tokenizer, "to_str"):
-            return f"tokenizer:{stable_uuid(type(value).__qualname__, tokenizer.to_str())}"
-    name = getattr(value, "name", None)
-    if hasattr(value, "encode_ordinary") and isinstance(name, str):
-        return f"tokens:{name}"
-    path = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
-    if not path.strip(":") or "<" in path:
-        raise ValueError(
-            f"{value!r} has no name by which another process could find it, so it cannot be "
-            "written to a configuration or a cache key: define it with def at the top level of a "
-            "module"
-        )
-    return f"function:{path}"
-
-
-def _function(value: Any) -> Any:
-    """The function that `_describe` named; any other value as it is."""
-    if not isinstance(value, str):
-        return value
-    kind, _, path = value.partition(":")
-    if kind == "tokenizer":
-        raise ValueError(
-            f"{value!r} stands for a tokenizer object, which a configuration does not hold: "
-            "hand the tokenizer in again as length_function="
-        )
-    if kind != "function":
-        return value
-    module, _, name = path.partition(":")
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
-
-
-Function = Annotated[
-    Callable[..., Any], BeforeValidator(_function), PlainSerializer(_describe, return_type=str)
-]
-"""A field that holds a function, and is written as its importable name."""
-
-
-FunctionOrName = Annotated[
-    str | Callable[..., Any],
-    BeforeValidator(_function),
-    PlainSerializer(_describe, return_type=str),
-]
-"""A field that holds a function or the name of one that the strategy knows."""
-
-Texts = Annotated[Sequence[str], AfterValidator(tuple)]
-"""A field that holds strings; a list becomes a tuple."""
-
-
 def _dump_chunker(chunker: Chunker) -> dict[str, Any]:
-    return {**chunker.model_dump(), "strategy": _describe(type(chunker))}
+    return {**chunker.model_dump(), "strategy": describe(type(chunker))}
 
 
 def _load_chunker(value: Any) -> Any:
@@ -286,7 +204,7 @@ def _load_chunker(value: Any) -> Any:
         return value
     skipped = ("class_name", "strategy")
     parameters = {name: part for name, part in value.items() if name not in skipped}
-    return _function(value["strategy"])(**parameters)
+    return described(value["strategy"])(**parameters)
 
 
 Nested = Annotated[

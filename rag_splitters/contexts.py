@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Protocol
 
+from pydantic import BeforeValidator, PlainSerializer
 from typing_extensions import Self
 
-__all__ = ["ContextCache", "FolderCache", "context_cache", "without_context"]
+__all__ = ["Cache", "ContextCache", "FolderCache", "context_cache", "without_context"]
 
 Pairs = Sequence[tuple[str, str]]
 """Keys with their contexts."""
@@ -198,3 +199,18 @@ def _context(value: object) -> str | None:
 
 def _value(row: object) -> str | None:
     return _context(row.get("context")) if isinstance(row, Mapping) else None
+
+
+def _load(value: Any) -> ContextCache | None:
+    try:
+        return None if value is None else context_cache(value)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+Cache = Annotated[
+    Any,
+    BeforeValidator(_load),
+    PlainSerializer(lambda value: value.folder if isinstance(value, FolderCache) else None),
+]
+"""A field that holds a cache: any that `context_cache` takes; only a folder is written down."""

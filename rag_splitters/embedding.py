@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -20,11 +19,13 @@ from rag_splitters.calling import (
     sendable,
 )
 from rag_splitters.clients import (
+    Request,
     async_embed_call,
     embed_call,
     is_awaitable,
     is_embedding_client,
-    own_batch,
+    limits,
+    requests,
     with_batch,
 )
 from rag_splitters.describing import describe_model, portable, restored
@@ -41,9 +42,6 @@ _KINDS = (
     "a LangChain Embeddings, a LlamaIndex BaseEmbedding or a callable list of texts -> list of "
     "vectors"
 )
-_Request: TypeAlias = tuple[int, int, int]  # its number, and its first and last but one text
-_DIVIDES = (16_384, 8_000_000)  # texts and characters for a client that divides them further
-_DIRECT = (512, 200_000)  # for a callable: within what the usual services take in one request
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,7 +127,7 @@ class Embedder:
         work = _Work(self, texts, places, is_awaited=True)
         ask = async_embed_call(work.model)
 
-        async def answered(request: _Request) -> NDArray[np.float32]:
+        async def answered(request: Request) -> NDArray[np.float32]:
             return await work.awaited(request, ask)
 
         return work.joined(await abounded(answered, work.requests, self.max_concurrency))
@@ -137,14 +135,6 @@ class Embedder:
     @property
     def _is_async(self) -> bool:
         return is_awaitable(self.model) and not is_embedding_client(self.model)
-
-    def _limits(self, is_awaited: bool) -> tuple[int, int]:
-        """Texts and characters in one call."""
-        texts, characters = _DIVIDES if is_embedding_client(self.model) else _DIRECT
-        if is_awaited and is_embedding_client(self.model):
-            own = own_batch(self.model)
-            texts, characters = (own, characters) if own else _DIRECT
-        return self.max_texts or texts, self.max_characters or characters
 
 
 class _Work:
@@ -169,9 +159,14 @@ class _Work:
         self.embedder = embedder
         self.model = with_batch(embedder.model, embedder.max_texts)
         self.retries = 0 if client_retries(self.model) else embedder.max_retries
-        self.requests = _requests(self.texts, *embedder._limits(is_awaited))
+        most_texts, most_characters = limits(embedder.model, is_awaited)
+        self.requests = requests(
+            self.texts,
+            embedder.max_texts or most_texts,
+            embedder.max_characters or most_characters,
+        )
 
-    def answered(self, request: _Request, ask: Callable[..., Any]) -> NDArray[np.float32]:
+    def answered(self, request: Request, ask: Callable[..., Any]) -> NDArray[np.float32]:
         _, start, end = request
         try:
             found = call(ask, self.texts[start:end], retries=self.retries)
@@ -180,7 +175,7 @@ class _Work:
             raise self._failed(error, request)  # noqa: B904  (it has its cause)
 
     async def awaited(
-        self, request: _Request, ask: Callable[..., Awaitable[Any]]
+        self, request: Request, ask: Callable[..., Awaitable[Any]]
     ) -> NDArray[np.float32]:
         _, start, end = request
         try:
@@ -205,7 +200,7 @@ class _Work:
         rows: NDArray[np.float32] = np.concatenate(answers)
         return rows if len(rows) == len(self.rows) else rows[self.rows]
 
-    def _checked(self, found: Any, request: _Request) -> NDArray[np.float32]:
+    def _checked(self, found: Any, request: Request) -> NDArray[np.float32]:
         _, start, end = request
 
         def where(index: int) -> str:
@@ -220,31 +215,18 @@ class _Work:
         except ValueError as error:
             raise model_error(self.embedder.model, f"{self._name(request)}: {error}") from None
 
-    def _failed(self, error: Exception, request: _Request) -> ModelError:
+    def _failed(self, error: Exception, request: Request) -> ModelError:
         if isinstance(error, ModelError):
             return error
         return model_error(self.embedder.model, f"failed on {self._name(request)}", error)
 
-    def _name(self, request: _Request) -> str:
+    def _name(self, request: Request) -> str:
         number, start, end = request
         said = f"call {number + 1} of {len(self.requests)} ({end - start} texts"
         if self.places is not None:
             documents = [self.places[self.numbers[row]][0] for row in range(start, end)]
             said += f" of documents {min(documents)} to {max(documents)}"
         return said + ")"
-
-
-def _requests(texts: Sequence[str], most_texts: int, most_characters: int) -> list[_Request]:
-    """The texts in runs that keep both bounds; a text that is too long goes alone."""
-    totals = [0, *accumulate(map(len, texts))]
-    found: list[_Request] = []
-    start = 0
-    for end in range(1, len(texts) + 1):
-        is_full = end - start == most_texts or end == len(texts)
-        if is_full or totals[end + 1] - totals[start] > most_characters:
-            found.append((len(found), start, end))
-            start = end
-    return found
 
 
 def _unpickled(model: Any, *limits: Any) -> Embedder:

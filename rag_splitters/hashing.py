@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["features", "hash_text"]
+__all__ = ["WORD", "features", "hash_text", "word_terms"]
 
 
 def features(texts: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -58,7 +58,7 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
 )
 _UNSPACED += "\U00020000-\U0003ffff"
-_WORD = re.compile(f"[{_UNSPACED}]+|(?:[^\\W_{_UNSPACED}]|[\u0300-\u036f\u0900-\u0dff])+")
+WORD = re.compile(f"[{_UNSPACED}]+|(?:[^\\W_{_UNSPACED}]|[\u0300-\u036f\u0900-\u0dff])+")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _STOP_TEXT = """
 a about above according after again against all also am an and any are as at be because been
@@ -75,14 +75,14 @@ _STOP_WORDS = frozenset(_STOP_TEXT.split())
 def _text_terms(text: str, known: dict[str, tuple[str, ...]]) -> list[str]:
     """The terms that count; never none, but for a blank text. `known` remembers words' terms."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    words = _WORD.findall(folded)
+    words = WORD.findall(folded)
     for word in words:
         if word not in known:
-            known[word] = _word_terms(word)
+            known[word] = word_terms(word)
     return [term for word in words for term in known[word]] or [f" {x}" for x in folded.split()]
 
 
-def _word_terms(word: str) -> tuple[str, ...]:
+def word_terms(word: str) -> tuple[str, ...]:
     """A word without its ending, nothing for a stop word, pairs of characters without spaces."""
     if word in _STOP_WORDS:
         return ()

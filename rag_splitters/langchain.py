@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,20 +17,25 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import (
     CodeChunker,
     ContentAwareChunker,
+    EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
     HybridChunker,
     KeywordChunker,
+    ModalityChunker,
     PageChunker,
     ParagraphChunker,
     RecursiveChunker,
     SentenceChunker,
     SeparatorChunker,
     SlidingWindowChunker,
+    TableChunker,
     TitledChunker,
     TokenChunker,
+    TopicChunker,
 )
-from rag_splitters.frontend import Identities, added_metadata, copier, offset_in_source
+from rag_splitters.documents import chunk_documents
+from rag_splitters.frontend import Identities
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.readers import read_text
 from rag_splitters.span import Span
@@ -45,11 +50,13 @@ __all__ = [
     "ChunkerTextSplitter",
     "CodeTextSplitter",
     "ContentAwareTextSplitter",
+    "EntityTextSplitter",
     "FileLoader",
     "FixedSizeTextSplitter",
     "HierarchicalTextSplitter",
     "HybridTextSplitter",
     "KeywordTextSplitter",
+    "ModalityTextSplitter",
     "PageTextSplitter",
     "ParagraphTextSplitter",
     "ParentDocumentRetriever",
@@ -57,8 +64,10 @@ __all__ = [
     "SentenceTextSplitter",
     "SeparatorTextSplitter",
     "SlidingWindowTextSplitter",
+    "TableTextSplitter",
     "TitledTextSplitter",
     "TokenTextSplitter",
+    "TopicTextSplitter",
     "parent_document_retriever",
 ]
 
@@ -158,38 +167,8 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
             if self.page_break is not None:
                 breaks = page_breaks(text, self.page_break)
                 spans = with_pages(spans, breaks, first_page(metadata))
-            chunks = self._chunks(text, metadata, spans, new_id)
-            for chunk, span in zip(chunks, spans, strict=True):
-                if (parent := span.metadata.get("parent")) is not None:
-                    chunk.metadata["parent_id"] = chunks[parent].id
-            documents += chunks
+            documents += chunk_documents(text, metadata, spans, new_id, self.add_start_index)
         return documents
-
-    def _chunks(
-        self,
-        text: str,
-        metadata: dict[Any, Any],
-        spans: Sequence[Span],
-        new_id: Callable[[int, int, str], str],
-    ) -> list[Document]:
-        copied = copier(metadata)
-        offset, bound = offset_in_source(
-            metadata.get("start_index"), metadata.get("end_index"), text
-        )
-        chunks: list[Document] = []
-        for index, span in enumerate(spans):
-            start, end, own = span.start, span.end, copied()
-            content = text[start:end] if span.content is None else span.content
-            if span.metadata:
-                own.update(added_metadata(span.metadata))
-            if self.add_start_index:
-                own["start_index"] = start + offset if bound is None else offset
-                own["end_index"] = end + offset if bound is None else bound
-                own["chunk_index"] = index
-            chunks.append(
-                Document(page_content=content, metadata=own, id=new_id(start, end, content))
-            )
-        return chunks
 
     @classmethod
     @override
@@ -265,6 +244,10 @@ class ContentAwareTextSplitter(ContentAwareChunker, ChunkerTextSplitter):
     """LangChain splitter for `ContentAwareChunker`."""
 
 
+class EntityTextSplitter(EntityChunker, ChunkerTextSplitter):
+    """LangChain splitter for `EntityChunker`."""
+
+
 class FixedSizeTextSplitter(FixedSizeChunker, ChunkerTextSplitter):
     """LangChain splitter for `FixedSizeChunker`."""
 
@@ -279,6 +262,10 @@ class HybridTextSplitter(HybridChunker, ChunkerTextSplitter):
 
 class KeywordTextSplitter(KeywordChunker, ChunkerTextSplitter):
     """LangChain splitter for `KeywordChunker`."""
+
+
+class ModalityTextSplitter(ModalityChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ModalityChunker`."""
 
 
 class PageTextSplitter(PageChunker, ChunkerTextSplitter):  # type: ignore[misc]
@@ -305,9 +292,17 @@ class SlidingWindowTextSplitter(SlidingWindowChunker, ChunkerTextSplitter):
     """LangChain splitter for `SlidingWindowChunker`."""
 
 
+class TableTextSplitter(TableChunker, ChunkerTextSplitter):
+    """LangChain splitter for `TableChunker`."""
+
+
 class TitledTextSplitter(TitledChunker, ChunkerTextSplitter):
     """LangChain splitter for `TitledChunker`."""
 
 
 class TokenTextSplitter(TokenChunker, ChunkerTextSplitter):
     """LangChain splitter for `TokenChunker`."""
+
+
+class TopicTextSplitter(TopicChunker, ChunkerTextSplitter):
+    """LangChain splitter for `TopicChunker`."""

@@ -17,22 +17,26 @@ from llama_index.core.utils import get_tqdm_iterable
 from pydantic import AfterValidator, BaseModel
 from typing_extensions import Self, override
 
-from rag_splitters.chunker import Chunker, Function
+from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import (
     CodeChunker,
     ContentAwareChunker,
+    EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
     HybridChunker,
     KeywordChunker,
+    ModalityChunker,
     PageChunker,
     ParagraphChunker,
     RecursiveChunker,
     SentenceChunker,
     SeparatorChunker,
     SlidingWindowChunker,
+    TableChunker,
     TitledChunker,
     TokenChunker,
+    TopicChunker,
 )
 from rag_splitters.frontend import Identities
 from rag_splitters.nodes import (
@@ -43,6 +47,7 @@ from rag_splitters.nodes import (
     tie_neighbours,
 )
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.parameters import Function
 from rag_splitters.readers import read_text
 from rag_splitters.span import Span
 
@@ -50,19 +55,23 @@ __all__ = [
     "ChunkerNodeParser",
     "CodeNodeParser",
     "ContentAwareNodeParser",
+    "EntityNodeParser",
     "FileReader",
     "FixedSizeNodeParser",
     "HierarchicalNodeParser",
     "HybridNodeParser",
     "KeywordNodeParser",
+    "ModalityNodeParser",
     "PageNodeParser",
     "ParagraphNodeParser",
     "RecursiveNodeParser",
     "SentenceNodeParser",
     "SeparatorNodeParser",
     "SlidingWindowNodeParser",
+    "TableNodeParser",
     "TitledNodeParser",
     "TokenNodeParser",
+    "TopicNodeParser",
 ]
 
 _ALGORITHM = 1
@@ -211,6 +220,10 @@ class ContentAwareNodeParser(ContentAwareChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ContentAwareChunker`."""
 
 
+class EntityNodeParser(EntityChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `EntityChunker`."""
+
+
 class FixedSizeNodeParser(FixedSizeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `FixedSizeChunker`."""
 
@@ -225,6 +238,10 @@ class HybridNodeParser(HybridChunker, ChunkerNodeParser):
 
 class KeywordNodeParser(KeywordChunker, ChunkerNodeParser):
     """LlamaIndex parser for `KeywordChunker`."""
+
+
+class ModalityNodeParser(ModalityChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `ModalityChunker`."""
 
 
 class PageNodeParser(PageChunker, ChunkerNodeParser):  # type: ignore[misc]
@@ -251,9 +268,17 @@ class SlidingWindowNodeParser(SlidingWindowChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SlidingWindowChunker`."""
 
 
+class TableNodeParser(TableChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `TableChunker`."""
+
+
 class TitledNodeParser(TitledChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TitledChunker`."""
 
 
 class TokenNodeParser(TokenChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TokenChunker`."""
+
+
+class TopicNodeParser(TopicChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `TopicChunker`."""

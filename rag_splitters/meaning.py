@@ -10,9 +10,10 @@ from pydantic import ConfigDict, model_validator
 from typing_extensions import Self
 
 from rag_splitters.boundaries import positions, skip_space, trim_space, words
-from rag_splitters.chunker import Function, SizedChunker
+from rag_splitters.chunker import SizedChunker
 from rag_splitters.embedding import Embeddings
 from rag_splitters.packing import pack
+from rag_splitters.parameters import Function
 from rag_splitters.segmenters import segmenter_cuts
 from rag_splitters.similarity import Place
 from rag_splitters.sizing import Measure, sizer

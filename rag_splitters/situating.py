@@ -8,9 +8,9 @@ from typing import Any
 
 from rag_splitters.asking import filled
 from rag_splitters.boundaries import cluster_floor, last_word, next_word
-from rag_splitters.calling import ModelError
 from rag_splitters.headings import Outline, find_headings
 from rag_splitters.ids import stable_uuid
+from rag_splitters.models import ModelError
 from rag_splitters.span import Span
 
 __all__ = [
@@ -28,6 +28,9 @@ AT_ONCE = 256
 """How many contexts are asked for before they are kept, so that an interruption loses few."""
 
 _MOST_WORDS = 100
+_LONGEST_HEADING = (
+    200  # a line of a megabyte may look like a heading, and stands before every chunk
+)
 
 Fits = Callable[[str], bool]
 """Is a chunk of this text within its strategy's size?"""
@@ -38,13 +41,15 @@ def heading_contexts(
 ) -> Iterator[str]:
     """For each chunk the title and the headings that it stands under, less those that it holds.
 
+    Of one that is longer than 200 characters, that many.
+
     >>> text = "# Tea\\n\\n## Green\\n\\nSteep it."
     >>> list(heading_contexts(text, {}, [Span(0, 5), Span(7, 15), Span(17, 26)]))
     ['', 'Tea', 'Tea > Green']
     """
     outline = Outline(text)
     starts = {heading.start for heading in outline.headings}
-    title = str(metadata.get("title") or "")
+    title = str(metadata.get("title") or "")[:_LONGEST_HEADING]
     for span in spans:
         path = list(outline.above(span.start))
         if span.start in starts:
@@ -54,7 +59,7 @@ def heading_contexts(
             path = [first.text, *(each for each in path if each != first.text)]
         elif title:
             path = [title, *(each for each in path if each != title)]
-        yield " > ".join(path)
+        yield " > ".join(each[:_LONGEST_HEADING] for each in path)
 
 
 def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rag_splitters.hashing import _WORD, _word_terms
+from rag_splitters.hashing import WORD, word_terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,8 +79,8 @@ def _terms(sentences: Sequence[str]) -> tuple[list[list[str]], dict[str, str]]:
     rows: list[list[str]] = []
     for sentence in sentences:
         row: list[str] = []
-        for word in _WORD.findall(unicodedata.normalize("NFKC", sentence).casefold()):
-            terms = _word_terms(word)
+        for word in WORD.findall(unicodedata.normalize("NFKC", sentence).casefold()):
+            terms = word_terms(word)
             for term in terms:
                 term = known.setdefault(term, term)  # one string for each, however often it comes
                 row.append(term)

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 from rag_splitters import (
     Chunker,
     CodeChunker,
     ContentAwareChunker,
+    EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
     HybridChunker,
     KeywordChunker,
+    ModalityChunker,
     PageChunker,
     ParagraphChunker,
     RecursiveChunker,
     SentenceChunker,
     SeparatorChunker,
     SlidingWindowChunker,
+    TableChunker,
     TitledChunker,
     TokenChunker,
+    TopicChunker,
 )
 
 
@@ -30,6 +36,11 @@ def halves(text: str) -> list[tuple[int, int]]:
     """A sentence segmenter of a user's own."""
     middle = len(text) // 2
     return [(0, middle), (middle, len(text))]
+
+
+def words_in_capitals(text: str) -> list[tuple[int, int, str]]:
+    """An entity recogniser of a user's own."""
+    return [(m.start(), m.end(), "NAME") for m in re.finditer(r"[A-Z][a-z]+(?: [A-Z]\w+)*", text)]
 
 
 CHARACTERS = ({"chunk_size": 20, "chunk_overlap": 0}, {"chunk_size": 17, "chunk_overlap": 6})
@@ -96,10 +107,33 @@ CASES: dict[str, list[Chunker]] = {
         HierarchicalChunker(emit="all", chunk_size=30, format="markdown"),
         HierarchicalChunker(emit="all", chunk_sizes=[80, 30, 10], format="text"),
     ],
+    "table": [
+        TableChunker(),
+        *(TableChunker(**size) for size in SIZES),
+        TableChunker(chunk_size=40, render="json", format="markdown"),
+        TableChunker(chunk_size=40, render="markdown", format="html"),
+        TableChunker(chunk_size=60, rows_per_chunk=2, format="csv"),
+    ],
+    "modality": [
+        ModalityChunker(),
+        ModalityChunker(text=SentenceChunker(chunk_size=20, chunk_overlap=5), format="markdown"),
+    ],
     "code": [
         CodeChunker(),
         *(CodeChunker(language="python", **size) for size in SIZES),
         CodeChunker(chunk_size=30, language="kotlin"),
+    ],
+    "topic": [
+        TopicChunker(),
+        TopicChunker(chunk_size=30),
+        TopicChunker(chunk_size=40, chunk_overlap=8, n_topics=2, min_chunk_size=10),
+        TopicChunker(chunk_size=12, length_function="tokens", model="lda", n_topics=2),
+    ],
+    "entity": [
+        EntityChunker(ner=words_in_capitals),
+        EntityChunker(ner=words_in_capitals, chunk_size=30),
+        EntityChunker(ner=words_in_capitals, chunk_size=24, chunk_overlap=8),
+        EntityChunker(ner=words_in_capitals, chunk_size=30, min_chunk_size=10, max_gap=1),
     ],
     "hybrid": [
         HybridChunker(),

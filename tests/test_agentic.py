@@ -11,10 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from rag_splitters import RecursiveChunker, SentenceChunker, TitledChunker
-from rag_splitters.calling import ModelError
 from rag_splitters.chunkers.agentic import AgenticChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.models import ModelError
 from rag_splitters.testing import check_chunker, hostile_texts
 from rag_splitters.windows import numbered, numbers_in, sentences_of, windows
 from tests.cases import SIZES, halves
@@ -23,6 +23,7 @@ from tests.chat_doubles import (
     Function,
     LangChainDouble,
     LlamaIndexDouble,
+    chat_server,
     sentences_in,
 )
 
@@ -60,7 +61,7 @@ def pieces(chunker: AgenticChunker, text: str) -> list[str]:
     return [span.text_of(text) for span in chunker.spans(text)]
 
 
-@pytest.mark.parametrize("size", [{}, *SIZES], ids=str)
+@pytest.mark.parametrize("size", [{}, *SIZES], ids=range(len(SIZES) + 1))
 @hostile
 @given(text=hostile_texts())
 def test_agentic_keeps_the_guarantees(size: dict[str, Any], text: str) -> None:
@@ -295,6 +296,23 @@ def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
     again = AgenticParser.from_dict(parser.to_dict())
     assert again.on_error == parser.on_error
     assert pieces(again, TEXT) == pieces(pickle.loads(pickle.dumps(parser)), TEXT)
+
+
+def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
+    from langchain_openai import ChatOpenAI
+
+    answers = iter(["I had rather not.", '{"starts": [1, 9]}', '{"starts": [1, 3]}'])
+    with chat_server(lambda prompt: next(answers)) as (address, requests):
+        llm = ChatOpenAI(model="gpt-4o", base_url=address, api_key="sk-very-secret")
+        chunker = AgenticChunker(llm=llm)
+        assert pieces(chunker, TEXT) == [
+            "Tea is hot. I like it.",
+            "Rain fell. It was cold. Cats sleep. They hunt.",
+        ]
+    assert len(requests) == 3
+    assert requests[0]["response_format"]["json_schema"]["name"] == "Starts"
+    assert "there are 1 to 6" in requests[2]["messages"][-1]["content"]
+    assert "very-secret" not in repr(chunker)
 
 
 def test_front_ends_cut_at_the_same_places() -> None:

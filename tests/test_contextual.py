@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,11 @@ from langchain_classic.storage import LocalFileStore
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
 from llama_index.core.storage.kvstore import SimpleKVStore
 
-from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker, Span
-from rag_splitters.calling import ModelError
+from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.contextual import ContextualChunker
 from rag_splitters.contexts import FolderCache, context_cache, without_context
 from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.models import ModelError
 from rag_splitters.situating import AT_ONCE, window_around
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
@@ -167,10 +166,11 @@ def test_second_run_costs_nothing(kind: str, tmp_path: Path) -> None:
     chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=cache)
     spans = chunker.spans(TEXT)
     assert len(llm.prompts) == 3
-    again = Function(lambda prompt: "Something else.")
-    again.description = llm.description = "one and the same model"  # type: ignore[attr-defined]
     assert chunker.spans(TEXT) == spans == asyncio.run(chunker.aspans_many([TEXT]))[0]
     assert len(llm.prompts) == 3
+    again = Function(lambda prompt: "Something else.")  # a model of the same name
+    assert ContextualChunker(chunker=SMALL, llm=again, cache=cache).spans(TEXT) == spans
+    assert again.prompts == []
 
 
 @pytest.mark.parametrize("kind", CACHES)
@@ -254,6 +254,13 @@ def test_headings_are_the_context_where_there_is_no_model() -> None:
     assert chunker.chunk("No heading.")[0].text == "No heading."
 
 
+def test_heading_of_any_length_costs_in_proportion() -> None:
+    text = "# " + "word " * 100_000 + "\n\n" + "Text below. " * 10_000
+    spans = ContextualChunker().spans(text)
+    assert all(len(span.metadata.get("context", "")) <= 200 for span in spans)
+    assert sum(len(span.text_of(text)) for span in spans) < 1.5 * len(text)
+
+
 @pytest.mark.parametrize(("inner", "share"), [(RecursiveChunker(chunk_size=300), 3)])
 def test_counted_context_fits_and_uses_its_room(inner: RecursiveChunker, share: int) -> None:
     text = "A sentence of some words. " * 100
@@ -291,8 +298,10 @@ def test_secrets_and_stores_stay_out_of_what_is_written(tmp_path: Path) -> None:
     for shown in (repr(parser), json.dumps(parser.to_dict(), default=str)):
         assert "secret" not in shown
         assert "InMemoryStore" not in shown
-    with pytest.raises(TypeError, match="give the path of a folder"):
+    with pytest.raises(TypeError, match="cannot be pickled because of cache"):
         pickle.dumps(parser)
+    with pytest.raises(TypeError, match="give the path of a folder"):
+        pickle.dumps(ContextualChunker(cache=store))
     kept = ContextualParser(llm=about, cache=tmp_path, chunker=SMALL)
     for again in (pickle.loads(pickle.dumps(kept)), ContextualParser.from_dict(kept.to_dict())):
         assert again.cache == kept.cache == FolderCache(str(tmp_path))
@@ -318,6 +327,7 @@ def test_cache_passes_over_what_is_no_context(tmp_path: Path) -> None:
     [
         ({"prompt": "{chunk}"}, "must hold {document}"),
         ({"cache": 3}, "cache must be"),
+        ({"cache": "folder", "llm": lambda prompt: "Context."}, "has no name"),
         ({"document_window": 0}, "greater than or equal to 1"),
         ({"max_concurrency": 0}, "greater than or equal to 1"),
         ({"on_error": "ignore"}, "plain"),

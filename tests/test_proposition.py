@@ -13,9 +13,9 @@ import regex
 from hypothesis import HealthCheck, given, settings
 
 from rag_splitters import Span
-from rag_splitters.calling import ModelError
 from rag_splitters.chunkers.proposition import PropositionChunker
 from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.models import ModelError
 from rag_splitters.propositions import propositions_in
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.cases import SIZES, halves
@@ -24,6 +24,7 @@ from tests.chat_doubles import (
     Function,
     LangChainDouble,
     LlamaIndexDouble,
+    chat_server,
     sentences_in,
 )
 
@@ -78,7 +79,7 @@ def check_propositions(chunker: PropositionChunker, text: str) -> list[Span]:
     return spans
 
 
-@pytest.mark.parametrize("size", [{}, *UNLAPPED], ids=str)
+@pytest.mark.parametrize("size", [{}, *UNLAPPED], ids=range(len(SIZES) + 1))
 @hostile
 @given(text=hostile_texts())
 def test_proposition_keeps_the_guarantees(size: dict[str, Any], text: str) -> None:
@@ -117,6 +118,16 @@ def test_every_kind_of_model_gives_the_same_propositions() -> None:
         ]
         assert asyncio.run(chunker.aspans_many([TEXT, ""])) == [spans, []]
         assert len(llm.prompts) == 2
+
+
+def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
+    from langchain_openai import ChatOpenAI
+
+    with chat_server(both_json) as (address, requests):
+        llm = ChatOpenAI(model="gpt-4o", base_url=address, api_key="sk-very-secret")
+        spans = PropositionChunker(llm=llm).spans(TEXT)
+    assert [span.text_of(TEXT) for span in spans] == ["Made tea is hot.", "Rain fell."]
+    assert [each["response_format"]["json_schema"]["name"] for each in requests] == ["Propositions"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +195,7 @@ def test_error_names_document_passage_and_answer() -> None:
 def test_passages_hold_whole_sentences_and_end_with_paragraphs() -> None:
     llm = Function(echo)
     text = "One is short. Two is too.\n\nThree is here. Four is the last of them all."
-    PropositionChunker(llm=llm, chunk_size=44).spans(text)
+    PropositionChunker(llm=llm, chunk_size=40).spans(text)
     assert [sentences_in(prompt) for prompt in llm.prompts] == [
         ["One is short.", "Two is too."],
         ["Three is here."],

@@ -144,12 +144,12 @@ def test_catalogue_field_has_a_docstring(base: type, field: str) -> None:
 # Imports run one way
 
 LAYERS = (
-    {"ids", "span", "sentences", "hashing"},
-    {"sizing", "boundaries", "headings", "pages"},
+    {"ids", "span", "sentences", "hashing", "mentions"},
+    {"sizing", "boundaries", "headings", "pages", "topics", "windows"},
     {"tokens", "segmenters"},
     {"packing"},
     {"chunker", "models", "blocks"},
-    {"tables", "grammars"},
+    {"tables", "grammars", "entities", "contexts", "images"},
     {"routing", "trees"},
     {"syntax"},
     {"chunkers"},

@@ -3,35 +3,43 @@
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
+from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.chunkers.fixed_size import FixedSizeChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.chunkers.hybrid import HybridChunker
 from rag_splitters.chunkers.keyword import KeywordChunker
+from rag_splitters.chunkers.modality import ModalityChunker
 from rag_splitters.chunkers.page import PageChunker
 from rag_splitters.chunkers.paragraph import ParagraphChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.chunkers.separator import SeparatorChunker
 from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
+from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.chunkers.titled import TitledChunker
 from rag_splitters.chunkers.token import TokenChunker
+from rag_splitters.chunkers.topic import TopicChunker
 
 __all__ = [
     "CATALOGUE",
     "CodeChunker",
     "ContentAwareChunker",
+    "EntityChunker",
     "FixedSizeChunker",
     "HierarchicalChunker",
     "HybridChunker",
     "KeywordChunker",
+    "ModalityChunker",
     "PageChunker",
     "ParagraphChunker",
     "RecursiveChunker",
     "SentenceChunker",
     "SeparatorChunker",
     "SlidingWindowChunker",
+    "TableChunker",
     "TitledChunker",
     "TokenChunker",
+    "TopicChunker",
 ]
 
 CATALOGUE: dict[str, type[Chunker]] = {
@@ -46,8 +54,12 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "page": PageChunker,
     "content_aware": ContentAwareChunker,
     "hierarchical": HierarchicalChunker,
+    "table": TableChunker,
+    "modality": ModalityChunker,
     "code": CodeChunker,
     "hybrid": HybridChunker,
     "titled": TitledChunker,
+    "topic": TopicChunker,
+    "entity": EntityChunker,
 }
 """Every strategy by its name, in the order in which the documentation lists them."""

@@ -10,19 +10,19 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     Field,
     PlainSerializer,
     WrapValidator,
+    model_validator,
 )
+from typing_extensions import Self
 
 from rag_splitters.asking import aasked, asked, check_prompt, first_failure
-from rag_splitters.calling import ModelError
-from rag_splitters.chat import Llm, chat_model
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.contexts import ContextCache, FolderCache, context_cache
+from rag_splitters.contexts import Cache
 from rag_splitters.fields import written
+from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.situating import (
     Situations,
     anchor_of,
@@ -54,11 +54,6 @@ _Model = Annotated[
     WrapValidator(lambda value, load: None if value is None else load(value)),
     PlainSerializer(lambda value: None if value is None else written(value)),
 ]
-_Cache = Annotated[
-    Any,
-    BeforeValidator(lambda value: None if value is None else _load_cache(value)),
-    PlainSerializer(lambda value: value.folder if isinstance(value, FolderCache) else None),
-]
 
 
 class ContextualChunker(Chunker):
@@ -82,7 +77,7 @@ class ContextualChunker(Chunker):
 
     Raises: ModelError, which names the document and the chunk, for a call that failed or an empty
     answer; ValueError for an `llm` that is no chat model, a prompt without {document} or {chunk},
-    or a `cache` that is none.
+    a `cache` that is none, or one for an `llm` without a name that the next run would know again.
 
     Source: Anthropic (2024), Introducing Contextual Retrieval.
 
@@ -116,7 +111,7 @@ class ContextualChunker(Chunker):
     count_context: bool = False
     """Does the context count towards the inner chunker's size?"""
 
-    cache: _Cache = Field(default=None, repr=False)
+    cache: Cache = Field(default=None, repr=False)
     """Where contexts are kept: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
 
     cache_by: Literal["window", "chunk"] = "window"
@@ -125,6 +120,12 @@ class ContextualChunker(Chunker):
 
     on_error: Literal["raise", "plain"] = "raise"
     """"raise", or "plain": a chunk that the model failed on has no context."""
+
+    @model_validator(mode="after")
+    def _check_model_has_a_name(self) -> Self:
+        if self.cache is not None and self.llm is not None:
+            written(self.llm)
+        return self
 
     def spans(self, text: str) -> list[Span]:
         return self.spans_of_documents([text], [{}])[0]
@@ -242,10 +243,3 @@ class ContextualChunker(Chunker):
 
 def _read(index: int, answer: str | BaseModel) -> str:
     return str(answer).strip()
-
-
-def _load_cache(value: Any) -> ContextCache:
-    try:
-        return context_cache(value)
-    except TypeError as error:
-        raise ValueError(str(error)) from None

@@ -10,9 +10,10 @@ from pydantic import model_validator
 from typing_extensions import Self
 
 from rag_splitters.boundaries import UNSPACED
-from rag_splitters.chunker import SizedChunker, Texts
+from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.packing import pack
+from rag_splitters.parameters import Texts
 from rag_splitters.span import Span
 
 __all__ = ["KeywordChunker"]

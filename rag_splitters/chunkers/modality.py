@@ -143,10 +143,9 @@ class ModalityChunker(Chunker):
 
     def _region(self, text: str, region: _Region) -> Routed:
         """A table, code or a formula."""
-        start, end = region.start, region.end
-        metadata = {"modality": region.modality}
-        if region.modality == "code" and region.block and region.block.title:
-            metadata["language"] = region.block.title
+        start, end, block = region.start, region.end, region.block
+        language = block.title if block and region.modality == "code" else ""
+        metadata = {"modality": region.modality, **({"language": language} if language else {})}
         excerpt = Excerpt.of(text, start, end, data_in(text, start, end))
         return self._handled(text, start, end, excerpt, metadata)
 

@@ -21,11 +21,11 @@ from rag_splitters.boundaries import (
     trim_space,
     words,
 )
-from rag_splitters.calling import ModelError
-from rag_splitters.chat import Llm
-from rag_splitters.chunker import FunctionOrName, SizedChunker
+from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.models import Llm, ModelError
 from rag_splitters.packing import pack
+from rag_splitters.parameters import FunctionOrName
 from rag_splitters.propositions import Passage, Proposition, Propositions
 from rag_splitters.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.span import Span, shifted

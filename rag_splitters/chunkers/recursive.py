@@ -16,9 +16,10 @@ from rag_splitters.boundaries import (
     separators,
     words,
 )
-from rag_splitters.chunker import MergingChunker, Texts
+from rag_splitters.chunker import MergingChunker
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.packing import pack
+from rag_splitters.parameters import Texts
 from rag_splitters.span import Span
 
 __all__ = ["RecursiveChunker", "recursive_levels"]

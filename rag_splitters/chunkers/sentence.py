@@ -8,8 +8,9 @@ from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
 
 from rag_splitters.boundaries import positions, words
-from rag_splitters.chunker import FunctionOrName, SizedChunker
+from rag_splitters.chunker import SizedChunker
 from rag_splitters.packing import Packer, pack, sentence_overlap
+from rag_splitters.parameters import FunctionOrName
 from rag_splitters.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.sizing import sizer
 from rag_splitters.span import Span

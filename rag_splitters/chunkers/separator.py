@@ -7,7 +7,8 @@ from typing import Literal
 from pydantic import field_validator
 
 from rag_splitters.boundaries import at_cluster, separator_pattern
-from rag_splitters.chunker import Chunker, Texts
+from rag_splitters.chunker import Chunker
+from rag_splitters.parameters import Texts
 from rag_splitters.span import Span
 
 __all__ = ["SeparatorChunker"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rag_splitters.chunker import Size, Unit
 from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
+from rag_splitters.parameters import Size, Unit
 
 __all__ = ["TokenChunker"]
 

@@ -1,0 +1,167 @@
+"""An OpenAI-compatible server on loopback that fails on demand; the OpenAI and Azure paths of it.
+
+with OpenAIServer() as server:
+    OpenAIEmbeddings(base_url=server.url, api_key="any", check_embedding_ctx_length=False)
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import struct
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from typing_extensions import Self
+
+from rag_splitters.models import HashingEmbeddings
+
+__all__ = ["Fault", "OpenAIServer"]
+
+DIMENSIONS = 64
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What to do to one request.
+
+    Parameters:
+        status: the answer's status; 200 with `body` None goes on as usual.
+        body: the answer's body.
+        headers: the answer's headers.
+        delay: seconds before anything is sent.
+        cut: announce the whole body, send half of it, and hang up.
+        change: changes the usual answer.
+    """
+
+    status: int = 200
+    body: bytes | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    cut: bool = False
+    change: Callable[[dict[str, Any]], None] | None = None
+
+
+class OpenAIServer:
+    """Embeds by hashing, and answers a chat by `answer`; keeps what it was asked."""
+
+    def __init__(self, answer: Callable[[str], str] = str.upper) -> None:
+        self.answer = answer
+        self.encoding: str | None = None
+        """"float" or "base64" whatever was asked for; None: what was asked for."""
+        self.faults: list[Fault] = []
+        """One for each of the next requests."""
+        self.requests: list[dict[str, Any]] = []
+        self.busiest = 0
+        """The most requests that were under way at once."""
+        self._busy = 0
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+
+    @property
+    def root(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def url(self) -> str:
+        return f"{self.root}/v1"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def texts(self) -> list[str]:
+        """All texts that were sent to be embedded."""
+        return [text for request in self.requests for text in request["body"].get("input", [])]
+
+    def begin(self, request: dict[str, Any]) -> Fault:
+        with self._lock:
+            self.requests.append(request)
+            self._busy += 1
+            self.busiest = max(self.busiest, self._busy)
+            return self.faults.pop(0) if self.faults else Fault()
+
+    def end(self) -> None:
+        with self._lock:
+            self._busy -= 1
+
+    def usual(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request that nothing happens to."""
+        if path.partition("?")[0].endswith("/embeddings"):
+            return self._embeddings(body)
+        content = self.answer(body["messages"][-1]["content"])
+        message = {"role": "assistant", "content": content, "refusal": None}
+        choice = {"index": 0, "finish_reason": "stop", "logprobs": None, "message": message}
+        return {**_envelope(body, "chat.completion"), "choices": [choice]}
+
+    def _embeddings(self, body: dict[str, Any]) -> dict[str, Any]:
+        texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
+        vectors = HashingEmbeddings(dimensions=DIMENSIONS).embed_documents(list(map(str, texts)))
+        encoding = self.encoding or body.get("encoding_format", "float")
+        data = [
+            {"object": "embedding", "index": index, "embedding": encoded(vector, encoding)}
+            for index, vector in enumerate(vectors)
+        ]
+        return {**_envelope(body, "list"), "data": data}
+
+
+def encoded(vector: Sequence[float], encoding: str) -> Any:
+    """A vector as the API writes it: 32-bit floats in base64, or decimals."""
+    packed = struct.pack(f"<{len(vector)}f", *vector)
+    if encoding == "base64":
+        return base64.b64encode(packed).decode()
+    return list(struct.unpack(f"<{len(vector)}f", packed))
+
+
+def _envelope(body: dict[str, Any], kind: str) -> dict[str, Any]:
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    return {"id": "1", "created": 1, "model": body.get("model", ""), "object": kind, "usage": usage}
+
+
+def _handler(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            request = {"path": self.path, "body": body, "headers": dict(self.headers)}
+            fault = server.begin(request)
+            try:
+                self._answer(fault, body)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # a client that did not wait
+            finally:
+                server.end()
+
+        def _answer(self, fault: Fault, body: dict[str, Any]) -> None:
+            time.sleep(fault.delay)
+            sent = fault.body
+            if sent is None:
+                usual = server.usual(self.path, body)
+                if fault.change is not None:
+                    fault.change(usual)
+                sent = json.dumps(usual).encode()
+            self.send_response(fault.status)
+            headers = {"Content-Type": "application/json", "Content-Length": str(len(sent))}
+            for name, value in {**headers, **fault.headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(sent[: len(sent) // 2] if fault.cut else sent)
+            self.close_connection = fault.cut
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
