@@ -102,7 +102,10 @@ class _Dialogue(Generic[Result]):
 
 def _is_about_the_answer(error: ModelError) -> bool:
     """Did the model answer, but not in the form that it was asked for?"""
-    return error.__cause__ is None or isinstance(error.__cause__, ValueError)
+    if isinstance(error.__cause__, ValueError):  # what parsers and pydantic raise
+        return True
+    # A client's exception that held a secret is no longer there, but its place is marked.
+    return error.__cause__ is None and not error.__suppress_context__
 
 
 def asked(

@@ -57,7 +57,7 @@ def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int
             return llm
         return ChatModel(llm.model, max_concurrency, llm.max_retries)
     is_framework = _is_langchain(llm) or _is_llama_index(llm)
-    if not is_framework and (not callable(llm) or isinstance(llm, type)):
+    if isinstance(llm, type) or not (is_framework or callable(llm)):
         raise TypeError(f"llm must be {_KINDS}, got {describe_model(llm)}")
     default = 4 if is_framework or _is_async(llm) else 1
     return ChatModel(llm, default if max_concurrency is None else max_concurrency, max_retries)
@@ -90,7 +90,7 @@ class ChatModel:
     def is_structured(self) -> bool:
         """Can it answer with an object of a schema? A callable cannot: it answers with text."""
         if _is_langchain(self.model):
-            return _structured_langchain(self.model, BaseModel) is not None
+            return _structured_langchain(self.model, _Probe) is not None
         return _is_llama_index(self.model)
 
     def __repr__(self) -> str:
@@ -141,6 +141,12 @@ class ChatModel:
         return 0 if client_retries(self.model) else self.max_retries
 
 
+class _Probe(BaseModel):
+    """A schema to find out by whether a model takes one."""
+
+    answer: str
+
+
 def _unpickled(model: Any, max_concurrency: int, max_retries: int) -> ChatModel:
     return ChatModel(restored(model), max_concurrency, max_retries)
 
@@ -161,9 +167,11 @@ def _is_async(llm: Any) -> bool:
 
 def _structured_langchain(llm: Any, schema: type[BaseModel]) -> Any:
     """The runnable that answers with the schema; None where the model has no such means."""
+    if not callable(getattr(llm, "with_structured_output", None)):
+        return None
     try:
         return llm.with_structured_output(schema)
-    except (NotImplementedError, AttributeError):
+    except NotImplementedError:
         return None
 
 

@@ -76,10 +76,10 @@ def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
     for base in reversed(kind.__mro__):
         if issubclass(base, Chunker):
             written.update(_attribute_docs(base))
-    return {
-        name: (field.get_default(call_default_factory=True), written.get(name, ""))
-        for name, field in kind.model_fields.items()
-    }
+    defaults: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        defaults[name] = field.get_default(call_default_factory=True, validated_data=defaults)
+    return {name: (default, written.get(name, "")) for name, default in defaults.items()}
 
 
 def shown(value: Any) -> str:

@@ -78,9 +78,8 @@ class Embedder:
     max_retries: int = 4
 
     def __post_init__(self) -> None:
-        if not is_embedding_client(self.model) and (
-            not callable(self.model) or isinstance(self.model, type)
-        ):
+        is_model = is_embedding_client(self.model) or callable(self.model)
+        if isinstance(self.model, type) or not is_model:
             raise TypeError(f"embeddings must be {_KINDS}, got {describe_model(self.model)}")
         for name in ("max_texts", "max_characters", "max_concurrency", "max_retries"):
             if (value := getattr(self, name)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -162,33 +163,30 @@ def joined_runs(
 
     Returns: the first units of all runs but the first.
     """
-    import numpy as np
-
     unit = unit_vectors(vectors)
     begins = [0]
     total, before = unit[0].copy(), None
     for row in range(1, len(unit)):
-        first = begins[-1]
-        similarity = _cosine(total, unit[row])
-        if fits(first, row) and similarity >= threshold:
-            total += unit[row]
-            continue
-        if is_small(first, row - 1):
-            is_closer = before is not None and _cosine(before, total) > similarity
+        first, vector = begins[-1], unit[row]
+        similarity = _cosine(total, vector)
+        may_join = fits(first, row)
+        if not (may_join and similarity >= threshold):
+            is_fragment = is_small(first, row - 1)
+            is_closer = is_fragment and before is not None and _cosine(before, total) > similarity
             if is_closer and before is not None and fits(begins[-2], row - 1):
-                begins[-1], before, total = row, before + total, unit[row].copy()
+                begins[-1], before, total = row, before + total, vector.copy()
                 continue
-            if fits(first, row):
-                total += unit[row]
+            if not (is_fragment and may_join):
+                begins.append(row)
+                before, total = total, vector.copy()
                 continue
-        begins.append(row)
-        before, total = total, np.array(unit[row])
+        total += vector
     return begins[1:]
 
 
-def _cosine(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    lengths = float(one @ one) * float(other @ other)
-    return round(float(one @ other) / lengths**0.5, 6) if lengths else 0.0
+def _cosine(total: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    lengths = float(total.dot(total)) * float(other.dot(other))
+    return round(float(total.dot(other)) / math.sqrt(lengths), 6) if lengths else 0.0
 
 
 def best_runs(vectors: NDArray[Any], longest: Sequence[int], shortest: Sequence[int]) -> list[int]:
@@ -211,26 +209,38 @@ def best_runs(vectors: NDArray[Any], longest: Sequence[int], shortest: Sequence[
     count, most = len(unit), max(longest)
     total = unit.sum(axis=0)
     mean = (float(total @ total) - count) / (count * (count - 1)) if count > 1 else 0.0
-    band = np.zeros((most, count))  # band[k, i]: the similarity of units i and i - k, less the mean
-    for lag in range(1, min(most, count)):
-        band[lag, lag:] = np.round(np.einsum("ij,ij->i", unit[lag:], unit[:-lag]) - mean, 6)
-    pairs = band.cumsum(axis=0)
+    rewards = _run_rewards(unit, mean, most)
+    for size in range(1, most + 1):
+        rewards[np.asarray(shortest) > size, size - 1] -= _TOO_SHORT
     best, lengths = np.zeros(count + 1), np.ones(count, dtype=np.int64)
-    inside = np.zeros(most)  # inside[n - 1]: the sum over the pairs of the last n units
-    fewer = np.arange(1, most + 1)
     for row in range(count):
-        inside[1:] = inside[:-1] + pairs[1:, row]
         size = min(longest[row], row + 1)
-        totals = inside[:size] + best[row + 1 - size : row + 1][::-1]
-        totals = totals - _TOO_SHORT * (fewer[:size] < shortest[row])
-        lengths[row] = int(totals.argmax()) + 1
-        best[row + 1] = totals[lengths[row] - 1]
+        totals = rewards[row, :size] + best[row + 1 - size : row + 1][::-1]
+        chosen = int(totals.argmax())
+        lengths[row], best[row + 1] = chosen + 1, totals[chosen]
     begins: list[int] = []
     row = count - 1
     while row >= 0:
         begins.append(row - int(lengths[row]) + 1)
         row = begins[-1] - 1
     return begins[-2::-1]
+
+
+def _run_rewards(unit: NDArray[np.float64], mean: float, most: int) -> NDArray[np.float64]:
+    """[i, n - 1]: the sum over the pairs of the n units that end with unit i, each less the mean.
+
+    The pairs of a run are those of the run that ends one unit earlier, and those with its last.
+    """
+    import numpy as np
+
+    count = len(unit)
+    rewards = np.zeros((count, most))
+    with_last = np.zeros(count)
+    for lag in range(1, min(most, count)):
+        alike = np.einsum("ij,ij->i", unit[lag:], unit[:-lag])
+        with_last[lag:] += np.round(alike - mean, 6)
+        rewards[lag:, lag] = rewards[lag - 1 : -1, lag - 1] + with_last[lag:]
+    return rewards
 
 
 _TOO_SHORT = 1e6

@@ -28,9 +28,7 @@ AT_ONCE = 256
 """How many contexts are asked for before they are kept, so that an interruption loses few."""
 
 _MOST_WORDS = 100
-_LONGEST_HEADING = (
-    200  # a line of a megabyte may look like a heading, and stands before every chunk
-)
+_LONGEST_HEADING = 200  # a line of a megabyte may look like a heading
 
 Fits = Callable[[str], bool]
 """Is a chunk of this text within its strategy's size?"""
@@ -41,7 +39,7 @@ def heading_contexts(
 ) -> Iterator[str]:
     """For each chunk the title and the headings that it stands under, less those that it holds.
 
-    Of one that is longer than 200 characters, that many.
+    Of one that is longer than 200 characters, its first 200.
 
     >>> text = "# Tea\\n\\n## Green\\n\\nSteep it."
     >>> list(heading_contexts(text, {}, [Span(0, 5), Span(7, 15), Span(17, 26)]))
@@ -49,7 +47,7 @@ def heading_contexts(
     """
     outline = Outline(text)
     starts = {heading.start for heading in outline.headings}
-    title = str(metadata.get("title") or "")[:_LONGEST_HEADING]
+    title = str(metadata.get("title") or "")
     for span in spans:
         path = list(outline.above(span.start))
         if span.start in starts:
@@ -59,7 +57,13 @@ def heading_contexts(
             path = [first.text, *(each for each in path if each != first.text)]
         elif title:
             path = [title, *(each for each in path if each != title)]
-        yield " > ".join(each[:_LONGEST_HEADING] for each in path)
+        yield " > ".join(map(_short, path))
+
+
+def _short(heading: str) -> str:
+    if len(heading) <= _LONGEST_HEADING:
+        return heading
+    return heading[: cluster_floor(heading, _LONGEST_HEADING - 64, _LONGEST_HEADING)]
 
 
 def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:

@@ -1,13 +1,9 @@
-"""Chat models that answer from a script: as a function, in LangChain, in LlamaIndex, over HTTP."""
+"""Chat models that answer from a script: as a function, in LangChain and in LlamaIndex."""
 
 from __future__ import annotations
 
-import json
 import re
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from typing import Any
 
 from langchain_core.language_models.chat_models import SimpleChatModel
@@ -85,44 +81,3 @@ def sentences_in(prompt: str) -> list[str]:
     """The numbered sentences that a prompt shows."""
     shown = prompt.partition("<sentences>\n")[2].partition("\n</sentences>")[0]
     return [line.partition("] ")[2] for line in re.findall(r"(?m)^\[\d+\].*$", shown)]
-
-
-@contextmanager
-def chat_server(script: Script) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """An OpenAI-compatible server on loopback: its address, and the requests that it got."""
-    requests: list[dict[str, Any]] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # noqa: N802
-            asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            requests.append(asked)
-            message = {"role": "assistant", "content": script(asked["messages"][-1]["content"])}
-            choice = {"index": 0, "finish_reason": "stop", "message": message}
-            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-            answer = {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": "scripted",
-                "choices": [choice],
-                "usage": usage,
-            }
-            body = json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", requests
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import Document as LlamaIndexDocument
 
 from rag_splitters import RecursiveChunker, SentenceChunker, TitledChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.models import ModelError
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from rag_splitters.windows import numbered, numbers_in, sentences_of, windows
 from tests.cases import SIZES, halves
 from tests.chat_doubles import (
@@ -23,9 +25,9 @@ from tests.chat_doubles import (
     Function,
     LangChainDouble,
     LlamaIndexDouble,
-    chat_server,
     sentences_in,
 )
+from tests.openai_server import OpenAIServer
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "Tea is hot. I like it. Rain fell. It was cold. Cats sleep. They hunt."
@@ -302,29 +304,37 @@ def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
     from langchain_openai import ChatOpenAI
 
     answers = iter(["I had rather not.", '{"starts": [1, 9]}', '{"starts": [1, 3]}'])
-    with chat_server(lambda prompt: next(answers)) as (address, requests):
-        llm = ChatOpenAI(model="gpt-4o", base_url=address, api_key="sk-very-secret")
+    with OpenAIServer(lambda prompt: next(answers)) as server:
+        llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-very-secret")
         chunker = AgenticChunker(llm=llm)
         assert pieces(chunker, TEXT) == [
             "Tea is hot. I like it.",
             "Rain fell. It was cold. Cats sleep. They hunt.",
         ]
-    assert len(requests) == 3
-    assert requests[0]["response_format"]["json_schema"]["name"] == "Starts"
-    assert "there are 1 to 6" in requests[2]["messages"][-1]["content"]
+    bodies = [request["body"] for request in server.requests]
+    assert len(bodies) == 3
+    assert bodies[0]["response_format"]["json_schema"]["name"] == "Starts"
+    assert "there are 1 to 6" in bodies[2]["messages"][-1]["content"]
     assert "very-secret" not in repr(chunker)
 
 
-def test_front_ends_cut_at_the_same_places() -> None:
-    from llama_index.core import Document
-
-    texts = AgenticSplitter(llm=every_third).split_text(TEXT)
-    nodes = AgenticParser(llm=every_third)([Document(text=TEXT)])
-    assert (
-        [node.get_content() for node in nodes]
-        == texts
-        == pieces(AgenticChunker(llm=every_third), TEXT)
-    )
+@hostile
+@given(text=hostile_texts())
+def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
+    options: dict[str, Any] = {
+        "llm": every_third,
+        "window": 4,
+        "chunk_size": 20,
+        "chunk_overlap": 4,
+    }
+    chunker = AgenticChunker(**options)
+    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
+    documents = AgenticSplitter(**options).split_documents([source])
+    check_documents(source, documents, chunker)
+    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
+    nodes = AgenticParser(**options).get_nodes_from_documents([document])
+    check_nodes(document, nodes, chunker)
+    assert [each.id for each in documents] == [node.node_id for node in nodes]
 
 
 @pytest.mark.parametrize(

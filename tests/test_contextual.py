@@ -11,21 +11,29 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from langchain_classic.storage import LocalFileStore
+from langchain_core.documents import Document as LangChainDocument
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
+from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.contextual import ContextualChunker
 from rag_splitters.contexts import FolderCache, context_cache, without_context
+from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.models import ModelError
 from rag_splitters.situating import AT_ONCE, window_around
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import check_chunker, check_documents, hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
+from tests.openai_server import Fault, OpenAIServer
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "# Tea\n\nIt is hot.\n\n## Green\n\nIt is not so hot."
 SMALL = RecursiveChunker(chunk_size=20)
+
+
+class ContextualSplitter(ContextualChunker, ChunkerTextSplitter):
+    """Stands for the front end's own class."""
 
 
 class ContextualParser(ContextualChunker, ChunkerNodeParser):
@@ -221,6 +229,29 @@ def test_error_names_document_and_chunk_and_keeps_the_rest(tmp_path: Path) -> No
     assert len(llm.prompts) == 5  # only what had failed
 
 
+def test_openai_client_loses_no_chunk_to_a_fault(tmp_path: Path) -> None:
+    from langchain_openai import ChatOpenAI
+
+    with OpenAIServer(about) as server:
+        llm = ChatOpenAI(
+            model="gpt-4o", base_url=server.url, api_key="sk-very-secret", max_retries=1
+        )
+        chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path, max_concurrency=1)
+        # One rate limit, which the client gets over, and one refusal, which it does not.
+        server.faults = [
+            Fault(status=429, headers={"Retry-After": "0"}),
+            Fault(),
+            Fault(status=401, body=b'{"error": {"message": "bad key sk-very-secret"}}'),
+        ]
+        with pytest.raises(ModelError, match=r"document 0, chunk 1 .*401") as caught:
+            chunker.spans(TEXT)
+        assert len(server.requests) == 4
+        assert "very-secret" not in str(caught.value) + repr(caught.value.__cause__)
+        assert len(chunker.spans(TEXT)) == 3
+        assert len(server.requests) == 5
+        assert ContextualChunker(chunker=SMALL, llm=about).spans(TEXT) == chunker.spans(TEXT)
+
+
 def test_after_a_failure_nothing_more_is_asked(tmp_path: Path) -> None:
     text = "".join(f"Part {number} of it all.\n\n" for number in range(2 * AT_ONCE + 10))
     llm = Function(lambda prompt: "" if "Part 7 " in chunk_in(prompt) else about(prompt))
@@ -320,6 +351,21 @@ def test_cache_passes_over_what_is_no_context(tmp_path: Path) -> None:
     folder.put(pairs)
     folder.put(pairs[:1])
     assert folder.get([key for key, _ in pairs]) == [context for _, context in pairs]
+
+
+@hostile
+@given(text=hostile_texts())
+def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
+    options: dict[str, Any] = {"llm": about, "chunker": SMALL}
+    chunker = ContextualChunker(**options)
+    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
+    documents = ContextualSplitter(**options).split_documents([source])
+    check_documents(source, documents, chunker)
+    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
+    nodes = ContextualParser(**options).get_nodes_from_documents([document])
+    positions = [(span.start, span.end) for span in chunker.spans(text)]
+    assert [(node.start_char_idx, node.end_char_idx) for node in nodes] == positions
+    assert [each.id for each in documents] == [node.node_id for node in nodes]
 
 
 @pytest.mark.parametrize(

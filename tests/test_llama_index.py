@@ -52,7 +52,7 @@ from rag_splitters.llama_index import (
     TokenNodeParser,
 )
 from rag_splitters.testing import check_nodes
-from tests.cases import ALL, letters
+from tests.cases import ALL, letters, words_in_capitals
 
 ROOT = Path(rag_splitters.__file__).parents[1]
 
@@ -212,7 +212,7 @@ def test_class_name_is_the_class(parser: Any) -> None:
 
 
 def test_class_names_are_distinct() -> None:
-    names = [case.values[0].class_name() for case in parsers()]
+    names = [parser.class_name() for parser in node_parser_classes().values()]
     assert len(set(names)) == len(CATALOGUE)
 
 
@@ -238,6 +238,11 @@ def test_to_dict_of_a_lambda_raises() -> None:
 
 
 # The cache key
+
+def halves_as_names(text: str) -> list[tuple[int, int, str]]:
+    """Another entity recogniser."""
+    return [(0, len(text) // 2, "NAME")]
+
 
 OTHER: dict[str, Any] = {
     "callback_manager": None,
@@ -265,8 +270,27 @@ OTHER: dict[str, Any] = {
     "stages": (ParagraphChunker(), SentenceChunker(chunk_size=76)),
     "title": "Other",
     "whole_line": True,
+    "chunk_sizes": (77, 7),
+    "code": "drop",
+    "emit": "all",
+    "format": "html",
+    "formula": "drop",
+    "image": "drop",
+    "keep_tags": False,
+    "labels": ("PERSON",),
+    "max_gap": 1,
+    "n_topics": 3,
+    "ner": halves_as_names,
+    "random_state": 1,
+    "render": "json",
+    "rows_per_chunk": 2,
+    "section_keywords": ("Clause",),
+    "table": "drop",
+    "table.text": None,
+    "text": "drop",
+    "topic.model": "lda",
 }
-"""For each field of a parser a value that is not its default."""
+"""For each field of a parser, or of a strategy's, a value that is not its default."""
 
 NEUTRAL = {"callback_manager"}
 """Fields that change no chunk."""
@@ -280,7 +304,8 @@ def node_parser_classes() -> dict[str, Any]:
 
 
 def least(name: str) -> dict[str, Any]:
-    return {"keywords": ("word",)} if name == "keyword" else {}
+    needed = {"keyword": {"keywords": ("word",)}, "entity": {"ner": words_in_capitals}}
+    return needed.get(name, {})
 
 
 def key(parser: Any) -> str:
@@ -298,10 +323,11 @@ FIELDS = [
 @pytest.mark.parametrize(("name", "field"), FIELDS, ids=[f"{name}-{f}" for name, f in FIELDS])
 def test_cache_key_changes_with_every_parameter(name: str, field: str) -> None:
     parser = node_parser_classes()[name]
-    assert field in OTHER, f"give tests.test_llama_index.OTHER another value of {field}"
-    changed = parser(**{**least(name), field: OTHER[field]})
+    other = OTHER.get(f"{name}.{field}", OTHER.get(field, OTHER))
+    assert other is not OTHER, f"give tests.test_llama_index.OTHER another value of {field}"
+    changed = parser(**{**least(name), field: other})
     assert key(changed) != key(parser(**least(name)))
-    assert key(changed) == key(parser(**{**least(name), field: OTHER[field]}))
+    assert key(changed) == key(parser(**{**least(name), field: other}))
 
 
 @pytest.mark.parametrize(

@@ -11,26 +11,33 @@ from typing import Any
 import pytest
 import regex
 from hypothesis import HealthCheck, given, settings
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import Document as LlamaIndexDocument
 
 from rag_splitters import Span
 from rag_splitters.chunkers.proposition import PropositionChunker
+from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.models import ModelError
 from rag_splitters.propositions import propositions_in
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from tests.cases import SIZES, halves
 from tests.chat_doubles import (
     AsyncFunction,
     Function,
     LangChainDouble,
     LlamaIndexDouble,
-    chat_server,
     sentences_in,
 )
+from tests.openai_server import OpenAIServer
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "Tea is made. It is hot. Rain fell."
 UNLAPPED = [{**size, "chunk_overlap": 0} for size in SIZES]
+
+
+class PropositionSplitter(PropositionChunker, ChunkerTextSplitter):
+    """Stands for the front end's own class."""
 
 
 class PropositionParser(PropositionChunker, ChunkerNodeParser):
@@ -123,11 +130,12 @@ def test_every_kind_of_model_gives_the_same_propositions() -> None:
 def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
     from langchain_openai import ChatOpenAI
 
-    with chat_server(both_json) as (address, requests):
-        llm = ChatOpenAI(model="gpt-4o", base_url=address, api_key="sk-very-secret")
+    with OpenAIServer(both_json) as server:
+        llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-very-secret")
         spans = PropositionChunker(llm=llm).spans(TEXT)
     assert [span.text_of(TEXT) for span in spans] == ["Made tea is hot.", "Rain fell."]
-    assert [each["response_format"]["json_schema"]["name"] for each in requests] == ["Propositions"]
+    bodies = [request["body"] for request in server.requests]
+    assert [each["response_format"]["json_schema"]["name"] for each in bodies] == ["Propositions"]
 
 
 @pytest.mark.parametrize(
@@ -226,6 +234,20 @@ def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
         assert "secret" not in shown
     assert b"very-secret" not in pickle.dumps(parser)
     assert PropositionParser.from_dict(PropositionParser(llm=echo).to_dict()).llm.model is echo
+
+
+@hostile
+@given(text=hostile_texts())
+def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
+    options: dict[str, Any] = {"llm": several, "chunk_size": 20}
+    chunker = PropositionChunker(**options)
+    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
+    documents = PropositionSplitter(**options).split_documents([source])
+    check_documents(source, documents, chunker)
+    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
+    nodes = PropositionParser(**options).get_nodes_from_documents([document])
+    check_nodes(document, nodes, chunker)
+    assert [each.id for each in documents] == [node.node_id for node in nodes]
 
 
 @pytest.mark.parametrize(

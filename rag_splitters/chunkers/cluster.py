@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rag_splitters.boundaries import paragraph_cuts, positions, words
-from rag_splitters.meaning import Asked, EmbeddedSizes, Range, unit_texts
+from rag_splitters.boundaries import words
+from rag_splitters.meaning import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
 from rag_splitters.packing import pack
-from rag_splitters.segmenters import segmenter_cuts
 from rag_splitters.similarity import best_runs
 from rag_splitters.sizing import Measure
 
@@ -49,15 +48,15 @@ class ClusterChunker(EmbeddedSizes):
     """The most that a piece measures, in the chunks' unit; None: a fifth of `chunk_size`."""
 
     def _asked(self, text: str) -> Asked:
-        size = min(self.piece_size or max(1, self.chunk_size // 5), self.chunk_size)
+        size = min(self.piece_size or max(1, 2 * self.chunk_size // 5), self.chunk_size)
+        starts = [start for start, _ in sentence_units(text, self.segmenter)]
         spans = pack(
             text,
-            (positions(segmenter_cuts(self.segmenter, text)), words(text)),
+            (words(text),),
             size=size,
             overlap=0,
             length_function=self.length_function,
-            breaks=paragraph_cuts(text),
-            min_size=size // 4,
+            breaks=starts[1:],
         )
         pieces = [(span.start, span.end) for span in spans]
         return pieces, unit_texts(text, pieces) if len(pieces) > 1 else []

@@ -116,13 +116,13 @@ class PropositionChunker(SizedChunker):
         known = list(texts)
         passages, prompts, read = self._questions(known)
         answers = asked(self.llm, prompts, Propositions, read, self.max_retries)
-        return self._assembled(known, passages, answers)
+        return self._rewritten(known, passages, answers)
 
     async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
         known = list(texts)
         passages, prompts, read = await asyncio.to_thread(self._questions, known)
         answers = await aasked(self.llm, prompts, Propositions, read, self.max_retries)
-        return await asyncio.to_thread(self._assembled, known, passages, answers)
+        return await asyncio.to_thread(self._rewritten, known, passages, answers)
 
     def _questions(
         self, texts: Sequence[str]
@@ -154,7 +154,7 @@ class PropositionChunker(SizedChunker):
             passages.append(Passage(document, number, sentences))
         return passages
 
-    def _assembled(
+    def _rewritten(
         self,
         texts: Sequence[str],
         passages: Sequence[Passage],
