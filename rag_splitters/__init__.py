@@ -7,8 +7,10 @@ The chunkers here work without a framework. `rag_splitters.langchain` offers eac
 from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.chunkers import (
     CATALOGUE,
+    AgenticChunker,
     CodeChunker,
     ContentAwareChunker,
+    ContextualChunker,
     EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
@@ -17,6 +19,7 @@ from rag_splitters.chunkers import (
     ModalityChunker,
     PageChunker,
     ParagraphChunker,
+    PropositionChunker,
     RecursiveChunker,
     SentenceChunker,
     SeparatorChunker,
@@ -32,10 +35,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CATALOGUE",
+    "AgenticChunker",
     "Chunk",
     "Chunker",
     "CodeChunker",
     "ContentAwareChunker",
+    "ContextualChunker",
     "EntityChunker",
     "FixedSizeChunker",
     "HierarchicalChunker",
@@ -44,6 +49,7 @@ __all__ = [
     "ModalityChunker",
     "PageChunker",
     "ParagraphChunker",
+    "PropositionChunker",
     "RecursiveChunker",
     "SentenceChunker",
     "SeparatorChunker",

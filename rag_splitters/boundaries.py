@@ -101,9 +101,7 @@ def next_word(text: str, position: int, end: int) -> int:
             return 0
     elif (space := text.find(" ", position - 1, end - 1)) >= 0:
         passed = text[position - 1 : space]  # a quick yes: the rest of a word, then a space
-        if "!" <= text[space + 1] <= "~" and (
-            not passed or (passed.isascii() and passed.isalnum())
-        ):
+        if "!" <= text[space + 1] <= "~" and passed.isascii() and passed.isprintable():
             return space + 1
     while match := _WORD_START.search(text, position, end):
         if at_cluster(text, max(0, match.start() - 64), match.start()):

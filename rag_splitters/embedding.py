@@ -158,12 +158,9 @@ class _Work:
         self.embedder = embedder
         self.model = with_batch(embedder.model, embedder.max_texts)
         self.retries = 0 if client_retries(self.model) else embedder.max_retries
-        most_texts, most_characters = limits(embedder.model, is_awaited)
-        self.requests = requests(
-            self.texts,
-            embedder.max_texts or most_texts,
-            embedder.max_characters or most_characters,
-        )
+        texts_bound, characters_bound = limits(embedder.model, is_awaited)
+        bounds = (embedder.max_texts or texts_bound, embedder.max_characters or characters_bound)
+        self.requests = requests(self.texts, *bounds)
 
     def answered(self, request: Request, ask: Callable[..., Any]) -> NDArray[np.float32]:
         _, start, end = request

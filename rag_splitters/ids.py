@@ -32,9 +32,8 @@ class ChunkIds:
     """
 
     def __init__(self, *parts: str) -> None:
-        self._hash = sha1(_NAMESPACE, usedforsecurity=False)
-        for part in parts:
-            self._hash.update(_bytes(f"{len(part)}:{part}"))
+        name = "".join([f"{len(part)}:{part}" for part in parts])
+        self._hash = sha1(_NAMESPACE + _bytes(name), usedforsecurity=False)
 
     def of(self, start: int, end: int, content: str) -> str:
         """The id of the chunk from `start` to `end` (code points) with this text."""

@@ -177,7 +177,7 @@ def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
 
 def _html_image(part: str, start: int, tag: Tag, whole: tuple[int, int], caption: str) -> Image:
     markup = part[tag.start : tag.end]
-    alt, url = attribute(markup, "alt"), attribute(markup, "src")
+    alt, url = attribute(markup, "alt"), attribute(markup, "src").strip()
     known = caption or attribute(markup, "title")
     written = _ALT.search(markup)
     low, high = written.span(written.lastindex or 0) if written else (0, 0)

@@ -15,8 +15,10 @@ from typing_extensions import Self, override
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import (
+    AgenticChunker,
     CodeChunker,
     ContentAwareChunker,
+    ContextualChunker,
     EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
@@ -25,6 +27,7 @@ from rag_splitters.chunkers import (
     ModalityChunker,
     PageChunker,
     ParagraphChunker,
+    PropositionChunker,
     RecursiveChunker,
     SentenceChunker,
     SeparatorChunker,
@@ -47,9 +50,11 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "AgenticTextSplitter",
     "ChunkerTextSplitter",
     "CodeTextSplitter",
     "ContentAwareTextSplitter",
+    "ContextualTextSplitter",
     "EntityTextSplitter",
     "FileLoader",
     "FixedSizeTextSplitter",
@@ -60,6 +65,7 @@ __all__ = [
     "PageTextSplitter",
     "ParagraphTextSplitter",
     "ParentDocumentRetriever",
+    "PropositionTextSplitter",
     "RecursiveTextSplitter",
     "SentenceTextSplitter",
     "SeparatorTextSplitter",
@@ -236,12 +242,20 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+class AgenticTextSplitter(AgenticChunker, ChunkerTextSplitter):
+    """LangChain splitter for `AgenticChunker`."""
+
+
 class CodeTextSplitter(CodeChunker, ChunkerTextSplitter):
     """LangChain splitter for `CodeChunker`."""
 
 
 class ContentAwareTextSplitter(ContentAwareChunker, ChunkerTextSplitter):
     """LangChain splitter for `ContentAwareChunker`."""
+
+
+class ContextualTextSplitter(ContextualChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ContextualChunker`."""
 
 
 class EntityTextSplitter(EntityChunker, ChunkerTextSplitter):
@@ -274,6 +288,10 @@ class PageTextSplitter(PageChunker, ChunkerTextSplitter):  # type: ignore[misc]
 
 class ParagraphTextSplitter(ParagraphChunker, ChunkerTextSplitter):
     """LangChain splitter for `ParagraphChunker`."""
+
+
+class PropositionTextSplitter(PropositionChunker, ChunkerTextSplitter):
+    """LangChain splitter for `PropositionChunker`."""
 
 
 class RecursiveTextSplitter(RecursiveChunker, ChunkerTextSplitter):

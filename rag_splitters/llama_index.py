@@ -19,8 +19,10 @@ from typing_extensions import Self, override
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import (
+    AgenticChunker,
     CodeChunker,
     ContentAwareChunker,
+    ContextualChunker,
     EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
@@ -29,6 +31,7 @@ from rag_splitters.chunkers import (
     ModalityChunker,
     PageChunker,
     ParagraphChunker,
+    PropositionChunker,
     RecursiveChunker,
     SentenceChunker,
     SeparatorChunker,
@@ -52,9 +55,11 @@ from rag_splitters.readers import read_text
 from rag_splitters.span import Span
 
 __all__ = [
+    "AgenticNodeParser",
     "ChunkerNodeParser",
     "CodeNodeParser",
     "ContentAwareNodeParser",
+    "ContextualNodeParser",
     "EntityNodeParser",
     "FileReader",
     "FixedSizeNodeParser",
@@ -64,6 +69,7 @@ __all__ = [
     "ModalityNodeParser",
     "PageNodeParser",
     "ParagraphNodeParser",
+    "PropositionNodeParser",
     "RecursiveNodeParser",
     "SentenceNodeParser",
     "SeparatorNodeParser",
@@ -188,6 +194,10 @@ class ChunkerNodeParser(Chunker, NodeParser):
         return made
 
 
+class AgenticNodeParser(AgenticChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `AgenticChunker`."""
+
+
 class CodeNodeParser(CodeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `CodeChunker`."""
 
@@ -220,6 +230,10 @@ class ContentAwareNodeParser(ContentAwareChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ContentAwareChunker`."""
 
 
+class ContextualNodeParser(ContextualChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `ContextualChunker`."""
+
+
 class EntityNodeParser(EntityChunker, ChunkerNodeParser):
     """LlamaIndex parser for `EntityChunker`."""
 
@@ -250,6 +264,10 @@ class PageNodeParser(PageChunker, ChunkerNodeParser):  # type: ignore[misc]
 
 class ParagraphNodeParser(ParagraphChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ParagraphChunker`."""
+
+
+class PropositionNodeParser(PropositionChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `PropositionChunker`."""
 
 
 class RecursiveNodeParser(RecursiveChunker, ChunkerNodeParser):

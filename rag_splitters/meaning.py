@@ -16,14 +16,14 @@ from rag_splitters.packing import pack
 from rag_splitters.parameters import Function
 from rag_splitters.segmenters import segmenter_cuts
 from rag_splitters.similarity import Place
-from rag_splitters.sizing import Measure, sizer
+from rag_splitters.sizing import LengthFunction, Measure, sizer
 from rag_splitters.span import Span
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Asked", "EmbeddedSizes", "Range", "sentence_units", "unit_texts"]
+__all__ = ["Asked", "EmbeddedSizes", "Range", "parts_of", "sentence_units", "unit_texts"]
 
 Range: TypeAlias = tuple[int, int]
 """(start, end) of a part of a text."""
@@ -174,7 +174,7 @@ def sentence_units(text: str, segmenter: str | Function) -> list[Range]:
         previous = end
     if pending >= 0:
         units[-1:] = [(units[-1][0] if units else pending, previous)]
-    return [part for unit in units for part in _not_too_long(text, unit)]
+    return parts_of(text, units, _LONGEST, "characters")
 
 
 def _sentences(text: str, segmenter: str | Function) -> Iterable[Range]:
@@ -189,10 +189,19 @@ def _has_line_break(text: str, start: int, end: int) -> bool:
     return text.find("\n", start, end) >= 0 or text.find("\r", start, end) >= 0
 
 
-def _not_too_long(text: str, unit: Range) -> Iterable[Range]:
-    start, end = unit
-    if end - start <= _LONGEST:
-        return [unit]
-    part = text[start:end]
-    spans = pack(part, [words(part)], size=_LONGEST, overlap=0, length_function="characters")
-    return [(start + span.start, start + span.end) for span in spans]
+def parts_of(
+    text: str, units: Iterable[Range], size: int, length_function: LengthFunction
+) -> list[Range]:
+    """The units, those above `size` cut between words into parts of much the same length."""
+    measure = sizer(length_function)(text)
+    found: list[Range] = []
+    for start, end in units:
+        length = measure.length(start, end)
+        if length <= size:
+            found.append((start, end))
+            continue
+        part = text[start:end]
+        even = min(size, length // -(-length // size) * 9 // 8 + 1)
+        spans = pack(part, [words(part)], size=even, overlap=0, length_function=length_function)
+        found += [(start + span.start, start + span.end) for span in spans]
+    return found

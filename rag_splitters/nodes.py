@@ -64,15 +64,19 @@ def chunk_nodes(
         known = _flat(added_metadata(span.metadata))
         made, fields = _image(known) if known.get("modality") == "image" else (kind, {})
         added = ["chunk_index", *known]
+        content = span.text_of(text)
+        if "context" in known:  # as metadata: for the embedding model, not for the LLM
+            content = content.removeprefix(f"{known['context']}\n\n")
+        embedded = [key for key in added if key != "context"]
         chunks.append(
             made(
                 **{**shared, **fields},
                 id_=new_id,
-                text=span.text_of(text),
+                text=content,
                 metadata={**copied(), **known, "chunk_index": index},
                 start_char_idx=offset + span.start if bound is None else offset,
                 end_char_idx=offset + span.end if bound is None else bound,
-                excluded_embed_metadata_keys=_union(node.excluded_embed_metadata_keys, added),
+                excluded_embed_metadata_keys=_union(node.excluded_embed_metadata_keys, embedded),
                 excluded_llm_metadata_keys=_union(node.excluded_llm_metadata_keys, added),
                 relationships={NodeRelationship.SOURCE: source()},
             )

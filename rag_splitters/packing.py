@@ -201,7 +201,10 @@ def word_overlap(text: str, measure: Measure, size: int, chunk_size: int) -> Ove
 
     def next_start(start: int, end: int, after: int) -> int:
         position = earliest(end, size) if after < 0 else after + 1
-        found = start if position <= start else beginning(start, position, end)
+        if position <= start:
+            found = start
+        elif (found := next_word(text, position, end)) < 0:
+            found = beginning(start, position, end)
         if is_monotone:
             return found
         while found >= 0 and measure.length(found, end) > size:

@@ -47,6 +47,7 @@ _NEW_LINE_ITEM = re.compile(
 )
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
+_QUICK_CLOSERS = "\")”’]"
 _ROMAN = re.compile(r"[ivx]{1,4}\Z")
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
@@ -106,13 +107,12 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     if low >= high:
         return -1
     begin, end, size = max(0, low - _MARGIN), high, _FIRST_BLOCK
-    for _ in range(3):  # most often the last mark or the one before it
+    for _ in range(4):  # most often the last mark or the one before it
         mark = _LAST_MARK.match(text, max(begin, end - size), end)
-        if (
-            mark is None
-            or (found := _CANDIDATE.match(text, mark.end() - 1, high + _MARGIN)) is None
-        ):
-            break
+        found = mark and _CANDIDATE.match(text, mark.end() - 1, high + _MARGIN)
+        if mark is None or found is None:
+            end, size = max(begin, end - size), size * 2
+            continue
         end = mark.end() - 1
         if low < found.end() <= high and _is_break(text, found.end()):
             return found.end()
@@ -154,6 +154,8 @@ def _is_break(text: str, cut: int) -> bool:
         return True
     if text[cut - 1] in ".!?" and not first.isupper():
         return False
+    if text[cut - 2 : cut] in (". ", "! ", "? ") and _plainly_goes_on(text, cut, first):
+        return False
     size = _CONTEXT
     while (before := text[max(0, cut - size) : cut]).isspace() and size < cut:
         size *= 2  # a long gap: look further back
@@ -178,17 +180,30 @@ def _is_break(text: str, cut: int) -> bool:
 
 def _is_plain(text: str, cut: int) -> bool:
     """A quick yes: a word that is no abbreviation, a mark, one space and a capitalised word."""
-    if cut < 10 or text[cut - 1] not in " \n" or text[cut - 2] not in ".!?":
+    if cut < 14 or text[cut - 1] not in " \n" or not text[cut + 1 : cut + 2].islower():
         return False
-    word = text[cut - 9 : cut - 2].rsplit(None, 1)[-1:] or [""]
-    return (
-        len(word[0]) > 1
-        and word[0].isalpha()
-        and word[0].islower()
-        and word[0] not in _GOES_ON_WITH
-        and not _ROMAN.match(word[0])
-        and text[cut + 1 : cut + 2].islower()
-    )
+    ended = text[cut - 13 : cut - 1]
+    if ended[-1] in _QUICK_CLOSERS:  # behind "?" and "!" somebody may say what was said
+        ended = ended.rstrip(_QUICK_CLOSERS)
+        if ended[-1:] != ".":
+            return False
+    elif ended[-1] not in ".!?":
+        return False
+    words = ended[:-1].rsplit(None, 1)
+    word = words[-1].rstrip(_QUICK_CLOSERS) if words else ""
+    known = word in _GOES_ON_WITH or _ROMAN.match(word)
+    return len(word) > 1 and word.isalpha() and word.islower() and not known
+
+
+def _plainly_goes_on(text: str, cut: int, first: str) -> bool:
+    """A quick no, behind a mark and one space: a small word, a number that is waited for."""
+    if first in _NEVER_FIRST:
+        return True
+    if first.isdecimal():
+        words = text[max(0, cut - 9) : cut - 2].rsplit(None, 1)
+        return bool(words) and _GOES_ON_WITH.get(words[-1].lower()) in ("number", "anything")
+    found = _FIRST_WORD.match(text, cut) if "a" <= first <= "z" else None
+    return found is not None and found[1].islower() and found[1] not in _PRONOUNS
 
 
 def _belongs_before(text: str, cut: int, gap: str) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 
 from rag_splitters import (
+    AgenticChunker,
     Chunker,
     CodeChunker,
     ContentAwareChunker,
+    ContextualChunker,
     EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
@@ -16,6 +18,7 @@ from rag_splitters import (
     ModalityChunker,
     PageChunker,
     ParagraphChunker,
+    PropositionChunker,
     RecursiveChunker,
     SentenceChunker,
     SeparatorChunker,
@@ -41,6 +44,21 @@ def halves(text: str) -> list[tuple[int, int]]:
 def words_in_capitals(text: str) -> list[tuple[int, int, str]]:
     """An entity recogniser of a user's own."""
     return [(m.start(), m.end(), "NAME") for m in re.finditer(r"[A-Z][a-z]+(?: [A-Z]\w+)*", text)]
+
+
+def every_third(prompt: str) -> str:
+    """A chat model that begins a chunk at every third sentence."""
+    return ", ".join(re.findall(r"^\[(\d+)\]", prompt, re.MULTILINE)[::3]) or "1"
+
+
+def no_propositions(prompt: str) -> str:
+    """A chat model that finds nothing to say."""
+    return "none"
+
+
+def about_tea(prompt: str) -> str:
+    """A chat model that takes everything to be about the same."""
+    return "About tea."
 
 
 CHARACTERS = ({"chunk_size": 20, "chunk_overlap": 0}, {"chunk_size": 17, "chunk_overlap": 6})
@@ -134,6 +152,15 @@ CASES: dict[str, list[Chunker]] = {
         EntityChunker(ner=words_in_capitals, chunk_size=30),
         EntityChunker(ner=words_in_capitals, chunk_size=24, chunk_overlap=8),
         EntityChunker(ner=words_in_capitals, chunk_size=30, min_chunk_size=10, max_gap=1),
+    ],
+    "agentic": [
+        AgenticChunker(llm=every_third),
+        AgenticChunker(llm=every_third, chunk_size=30, chunk_overlap=8, window=5),
+    ],
+    "proposition": [PropositionChunker(llm=no_propositions, chunk_size=20)],
+    "contextual": [
+        ContextualChunker(),
+        ContextualChunker(llm=about_tea, chunker=SentenceChunker(chunk_size=20)),
     ],
     "hybrid": [
         HybridChunker(),

@@ -2,21 +2,54 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from rag_splitters.blocks.block import Block
+from rag_splitters.blocks.indents import IndentPacker
 from rag_splitters.blocks.layout import COARSE, block_levels, section_breaks
 from rag_splitters.boundaries import at_cluster, cluster_end, cluster_floor, skip_space
-from rag_splitters.packing import Overlap, Packer, word_overlap
+from rag_splitters.packing import Overlap, word_overlap
 from rag_splitters.sizing import LengthFunction, Measure, sizer
 from rag_splitters.span import Span
 
 __all__ = ["between_dropped", "pack_blocks"]
 
 
-class _BlockPacker(Packer):
-    """A packer that rather leaves a chunk below `min_size` than cuts a block that fits."""
+_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])\s")
+
+
+class _BlockPacker(IndentPacker):
+    """A packer that rather leaves a chunk below `min_size` than cuts a block that fits.
+
+    Of the first lines of chunks it keeps the indentation of list items and in code, where that
+    does not reach over a border.
+
+    Parameters: those of `IndentPacker`, and
+        blocks: the blocks of the text.
+        borders: offsets, ascending, over which no indentation reaches.
+    """
+
+    def __init__(
+        self, *arguments: Any, blocks: Sequence[Block], borders: Sequence[int], **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._borders = borders
+        self._blocks = [block for block in blocks if block.kind in ("code", "list_item")]
+        self._starts = [block.start for block in self._blocks]
+
+    def indented(self, start: int) -> int:
+        index = bisect_right(self._starts, start) - 1
+        if index < 0 or start >= self._blocks[index].end:
+            return start
+        if self._blocks[index].kind == "list_item" and not _MARKER.match(self.text, start):
+            return start
+        line = super().indented(start)
+        border = bisect_right(self._borders, start) - 1
+        return max(line, self._borders[border]) if border >= 0 else line
 
     def _best(self, start: int, begin: int, high: int, limit: int) -> int:
         if self.min_size:
@@ -51,7 +84,8 @@ def pack_blocks(
         length_function: the unit of the sizes.
         min_size: chunks that measure less are merged with a neighbour where that fits.
         is_html: is it HTML, with its tags?
-        breaks: where new chunks begin, besides the sections that do not fit as a whole.
+        breaks: where new chunks begin, besides the sections that do not fit as a whole; what
+            begins there keeps no indentation from before.
         apart: beginnings of chunks that repeat nothing.
     """
     measure = sizer(length_function)(text)
@@ -61,7 +95,10 @@ def pack_blocks(
         measure,
         size,
         block_levels(text, blocks, is_html),
+        blocks=blocks,
+        borders=breaks,
         breaks=sorted({*sections, *breaks}),
+        repeated=overlap,
         overlap=_overlap(text, measure, overlap, size, apart) if overlap else None,
         min_size=min_size,
     )
@@ -73,9 +110,10 @@ def _overlap(
 ) -> Overlap:
     """Whole words of the chunk before, but for chunks that begin at one of these offsets."""
     repeated = word_overlap(text, measure, overlap, size)
+    begins = {skip_space(text, offset) for offset in apart}
 
     def next_start(start: int, end: int, after: int) -> int:
-        return -1 if apart and skip_space(text, end) in apart else repeated(start, end, after)
+        return -1 if begins and skip_space(text, end) in begins else repeated(start, end, after)
 
     return next_start
 

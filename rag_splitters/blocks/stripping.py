@@ -162,6 +162,7 @@ class _Writer:
     def _write(self, piece: str, start: int, end: int) -> None:
         if self._length == self._begin:
             self._between()
+            self._indent(start)
         elif self._pending:
             self._put(self._pending, self._pending_at, start)
         self._pending = ""
@@ -176,6 +177,14 @@ class _Writer:
         line_break = "\n" if last.group == block.group and block.group else "\n\n"
         self._put(line_break, last.end, block.start)
         self._begin = self._length
+
+    def _indent(self, start: int) -> None:
+        """Write the indentation of code's first line, which its block begins behind."""
+        indentation = re.split(r"[\n\r\f]", self._pending)[-1] if self._verbatim else ""
+        if indentation:
+            begin = max(self._pending_at, start - len(indentation))
+            self._put(indentation, begin, start)
+            self._begin = self._length
 
     def _put(self, piece: str, start: int, end: int) -> None:
         self.stripped.places.append(self._length)

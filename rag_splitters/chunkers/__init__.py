@@ -1,8 +1,10 @@
 """The catalogue: every strategy, one file each."""
 
 from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers.agentic import AgenticChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
+from rag_splitters.chunkers.contextual import ContextualChunker
 from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.chunkers.fixed_size import FixedSizeChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
@@ -11,6 +13,7 @@ from rag_splitters.chunkers.keyword import KeywordChunker
 from rag_splitters.chunkers.modality import ModalityChunker
 from rag_splitters.chunkers.page import PageChunker
 from rag_splitters.chunkers.paragraph import ParagraphChunker
+from rag_splitters.chunkers.proposition import PropositionChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.chunkers.separator import SeparatorChunker
@@ -22,8 +25,10 @@ from rag_splitters.chunkers.topic import TopicChunker
 
 __all__ = [
     "CATALOGUE",
+    "AgenticChunker",
     "CodeChunker",
     "ContentAwareChunker",
+    "ContextualChunker",
     "EntityChunker",
     "FixedSizeChunker",
     "HierarchicalChunker",
@@ -32,6 +37,7 @@ __all__ = [
     "ModalityChunker",
     "PageChunker",
     "ParagraphChunker",
+    "PropositionChunker",
     "RecursiveChunker",
     "SentenceChunker",
     "SeparatorChunker",
@@ -61,5 +67,8 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "titled": TitledChunker,
     "topic": TopicChunker,
     "entity": EntityChunker,
+    "agentic": AgenticChunker,
+    "proposition": PropositionChunker,
+    "contextual": ContextualChunker,
 }
 """Every strategy by its name, in the order in which the documentation lists them."""

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rag_splitters.boundaries import words
-from rag_splitters.meaning import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
-from rag_splitters.packing import pack
+from rag_splitters.meaning import Asked, EmbeddedSizes, Range, parts_of, sentence_units, unit_texts
 from rag_splitters.similarity import best_runs
 from rag_splitters.sizing import Measure
 
@@ -22,22 +20,22 @@ __all__ = ["ClusterChunker"]
 class ClusterChunker(EmbeddedSizes):
     """Finds the segmentation whose chunks are most alike inside, over the whole text at once.
 
-    The text is cut into small pieces, by sentences where they fit; dynamic programming then finds
-    the chunks, of at most `chunk_size`, with the greatest sum of similarities between their
-    pieces, each less the mean similarity in the text. Use it where `SemanticChunker`'s one
+    The pieces are sentences, and parts of those that are long; dynamic programming finds the
+    chunks, of at most `chunk_size`, with the greatest sum of similarities between their pieces,
+    each less the mean similarity in the text. Use it where `SemanticChunker`'s one
     threshold for the whole text cuts one part too fine and another too coarse.
 
     Each piece is embedded once, for all documents in few requests. Time grows with the number of
     pieces times the pieces of a chunk.
 
     Source: `ClusterSemanticChunker` of B. Smith and A. Troynikov (2024), Evaluating Chunking
-    Strategies for Retrieval, Chroma; there over the square of the number of pieces.
+    Strategies for Retrieval, Chroma; there with pieces of 50 tokens, in time of their square.
 
     Raises: ValueError for sizes that make no sense; ModelError for a model that fails or answers
     what is no list of vectors.
 
     >>> from rag_splitters.models import HashingEmbeddings
-    >>> chunker = ClusterChunker(embeddings=HashingEmbeddings(), chunk_size=200, piece_size=50)
+    >>> chunker = ClusterChunker(embeddings=HashingEmbeddings(), chunk_size=200)
     >>> cats = "The cat slept on the old sofa all day long. The cat woke up on the sofa at noon."
     >>> tax = "The new tax rate was raised by the council. The council will raise the tax again."
     >>> [chunk.text == part for chunk, part in zip(chunker.chunk(f"{cats} {tax}"), (cats, tax))]
@@ -45,20 +43,12 @@ class ClusterChunker(EmbeddedSizes):
     """
 
     piece_size: int | None = Field(default=None, ge=1)
-    """The most that a piece measures, in the chunks' unit; None: a fifth of `chunk_size`."""
+    """The most that a piece measures, in the chunks' unit; None: two fifths of `chunk_size`."""
 
     def _asked(self, text: str) -> Asked:
         size = min(self.piece_size or max(1, 2 * self.chunk_size // 5), self.chunk_size)
-        starts = [start for start, _ in sentence_units(text, self.segmenter)]
-        spans = pack(
-            text,
-            (words(text),),
-            size=size,
-            overlap=0,
-            length_function=self.length_function,
-            breaks=starts[1:],
-        )
-        pieces = [(span.start, span.end) for span in spans]
+        units = sentence_units(text, self.segmenter)
+        pieces = parts_of(text, units, size, self.length_function)
         return pieces, unit_texts(text, pieces) if len(pieces) > 1 else []
 
     def _breaks(

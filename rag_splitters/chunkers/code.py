@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
+from rag_splitters.blocks.indents import IndentPacker
 from rag_splitters.boundaries import Finder, lines, paragraphs, positions, separators, words
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.grammars import GRAMMARS, language_named, language_of
-from rag_splitters.packing import Packer, word_overlap
 from rag_splitters.sizing import sizer
 from rag_splitters.span import Span
 from rag_splitters.syntax import Syntax, read_syntax
@@ -91,43 +91,9 @@ class CodeChunker(SizedChunker):
 
     def _pack(self, text: str, levels: Sequence[Finder]) -> list[tuple[int, int]]:
         """(start, end) of the chunks, with the indentation of their first lines."""
-        measure, size = sizer(self.length_function)(text), self.chunk_size
-        again = word_overlap(text, measure, self.overlap, size) if self.overlap else None
-        packer = _IndentPacker(text, measure, size, levels, overlap=again)
-        chunks: list[tuple[int, int]] = []
-        for start, end in packer.pack():
-            line, (first, last) = packer.indented(start), chunks[-1] if chunks else (0, 0)
-            repeated = measure.length(line, last) if line < last else 0
-            keeps = line >= first and repeated <= self.overlap and measure.length(line, end) <= size
-            chunks.append((line if keeps else start, end))
-        return chunks
-
-
-class _IndentPacker(Packer):
-    """A packer that leaves room for the indentation of a chunk's first line.
-
-    Where that would take more than half of the chunk, it is left out.
-    """
-
-    def indented(self, start: int) -> int:
-        """Where the chunk that begins at `start` begins with its indentation."""
-        line = _line_start(self.text, start)
-        return line if self.measure.length(line, start) * 2 <= self.size else start
-
-    def _cut(self, start: int, begin: int, text_end: int) -> int:
-        if start == begin and (line := self.indented(begin)) < begin:
-            cut = super()._cut(line, begin, text_end)
-            if cut > begin:
-                return cut
-        return super()._cut(start, begin, text_end)
-
-
-def _line_start(text: str, position: int) -> int:
-    """Where the indentation before `position` begins; `position` if other text stands there."""
-    start = position
-    while start and text[start - 1].isspace() and text[start - 1] not in "\r\n":
-        start -= 1
-    return start if not start or text[start - 1] in "\r\n" else position
+        measure = sizer(self.length_function)(text)
+        packer = IndentPacker(text, measure, self.chunk_size, levels, repeated=self.overlap)
+        return packer.pack()
 
 
 def _before_closers(text: str, start: int, end: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from pydantic import model_validator
 from typing_extensions import Self
 
 from rag_splitters.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.blocks.indents import line_start
 from rag_splitters.blocks.layout import Headings
 from rag_splitters.blocks.packing import between_dropped, pack_blocks
 from rag_splitters.blocks.tree import Node, family, sections, units
@@ -108,7 +110,8 @@ class HierarchicalChunker(SizedChunker):
         blocks = read_blocks(text, known, keywords=self.section_keywords)
         outer, borders = [], []
         if self.chunk_sizes is None:
-            outer, borders = sections(blocks), units(blocks)
+            outer = sections(blocks)
+            borders = [line_start(text, begin) for begin in units(blocks)]
         for level, size in enumerate((self.chunk_sizes or ())[:-1]):
             pieces = self._cut(text, blocks, known, borders, size=size)
             outer += [Node(piece.start, piece.end, level) for piece in pieces]
@@ -117,6 +120,8 @@ class HierarchicalChunker(SizedChunker):
         leaves = self._cut(
             text, blocks, known, borders, apart, size=self.chunk_size, overlap=self.overlap
         )
+        if self.chunk_sizes is None and leaves:
+            outer[0] = replace(outer[0], start=leaves[0].start)  # with its indentation
         return self._named(text, leaves, outer, Headings(blocks))
 
     def _cut(
@@ -183,7 +188,7 @@ def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:
     """Where the text of each span begins that is not in the one before."""
     end = 0
     for span in spans:
-        yield skip_space(text, end) if span.start < end else span.start
+        yield skip_space(text, max(span.start, end))
         end = span.end
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
 
 from rag_splitters.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.boundaries import skip_space, trim_space
+from rag_splitters.boundaries import skip_space
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
@@ -16,7 +16,14 @@ from rag_splitters.images import Image, definitions, find_images
 from rag_splitters.routing import Part, Routed, aroute, route
 from rag_splitters.span import Span
 from rag_splitters.tables import Excerpt, Table, find_tables
-from rag_splitters.tables.excerpt import Replacement, boundary_after, boundary_before, data_in
+from rag_splitters.tables.dropping import Dropped
+from rag_splitters.tables.excerpt import (
+    Replacement,
+    boundary_after,
+    boundary_before,
+    data_in,
+    without_data,
+)
 from rag_splitters.tables.html import plain_html
 
 __all__ = ["ModalityChunker"]
@@ -30,6 +37,7 @@ Handling: TypeAlias = Annotated[
 ]
 """A field that says what becomes of a modality: a chunker, "keep" or "drop"."""
 
+_LEAST_DATA = 32  # characters: what is shorter is left in code
 _MODALITIES = ("text", "table", "image", "code", "formula")
 
 
@@ -41,6 +49,19 @@ class _Region(NamedTuple):
     modality: str
     block: Block | None = None
     table: Table | None = None
+
+
+class _Source(NamedTuple):
+    """A text, with what is known of all of it."""
+
+    text: str
+    known: Mapping[str, tuple[int, int, str, str]]  # its reference definitions
+    markdown: bool
+    dropped: Dropped
+
+    def images(self, start: int, end: int) -> list[Image]:
+        """The images in a part of it."""
+        return find_images(self.text, start, end, self.known, self.markdown)
 
 
 class ModalityChunker(Chunker):
@@ -61,7 +82,10 @@ class ModalityChunker(Chunker):
     ("text", "table", "image", "code", "formula"); of images `image_url`, or `image_data` (base64)
     and `image_mimetype`, and `alt` and `caption`; of code `language`.
 
-    Dropped: what "drop" says; an image's markup; the data of data URIs outside of images.
+    Dropped: what "drop" says; an image's markup; the base64 data of data URIs outside of images (in
+    code blocks only those of 32 characters or more; data that are percent-encoded, or go on behind
+    white space, are left); of HTML the head, and between its blocks scripts, styles, declarations
+    and comments.
 
     Raises: ValueError for an unknown format, or a field that is neither chunker, "keep" nor "drop".
 
@@ -126,14 +150,21 @@ class ModalityChunker(Chunker):
 
     def _plan(self, text: str) -> Routed:
         written = detect_format(text) if self.format == "auto" else self.format
-        known = definitions(text) if written == "markdown" else {}
+        blocks = read_blocks(text, written)
+        source = _Source(
+            text,
+            definitions(text) if written == "markdown" else {},
+            written != "html",
+            Dropped(text, blocks),
+        )
         plan: Routed = []
         position = 0
-        for region in (*_regions(text, written), _Region(len(text), len(text), "text")):
-            plan += self._prose(text, position, region.start, known, written != "html")
+        regions = _regions(text, written, blocks)
+        for region in (*regions, _Region(len(text), len(text), "text")):
+            plan += self._prose(source, position, region.start)
             if region.modality == "image" and region.block:
-                images = find_images(text, region.start, region.end, known, written != "html")
-                plan += self._block_images(text, region.block, images, known, written != "html")
+                images = source.images(region.start, region.end)
+                plan += self._block_images(source, region.block, images)
             elif region.table and isinstance(self.table, TableChunker):
                 plan += self.table.table_spans(region.table)
             elif region.modality != "text":
@@ -146,50 +177,38 @@ class ModalityChunker(Chunker):
         start, end, block = region.start, region.end, region.block
         language = block.title if block and region.modality == "code" else ""
         metadata = {"modality": region.modality, **({"language": language} if language else {})}
-        excerpt = Excerpt.of(text, start, end, data_in(text, start, end))
+        least = _LEAST_DATA if region.modality == "code" else 1
+        excerpt = Excerpt.of(text, start, end, data_in(text, start, end, least))
         return self._handled(text, start, end, excerpt, metadata)
 
-    def _block_images(
-        self,
-        text: str,
-        block: Block,
-        images: Sequence[Image],
-        known: Mapping[str, tuple[int, int, str, str]],
-        markdown: bool,
-    ) -> Routed:
+    def _block_images(self, source: _Source, block: Block, images: Sequence[Image]) -> Routed:
         """The images of a block that holds nothing else: each with the markup before it."""
         if not images:
-            return self._prose(text, block.start, block.end, known, markdown)
+            return self._prose(source, block.start, block.end)
         plan: Routed = []
         start = block.start
         for image in images:
             end = block.end if image is images[-1] else image.end
             caption = image.caption or (block.title if block.title != image.alt else "")
-            plan += self._image(text, start, end, image, caption)
-            start = skip_space(text, end)
+            plan += self._image(source.text, start, end, image, caption)
+            start = skip_space(source.text, end)
         return plan
 
     def _image(self, text: str, start: int, end: int, image: Image, caption: str) -> Routed:
         named = Image(start, end, 0, 0, image.alt, caption, image.url)
-        excerpt = Excerpt.of(text, start, end, [(start, end, named.content)])
+        excerpt = Excerpt.of(text, start, end, [(start, end, without_data(named.content))])
         return self._handled(text, start, end, excerpt, named.metadata)
 
-    def _prose(
-        self,
-        text: str,
-        start: int,
-        end: int,
-        known: Mapping[str, tuple[int, int, str, str]],
-        markdown: bool,
-    ) -> Routed:
+    def _prose(self, source: _Source, start: int, end: int) -> Routed:
         """Prose, and the images in it."""
-        begin = skip_space(text, start)
-        if begin >= end:
+        text, dropped = source.text, source.dropped
+        begin, stop = dropped.around(start, end)
+        if begin >= stop:
             return []
-        stop = trim_space(text, begin, end)
-        images = find_images(text, begin, stop, known, markdown)
+        images = [each for each in source.images(begin, stop) if not dropped.holds(each.start)]
         holes = [hole for image in images for hole in _markup(image)]
-        excerpt = Excerpt.of(text, begin, stop, _apart(holes + data_in(text, begin, stop)))
+        holes += data_in(text, begin, stop) + dropped.within(begin, stop)
+        excerpt = Excerpt.of(text, begin, stop, _apart(holes))
         plan = self._handled(text, begin, stop, excerpt, {"modality": "text"})
         for image in images:
             low, high = boundary_before(text, image.start), boundary_after(text, image.end)
@@ -209,10 +228,9 @@ class ModalityChunker(Chunker):
         return [Span(start, end, metadata, None if content == text[start:end] else content)]
 
 
-def _regions(text: str, written: str) -> Iterator[_Region]:
+def _regions(text: str, written: Format, blocks: Sequence[Block]) -> Iterator[_Region]:
     """The tables, images, code and formulas of a text, in order; none overlap."""
-    blocks = read_blocks(text, written)  # type: ignore[arg-type]
-    tables = find_tables(text, written, blocks)  # type: ignore[arg-type]
+    tables = find_tables(text, written, blocks)
     found = [_Region(table.start, table.end, "table", None, table) for table in tables]
     for block in blocks:
         kind = "image" if block.kind == "html" and _only_images(text, block) else block.kind

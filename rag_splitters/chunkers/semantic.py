@@ -32,17 +32,18 @@ _AMOUNTS = {
 class SemanticChunker(EmbeddedSizes):
     """Cuts between sentences where the meaning changes most.
 
-    Each sentence is embedded together with its neighbours; where two neighbouring groups are
-    further apart than a threshold that the text itself sets, a chunk ends. A segment that is too
-    big is then cut where its distances are greatest, and a fragment joins the neighbour that it is
-    closer to. Use it for texts that change their subject without saying so: transcripts, reports,
-    pages without headings.
+    Each sentence is embedded together with its neighbours; where the group that ends and the group
+    that begins at a place are further apart than a threshold that the text itself sets, a chunk
+    ends. A segment that is too big is then cut where its distances are greatest, and a fragment
+    joins the neighbour that it is closer to. Use it for texts that change their subject without
+    saying so: transcripts, reports, pages without headings.
 
     Each group is embedded once for all documents, in few requests; sentences of less than 40
     characters share a group with a neighbour.
 
     Source: G. Kamradt (2024), 5 Levels of Text Splitting, level 4, and LangChain's
-    `SemanticChunker` after it, which knows no sizes.
+    `SemanticChunker` after it, which knows no sizes, and compares groups that share sentences; from
+    the same vectors, groups that share none show a border more clearly.
 
     Raises: ValueError for a threshold amount together with `number_of_chunks`, or one that is out
     of range; ModelError for a model that fails or answers what is no list of vectors.
@@ -159,7 +160,7 @@ def _divider(
             rest = bisect_right(ends, measure.earliest(ends[j - 1], least), i, j)
             high = max(min(full, rest), i + 1)
             low = min(i + (full - i + 1) // 2, high)
-            place = low + int(distances[low - 1 : high].argmax())
+            place = high - int(distances[low - 1 : high][::-1].argmax())  # the last of equals
             yield place
             i = place
 

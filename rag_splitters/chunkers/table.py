@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from rag_splitters.boundaries import skip_space, trim_space
+from rag_splitters.blocks import detect_format, read_blocks
 from rag_splitters.chunker import Nested, SizedChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.routing import Part, Routed, aroute, route
 from rag_splitters.span import Span
 from rag_splitters.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
+from rag_splitters.tables.dropping import Dropped
 
 __all__ = ["TableChunker"]
 
@@ -29,16 +30,18 @@ class TableChunker(SizedChunker):
     The header counts towards `chunk_size`. A row that does not fit beside it is cut by cells, each
     under its own label; such a cell as text; and where a label leaves no room, the row as text
     without header. A header that fits nowhere is a chunk of its own. `chunk_overlap` repeats whole
-    rows inside a table, as many as fit in it, and does not reach over a table's edges.
+    rows inside a table, as many as fit in it, and does not reach over a table's edges. A cell over
+    several rows stands in every chunk of each, where it fits beside the row's own cells.
 
     Rewrites: `start` and `end` bound the rows of a chunk, in the first one also the header; in the
     others the header is content without position. Metadata: `modality` ("table" or "text"), and of
     tables `row_start` and `row_end` (body rows, counted from 1, both included), `columns` (the
     labels that stand over the chunk; none where a row is cut as text), `caption`.
 
-    Dropped: the data of data URIs; of an HTML table that is cut or rendered, what stands outside
-    of its cells, its caption (which is in the metadata) and its own attributes; of a cell that is
-    cut inside or rendered, its tags.
+    Dropped: the base64 data of data URIs in tables; of HTML the head, and between its blocks
+    scripts, styles, declarations and comments; of an HTML table that is cut or rendered, what
+    stands outside of its cells, its caption (which is in the metadata) and its own attributes; of
+    a cell that is cut inside or rendered, its tags.
 
     Raises: ValueError for an unknown format or rendering, fewer rows than 1, or sizes that make no
     sense.
@@ -104,17 +107,20 @@ class TableChunker(SizedChunker):
         return narrow.model_copy(update={"text": text})
 
     def _plan(self, text: str) -> Routed:
+        written = detect_format(text) if self.format == "auto" else self.format
+        blocks = read_blocks(text, "html") if written == "html" else None
+        dropped = Dropped(text, blocks or ())
         plan: Routed = []
         position = 0
-        for table in find_tables(text, self.format):
-            plan += self._between(text, position, table.start)
+        for table in find_tables(text, written, blocks):
+            plan += self._between(text, position, table.start, dropped)
             plan += self.table_spans(table)
             position = table.end
-        return plan + self._between(text, position, len(text))
+        return plan + self._between(text, position, len(text), dropped)
 
-    def _between(self, text: str, start: int, end: int) -> Routed:
-        begin = skip_space(text, start)
-        stop = trim_space(text, begin, end) if begin < end else begin
+    def _between(self, text: str, start: int, end: int, dropped: Dropped) -> Routed:
+        begin, stop = dropped.around(start, end)
         if self.text is None or begin >= stop:
             return []
-        return [Part(self.text, Excerpt.of(text, begin, stop), {"modality": "text"})]
+        excerpt = Excerpt.of(text, begin, stop, dropped.within(begin, stop))
+        return [Part(self.text, excerpt, {"modality": "text"})]

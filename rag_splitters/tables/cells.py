@@ -13,9 +13,13 @@ __all__ = ["cut_row", "labels_fit"]
 
 
 def cut_row(frame: Frame, index: int) -> list[Span]:
-    """One row, cut by cells under their labels; [] where not even that fits."""
+    """One row, cut by cells under their labels; [] where not even that fits.
+
+    Cells that reach into it from above stand beside its own, where they fit; none stands alone.
+    """
     row = frame.table.rows[index]
-    cells = frame.table.cells(row)
+    cells = [*frame.table.cells(row), *frame.carried(row)]
+    cells.sort(key=lambda cell: cell.column)
     written = [frame.writer.cell(cell) for cell in cells]
     labels = [_label(frame, cell, each) for cell, each in zip(cells, written, strict=True)]
     begins = frame.begins(index, cells)
@@ -37,7 +41,7 @@ def cut_row(frame: Frame, index: int) -> list[Span]:
             content = content if content.strip() else frame.text[start:end]
             if end > start:
                 spans.append(frame.span(start, end, index, index + 1, content, labels[low:high]))
-        else:
+        elif cells[low].begin >= row.start:
             inner = _inside(frame, index, cells[low], labels[low], start, end)
             if not inner:
                 return []

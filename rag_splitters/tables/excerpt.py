@@ -17,8 +17,9 @@ Replacement: TypeAlias = tuple[int, int, str]
 """Start and end in the source, and the text that stands there instead."""
 
 _DATA = re.compile(
-    r"(data:[\w.+/-]{1,100}(?:;[\w.+=-]{1,100}){0,4};base64,)[A-Za-z0-9+/=_%-]{32,}", re.IGNORECASE
+    r"(data:[\w.+/-]{0,100}(?:;[\w.+=-]{1,100}){0,4};base64,)[A-Za-z0-9+/=_%-]+", re.IGNORECASE
 )
+_BASE64 = re.compile("base64,", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +94,19 @@ class Excerpt:
         return placed
 
 
-def data_in(text: str, start: int, end: int) -> list[Replacement]:
-    """The data of the data URIs in a part of a text, to be replaced by nothing."""
-    if text.find("base64,", start, end) < 0:
+def data_in(text: str, start: int, end: int, least: int = 1) -> list[Replacement]:
+    """The data of the data URIs in a part of a text, to be replaced by nothing.
+
+    Parameters:
+        text: the text.
+        start: where the part begins.
+        end: where it ends.
+        least: shorter data, in characters, are left.
+    """
+    if not _BASE64.search(text, start, end):
         return []
-    return [(match.end(1), match.end(), "") for match in _DATA.finditer(text, start, end)]
+    found = (match.span() + match.span(1) for match in _DATA.finditer(text, start, end))
+    return [(middle, stop, "") for _, stop, _, middle in found if stop - middle >= least]
 
 
 def without_data(text: str) -> str:
@@ -106,7 +115,7 @@ def without_data(text: str) -> str:
     >>> without_data("![a](data:image/png;base64," + 50 * "x" + ")")
     '![a](data:image/png;base64,)'
     """
-    return _DATA.sub(r"\1", text) if "base64," in text else text
+    return _DATA.sub(r"\1", text) if _BASE64.search(text) else text
 
 
 def boundary_before(text: str, position: int) -> int:

@@ -10,7 +10,7 @@ from rag_splitters.packing import pack
 from rag_splitters.sizing import LengthFunction, sizer
 from rag_splitters.span import Span
 from rag_splitters.tables.excerpt import Excerpt, boundary_before, data_in
-from rag_splitters.tables.model import Cell, Table
+from rag_splitters.tables.model import Cell, Row, Table
 from rag_splitters.tables.writers import Render, Writer, writer
 
 __all__ = ["Frame", "largest"]
@@ -34,6 +34,7 @@ class Frame:
         self.length_function = length_function
         self.positions = [boundary_before(self.text, row.start) for row in table.rows]
         self._sizer = sizer(length_function)
+        self._fitting: dict[int, bool] = {}  # of cells over several rows, by where they begin
 
     def write(self, render: Render) -> None:
         """Have the table written in this way."""
@@ -54,9 +55,24 @@ class Frame:
         return trim_space(self.text, self.positions[stop - 1], self.positions[stop])
 
     def begins(self, index: int, cells: Sequence[Cell]) -> list[int]:
-        """Where each cell's part of the row begins, and where the last one's ends."""
-        inner = [boundary_before(self.text, cell.begin) for cell in cells[1:]]
-        return [self.positions[index], *inner, self.end(index + 1)]
+        """Where each cell's part of the row begins, and where the last one's ends.
+
+        The part of a cell that reaches into the row from above is empty.
+        """
+        begins = [self.end(index + 1)]
+        for cell in reversed(cells):
+            is_own = cell.begin >= self.table.rows[index].start
+            begins.append(boundary_before(self.text, cell.begin) if is_own else begins[-1])
+        first = begins[-1]
+        return [self.positions[index] if each == first else each for each in reversed(begins)]
+
+    def carried(self, row: Row) -> list[Cell]:
+        """The cells of rows above that reach into this one, but for those too big for a chunk."""
+        for cell in row.carried:
+            if cell.begin not in self._fitting:
+                part = self.writer.part([""], [self.writer.cell(cell)])
+                self._fitting[cell.begin] = self.fits(part)
+        return [cell for cell in row.carried if self._fitting[cell.begin]]
 
     def as_text(self, start: int, end: int) -> list[Span]:
         """A part of the table, cut as text."""

@@ -1,0 +1,601 @@
+"""SemanticChunker, EmbeddingChunker and ClusterChunker: guarantees, counts, cuts, and borders."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.embeddings import Embeddings as LangChainEmbeddings
+from langchain_openai import OpenAIEmbeddings
+from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.node_parser import SemanticSplitterNodeParser
+
+from rag_splitters import FixedSizeChunker, RecursiveChunker
+from rag_splitters.chunkers.cluster import ClusterChunker
+from rag_splitters.chunkers.embedding import EmbeddingChunker
+from rag_splitters.chunkers.semantic import SemanticChunker
+from rag_splitters.langchain import ChunkerTextSplitter
+from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.meaning import EmbeddedSizes, sentence_units
+from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
+from rag_splitters.sentences import sentence_cuts
+from rag_splitters.similarity import best_runs, breakpoints, neighbour_distances
+from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from tests.cases import SIZES, halves
+from tests.minilm import minilm
+from tests.openai_server import Fault, OpenAIServer
+from tests.test_models_embedding import LangChainModel, LlamaIndexModel, Secretive, called
+
+SMALL = HashingEmbeddings(dimensions=32)
+SECRET = "sk-very-secret-0123456789"
+KINDS: tuple[type[EmbeddedSizes], ...] = (SemanticChunker, EmbeddingChunker, ClusterChunker)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+CASES: list[EmbeddedSizes] = [
+    *(kind(embeddings=SMALL, **size) for kind in KINDS for size in ({}, *SIZES)),
+    *(
+        SemanticChunker(
+            embeddings=SMALL,
+            buffer_size=0,
+            breakpoint_threshold_type=name,
+            chunk_size=80,
+            min_chunk_size=0,
+        )
+        for name in ("percentile", "standard_deviation", "interquartile", "gradient", "absolute")
+    ),
+    SemanticChunker(embeddings=SMALL, number_of_chunks=3, chunk_size=80, segmenter=halves),
+    SemanticChunker(embeddings=SMALL, buffer_size=3, breakpoint_threshold_amount=50.0),
+    EmbeddingChunker(
+        embeddings=SMALL,
+        chunk_size=120,
+        chunk_overlap=20,
+        min_chunk_size=60,
+        similarity_threshold=0.1,
+    ),
+    ClusterChunker(
+        embeddings=SMALL, chunk_size=100, piece_size=10, min_chunk_size=30, chunk_overlap=12
+    ),
+]
+
+
+def subjects() -> list[tuple[str, str]]:
+    """(subject, passage) of the texts that were written for this test."""
+    path = Path(__file__).parent / "data" / "subjects.txt"
+    blocks = path.read_text(encoding="utf-8").split("# ")[1:]
+    return [(name, text.strip()) for name, _, text in (each.partition("\n") for each in blocks)]
+
+
+def glued(seed: int) -> tuple[str, list[int]]:
+    """The passages in an order in which the subject always changes, and the borders."""
+    passages, order = subjects(), random.Random(seed)
+    while any(one[0] == other[0] for one, other in pairwise(passages)):
+        order.shuffle(passages)
+    text, borders = "", []
+    for _, passage in passages:
+        if text:
+            text += " "
+            borders.append(len(text))
+        text += passage
+    return text, borders
+
+
+GLUED = [glued(seed) for seed in range(3)]
+TEXT = GLUED[0][0]
+
+
+# The guarantees
+
+
+@pytest.mark.parametrize("chunker", CASES, ids=range(len(CASES)))
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(text=hostile_texts())
+def test_chunker_keeps_the_guarantees(chunker: EmbeddedSizes, text: str) -> None:
+    check_chunker(chunker, text)
+    assert asyncio.run(chunker.aspans_many([text])) == [chunker.spans(text)]
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 300_000,
+        "\n" * 300_000,
+        "The same sentence again. " * 8_000,
+        "a. " * 60_000,
+        "é " * 99_999,
+    ],
+    ids=["no_space", "newlines", "repeated", "short", "unpunctuated"],
+)
+def test_chunker_survives_large_degenerate_texts(kind: Any, text: str) -> None:
+    spans = kind(embeddings=SMALL, chunk_size=500).spans(text)
+    assert all(span.end - span.start <= 500 for span in spans)
+    covered = sum(len(text[span.start : span.end].replace(" ", "")) for span in spans)
+    assert covered == len("".join(text.split()))
+
+
+# Counts: requests, texts, characters
+
+
+class Counting(LangChainEmbeddings):
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.calls.append(texts)
+        return SMALL.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        raise AssertionError("no strategy embeds a query")
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Requests, texts, characters."""
+        texts = [text for call in self.calls for text in call]
+        return len(self.calls), len(texts), sum(map(len, texts))
+
+
+@every_kind
+def test_chunker_asks_once_for_all_documents(kind: Any) -> None:
+    model = Counting()
+    texts = [text for text, _ in GLUED] + ["", "  \n", "One sentence alone.", TEXT]
+    results = kind(embeddings=model).spans_many(texts)
+    assert len(model.calls) == 1
+    assert len(set(model.calls[0])) == len(model.calls[0])
+    assert all(text.strip() for text in model.calls[0])
+    assert results[0] == results[-1]
+    assert [len(spans) for spans in results[3:6]] == [0, 0, 1]
+
+
+@every_kind
+@pytest.mark.parametrize("text", ["", " \n\t ", "One sentence, and no other, stands here."])
+def test_chunker_asks_nothing_where_there_is_nothing_to_ask(kind: Any, text: str) -> None:
+    model = Counting()
+    assert len(kind(embeddings=model).spans(text)) == bool(text.strip())
+    assert model.calls == []
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "text", [TEXT, TEXT.replace(". ", ".\n\n"), f"# Head\n\n{TEXT}\n\n- item\n"]
+)
+def test_chunker_asks_no_more_than_langchain(kind: Any, text: str) -> None:
+    experimental = pytest.importorskip("langchain_experimental.text_splitter")
+    theirs, ours = Counting(), Counting()
+    experimental.SemanticChunker(theirs).split_text(text)
+    kind(embeddings=ours).spans(text)
+    assert all(own <= other for own, other in zip(ours.counts, theirs.counts, strict=True))
+
+
+@every_kind
+def test_chunker_asks_less_than_llama_index(kind: Any) -> None:
+    theirs, ours = LlamaIndexModel(), LlamaIndexModel()
+    llama_semantic(theirs, TEXT)
+    kind(embeddings=ours).spans(TEXT)
+    assert len(ours.calls) * 5 <= len(theirs.calls)
+    for size in (len, lambda texts: sum(map(len, texts))):
+        assert sum(map(size, ours.calls)) <= sum(map(size, theirs.calls))
+
+
+def llama_semantic(model: Any, text: str) -> list[int]:
+    """Where LlamaIndex's own semantic splitter begins chunks, with our sentences."""
+
+    def sentences(part: str) -> list[str]:
+        edges = [0, *sentence_cuts(part), len(part)]
+        return [part[start:end] for start, end in pairwise(edges)]
+
+    parser = SemanticSplitterNodeParser(embed_model=model, sentence_splitter=sentences)
+    nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=text)])
+    lengths = np.cumsum([len(node.get_content()) for node in nodes])
+    return [int(each) for each in lengths[:-1]]
+
+
+# The same cuts, whatever the model came in
+
+
+class Splitter(SemanticChunker, ChunkerTextSplitter):
+    """LangChain splitter for `SemanticChunker`."""
+
+
+class Parser(SemanticChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `SemanticChunker`."""
+
+
+@every_kind
+def test_chunker_cuts_at_the_same_places_whichever_framework_the_model_is_from(kind: Any) -> None:
+    async def awaited(texts: list[str]) -> Any:
+        return called(texts)
+
+    models = (LangChainModel(), LlamaIndexModel(), called, awaited, Embedder(called, max_texts=7))
+    options = {"chunk_size": 700, "chunk_overlap": 50}
+    results = [kind(embeddings=model, **options).spans_many([TEXT, TEXT[:900]]) for model in models]
+    assert len(results[0][0]) > 5
+    assert all(result == results[0] for result in results)
+
+
+@every_kind
+def test_chunker_cuts_at_the_same_places_in_either_encoding(kind: Any) -> None:
+    results = []
+    with OpenAIServer() as server:
+        for encoding in ("base64", "float"):
+            server.encoding = encoding
+            model = OpenAIEmbeddings(
+                base_url=server.url, api_key=SECRET, check_embedding_ctx_length=False
+            )
+            results.append(kind(embeddings=model).spans(TEXT))
+            results.append(asyncio.run(kind(embeddings=model).aspans_many([TEXT]))[0])
+    assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("model", [LangChainModel(), LlamaIndexModel()], ids=["lc", "li"])
+def test_front_ends_cut_where_the_chunker_does(model: Any) -> None:
+    chunker = SemanticChunker(embeddings=model)
+    source = LangChainDocument(page_content=TEXT, metadata={"a": 1}, id="one")
+    splitter = Splitter(embeddings=model)
+    check_documents(source, splitter.split_documents([source]), chunker)
+    check_documents(source, asyncio.run(splitter.atransform_documents([source])), chunker)
+    document = LlamaIndexDocument(text=TEXT, metadata={"a": 1}, id_="one")
+    parser = Parser(embeddings=model)
+    check_nodes(document, parser.get_nodes_from_documents([document]), chunker)
+    check_nodes(document, asyncio.run(parser.aget_nodes_from_documents([document])), chunker)
+    assert len(IngestionPipeline(transformations=[parser]).run(documents=[document])) > 3
+
+
+@every_kind
+def test_chunker_awaits_requests_side_by_side(kind: Any) -> None:
+    busy = most = 0
+
+    async def model(texts: list[str]) -> Any:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.005)
+        busy -= 1
+        return called(texts)
+
+    embedder = Embedder(model, max_texts=5, max_concurrency=3)
+    results = asyncio.run(kind(embeddings=embedder).aspans_many([TEXT, TEXT[:2000]]))
+    assert most == 3
+    assert results == kind(embeddings=called).spans_many([TEXT, TEXT[:2000]])
+
+
+# Configuration
+
+
+@every_kind
+def test_chunker_is_written_with_a_stable_name_of_its_model(kind: Any) -> None:
+    chunker = kind(embeddings=SMALL, chunk_size=300)
+    written = chunker.model_dump()
+    assert written["embeddings"] == "HashingEmbeddings(dimensions=32)"
+    assert kind(**written) == chunker == pickle.loads(pickle.dumps(chunker))
+    assert kind(embeddings=called).model_dump()["embeddings"].endswith(":called")
+    with pytest.raises(ValueError, match="hand the model in again as embeddings="):
+        kind(**kind(embeddings=LangChainModel()).model_dump())
+    with pytest.raises(ValueError, match="define it with def at the top level"):
+        kind(embeddings=lambda texts: called(texts)).model_dump()
+
+
+def test_parser_round_trip_and_cache_key() -> None:
+    parser = Parser(embeddings=SMALL, buffer_size=2)
+    assert Parser.from_dict(parser.to_dict()).to_dict() == parser.to_dict()
+    other = Parser(embeddings=LlamaIndexModel(model_name="small"))
+    assert "0x" not in str(other.to_dict())
+    again = Parser.from_dict(other.to_dict(), embeddings=LlamaIndexModel(model_name="small"))
+    assert again.to_dict() == other.to_dict()
+
+
+def test_chunker_tells_no_secret() -> None:
+    model = Secretive(api_key=SECRET)
+    parser = Parser(embeddings=model)
+    said = [repr(parser), str(parser), str(parser.to_dict()), parser.model_dump_json()]
+    with pytest.raises(ValueError, match="not both") as caught:
+        Parser(embeddings=model, number_of_chunks=3, breakpoint_threshold_amount=5)
+    said.append(repr(caught.value))
+    with pytest.raises(ModelError) as failed:
+        parser.spans(TEXT)
+    said += [repr(failed.value), str(failed.value.__cause__)]
+    assert not [each for each in said if SECRET in each]
+    assert SECRET.encode() not in pickle.dumps(SemanticChunker(embeddings=model))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_chunk_size": 1001}, r"min_chunk_size must be from 0 to chunk_size \(1000\)"),
+        ({"min_chunk_size": 1.5}, r"min_chunk_size must be a share in \[0, 1\]"),
+        ({"embeddings": 3}, "embeddings must be a LangChain Embeddings"),
+        ({"buffer_size": -1}, "buffer_size"),
+        ({"breakpoint_threshold_type": "median"}, "breakpoint_threshold_type"),
+        ({"breakpoint_threshold_amount": 101}, "must be a percentile from 0 to 100, got 101"),
+        ({"number_of_chunks": 2, "breakpoint_threshold_amount": 90}, "not both"),
+    ],
+)
+def test_chunker_refuses_what_makes_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SemanticChunker(**{"embeddings": SMALL, **options})
+
+
+# Faults
+
+
+@every_kind
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(429, b"{}", {"Retry-After": "0"}), Fault(500), Fault(cut=True)],
+    ids=["429", "500", "truncated"],
+)
+def test_chunker_loses_no_document_to_a_fault(kind: Any, fault: Fault, is_async: bool) -> None:
+    texts = [TEXT, GLUED[1][0], "Short."]
+    with OpenAIServer() as server:
+        server.faults = [fault, Fault(), fault]
+        model = OpenAIEmbeddings(
+            base_url=server.url, api_key="any", check_embedding_ctx_length=False, chunk_size=40
+        )
+        chunker = kind(embeddings=model)
+        results = asyncio.run(chunker.aspans_many(texts)) if is_async else chunker.spans_many(texts)
+    wanted = kind(embeddings=HashingEmbeddings(dimensions=64)).spans_many(texts)
+    assert results == wanted
+
+
+@every_kind
+def test_chunker_names_the_document_and_the_place_of_a_useless_answer(kind: Any) -> None:
+    def model(texts: list[str]) -> Any:
+        vectors = called(texts)
+        place = next(i for i, text in enumerate(texts) if text.startswith("The miller"))
+        vectors[place] = [0.0] * 32
+        return vectors
+
+    before = "A first document is here, with a sentence. And it has another one, too, at the end."
+    text = next(text for name, text in subjects() if "miller" in text)
+    with pytest.raises(ModelError, match=r"zeros for text \d+ \(document 1, offset 0\)"):
+        kind(embeddings=model).spans_many([before, text])
+
+
+# Semantic: what the threshold, the number and the sizes do
+
+
+def distinct(letter: str, count: int) -> str:
+    """Sentences that all say the same of their own subject."""
+    subject = " ".join(letter * length for length in range(5, 10)).capitalize()
+    ends = "red blue green black white brown pink grey yellow orange".split()
+    return " ".join(f"{subject} is {end}." for end in ends[:count])
+
+
+def beginnings(chunker: EmbeddedSizes, text: str) -> list[int]:
+    return [span.start for span in chunker.spans(text)][1:]
+
+
+@pytest.mark.parametrize("buffer_size", [0, 1, 2])
+@pytest.mark.parametrize(
+    "threshold",
+    [
+        {"breakpoint_threshold_type": "percentile", "breakpoint_threshold_amount": 90},
+        {"breakpoint_threshold_type": "standard_deviation", "breakpoint_threshold_amount": 2},
+        {"breakpoint_threshold_type": "interquartile", "breakpoint_threshold_amount": 0.5},
+        {"breakpoint_threshold_type": "absolute", "breakpoint_threshold_amount": 0.7},
+        {"number_of_chunks": 3},
+    ],
+)
+def test_semantic_cuts_where_the_subject_changes(
+    threshold: dict[str, Any], buffer_size: int
+) -> None:
+    parts = [distinct("a", 9), distinct("b", 8), distinct("c", 9)]
+    chunker = SemanticChunker(embeddings=HashingEmbeddings(), buffer_size=buffer_size, **threshold)
+    assert [chunk.text for chunk in chunker.chunk(" ".join(parts))] == parts
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 12])
+def test_semantic_makes_so_many_chunks(number: int) -> None:
+    chunker = SemanticChunker(
+        embeddings=HashingEmbeddings(),
+        number_of_chunks=number,
+        chunk_size=len(TEXT),
+        min_chunk_size=0,
+    )
+    assert len(chunker.spans(TEXT)) == number
+
+
+@every_kind
+@pytest.mark.parametrize(("size", "least"), [(1000, 0.2), (600, 250), (300, 0.5)])
+def test_chunker_keeps_both_sizes_of_plain_prose(kind: Any, size: int, least: int | float) -> None:
+    chunker = kind(embeddings=HashingEmbeddings(), chunk_size=size, min_chunk_size=least)
+    lengths = [len(chunk.text) for chunk in chunker.chunk(TEXT)]
+    assert max(lengths) <= size
+    assert chunker.min_size == (least if isinstance(least, int) else least * size)
+    assert sum(length < chunker.min_size for length in lengths) <= len(lengths) // 10
+
+
+@every_kind
+def test_chunker_cuts_prose_between_sentences_only(kind: Any) -> None:
+    cuts = set(sentence_cuts(TEXT))
+    assert set(beginnings(kind(embeddings=HashingEmbeddings()), TEXT)) <= cuts
+
+
+def test_sentence_units_are_sentences_worth_a_vector() -> None:
+    first = "Head\n\nYes. This is a sentence of a good length, no doubt. No."
+    second = "So is this one, which begins after a word that joins the one before."
+    text = f"{first} {second}\n"
+    assert [text[start:end] for start, end in sentence_units(text, "rules")] == [first, second]
+    long = "word " * 1000
+    parts = sentence_units(long, "rules")
+    assert len(parts) == 3
+    assert max(end - start for start, end in parts) <= 2000
+
+
+def test_embedding_threshold_says_how_alike() -> None:
+    text = " ".join([distinct("a", 5), distinct("b", 5)])
+    model = HashingEmbeddings()
+    loose = EmbeddingChunker(embeddings=model, similarity_threshold=-1)
+    tight = EmbeddingChunker(embeddings=model, similarity_threshold=0.5)
+    strict = EmbeddingChunker(embeddings=model, similarity_threshold=1.0, min_chunk_size=0)
+    assert [len(chunker.spans(text)) for chunker in (loose, tight, strict)] == [1, 2, 10]
+
+
+def test_embedding_fragment_joins_the_closer_neighbour() -> None:
+    parts = [distinct("a", 6), distinct("b", 6)]
+    lone = "Aaaaa aaaaaa aaaaaaa qqqqqq wwwwwww eeeeeee rrrrrr."
+    text = f"{parts[0]} {lone} {parts[1]}"
+    chunker = EmbeddingChunker(embeddings=HashingEmbeddings(), similarity_threshold=0.6)
+    assert [chunk.text for chunk in chunker.chunk(text)] == [f"{parts[0]} {lone}", parts[1]]
+
+
+# The arithmetic
+
+
+def exhaustive(vectors: Any, most: int) -> float:
+    """The best reward over all segmentations into runs of at most `most`."""
+    unit = np.asarray(vectors) / np.linalg.norm(vectors, axis=1, keepdims=True)
+    alike = unit @ unit.T
+    count = len(unit)
+    mean = (alike.sum() - count) / (count * (count - 1))
+
+    def best(start: int) -> float:
+        if start == count:
+            return 0.0
+        return max(
+            reward(alike, mean, start, end) + best(end)
+            for end in range(start + 1, min(start + most, count) + 1)
+        )
+
+    return best(0)
+
+
+def reward(alike: Any, mean: float, start: int, end: int) -> float:
+    rows, columns = np.triu_indices(end - start, 1)
+    return float((alike[start:end, start:end][rows, columns] - mean).sum())
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("most", [1, 2, 4, 9])
+def test_best_runs_are_as_good_as_any(seed: int, most: int) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(9, 3))
+    begins = [0, *best_runs(vectors, [most] * 9, [1] * 9), 9]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    alike = unit @ unit.T
+    mean = (alike.sum() - 9) / 72
+    assert max(end - start for start, end in pairwise(begins)) <= most
+    found = sum(reward(alike, mean, start, end) for start, end in pairwise(begins))
+    assert found == pytest.approx(exhaustive(vectors, most), abs=1e-4)
+
+
+def test_neighbour_distances_compare_what_has_nothing_in_common() -> None:
+    vectors = np.eye(5)
+    vectors[3] = vectors[0]
+    assert list(neighbour_distances(vectors)) == [1, 1, 1, 1]
+    assert list(neighbour_distances(vectors, 1)) == [1, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "amount", "wanted"),
+    [
+        ("percentile", 50, [3, 4]),
+        ("standard_deviation", 1, [4]),
+        ("interquartile", 0.5, [4]),
+        ("absolute", 0.15, [1, 3, 4]),
+        ("gradient", 80, [4]),
+    ],
+)
+def test_breakpoints_lie_above_the_threshold(kind: str, amount: float, wanted: list[int]) -> None:
+    distances = np.array([0.1, 0.2, 0.1, 0.3, 0.9])
+    assert list(np.flatnonzero(breakpoints(distances, kind, amount))) == wanted
+
+
+# Borders between subjects
+
+
+def pk(size: int, borders: Iterable[int], found: Iterable[int], *, is_diff: bool = False) -> float:
+    """Pk (Beeferman et al. 1999) or WindowDiff (Pevzner and Hearst 2002), per character."""
+
+    def segments(cuts: Iterable[int]) -> Any:
+        marks = np.zeros(size, dtype=np.int64)
+        marks[list(cuts)] = 1
+        return marks.cumsum()
+
+    known = list(borders)
+    window = size // (2 * (len(known) + 1))
+    one, other = (each[window:] - each[:-window] for each in (segments(known), segments(found)))
+    return float(np.mean(one != other if is_diff else (one == 0) != (other == 0)))
+
+
+def error(cut: Callable[[str], Sequence[int]], *, is_diff: bool = False) -> float:
+    """The mean over the glued texts."""
+    return float(
+        np.mean([pk(len(text), known, cut(text), is_diff=is_diff) for text, known in GLUED])
+    )
+
+
+class Remembering(LangChainEmbeddings):
+    """Asks a slow model for each text once in all tests."""
+
+    known: dict[str, list[float]] = {}  # noqa: RUF012
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        self.known.update(zip(new, self.model.embed_documents(new), strict=True))
+        return [self.known[text] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+@pytest.fixture(scope="module", params=["hashing", "minilm"])
+def model(request: pytest.FixtureRequest) -> Iterator[Any]:
+    if request.param == "hashing":
+        yield HashingEmbeddings()
+        return
+    Remembering.known = {}
+    yield Remembering(minilm())
+
+
+LIMITS = {SemanticChunker: 0.28, EmbeddingChunker: 0.2, ClusterChunker: 0.15}
+"""The worst Pk that is borne with hashed words, which know no synonyms."""
+
+
+@every_kind
+def test_borders_are_found_better_than_by_fixed_windows(kind: Any, model: Any) -> None:
+    for is_diff in (False, True):
+        ours = error(lambda text: beginnings(kind(embeddings=model), text), is_diff=is_diff)
+        for size in (500, 1000):
+            windows = FixedSizeChunker(chunk_size=size)
+            fixed = error(
+                lambda text, chunker=windows: [s.start for s in chunker.spans(text)][1:],  # type: ignore[misc]
+                is_diff=is_diff,
+            )
+            assert ours < 0.6 * fixed
+        assert ours < error(lambda text: [s.start for s in RecursiveChunker().spans(text)][1:])
+        assert ours < LIMITS[kind]
+
+
+@every_kind
+def test_borders_are_found_better_than_by_llama_index(kind: Any, model: Any) -> None:
+    class Wrapped(LlamaIndexModel):
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return [list(map(float, each)) for each in model.embed_documents(texts)]
+
+    theirs = error(lambda text: llama_semantic(Wrapped(), text))
+    assert error(lambda text: beginnings(kind(embeddings=model), text)) < 0.75 * theirs
+
+
+@every_kind
+def test_borders_are_found_better_than_by_langchain(kind: Any, model: Any) -> None:
+    experimental = pytest.importorskip("langchain_experimental.text_splitter")
+
+    def cut(text: str) -> list[int]:
+        parts = experimental.SemanticChunker(model).split_text(text)
+        return [int(each) for each in np.cumsum([len(part) + 1 for part in parts])[:-1]]
+
+    theirs = error(cut)
+    assert error(lambda text: beginnings(kind(embeddings=model), text)) < 0.75 * theirs
