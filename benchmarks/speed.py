@@ -2,9 +2,10 @@
 
     python benchmarks/speed.py TEXT [--rounds 5] [--megabytes 1.5]
 
-TEXT is a file of natural text; a short one is repeated up to --megabytes. Every round runs every
-case once, one after the other, so that a busy machine slows all of them; the figure is the median
-of CPU time. Peers that are not installed are left out:
+TEXT is a file of natural text. Every round takes the next --megabytes of it, so that no case answers
+from memory what it was asked before (several keep what they have measured); a text that is too short
+begins again. A round runs every case once, one after the other, so that a busy machine slows all of
+them; the figure is the median of CPU time. Peers that are not installed are left out:
 
     pip install chonkie semantic-text-splitter semchunk
 """
@@ -31,6 +32,13 @@ from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
 from rag_splitters.tokens import load_encoding
 
 Case = tuple[str, Callable[[], Any]]
+
+
+def parts_of(text: str, size: int, rounds: int) -> list[str]:
+    """A part of the text for each round."""
+    text = text * (size // len(text) + 1) if len(text) < size else text
+    starts = [number * size % (len(text) - size + 1) for number in range(rounds)]
+    return [text[start : start + size] for start in starts]
 
 
 def character_cases(text: str) -> list[Case]:
@@ -160,10 +168,10 @@ def linear_cases(megabytes: float) -> list[Case]:
     ]
 
 
-def measure(title: str, cases: list[Case], megabytes: float, rounds: int) -> dict[str, float]:
+def measure(title: str, rounds: list[list[Case]], megabytes: float) -> dict[str, float]:
     """Run the cases in turn and print MB/s of CPU time, and how many times faster the first is."""
-    times: dict[str, list[float]] = {name: [] for name, _ in cases}
-    for _ in range(rounds):
+    times: dict[str, list[float]] = {name: [] for name, _ in rounds[0]}
+    for cases in rounds:
         for name, run in cases:
             start = time.process_time()
             run()
@@ -184,19 +192,20 @@ def main() -> None:
     parser.add_argument("--megabytes", type=float, default=1.5)
     arguments = parser.parse_args()
     text = arguments.text.read_text(encoding="utf-8", errors="replace")
-    text = (text + "\n\n") * max(1, round(arguments.megabytes * 1e6 / len(text)))
-    size, rounds = len(text) / 1e6, arguments.rounds
-    measure("Recursive, 1000/100 characters", character_cases(text), size, rounds)
+    rounds, size = arguments.rounds, int(arguments.megabytes * 1e6)
+    parts = parts_of(text, size, rounds)
+    sized = arguments.megabytes
+    measure("Recursive, 1000/100 characters", [character_cases(part) for part in parts], sized)
     for overlap in (0, 64):
         title = f"Recursive, 512/{overlap} tokens, cl100k_base"
-        measure(title, token_cases(text, overlap), size, rounds)
-    measure("Windows 512/64 tokens, and sentences", window_cases(text), size, rounds)
-    texts = [text[start : start + 2000] for start in range(0, len(text) - 2000, 300)][:5000]
-    total = sum(map(len, texts)) / 1e6
-    measure("5,000 documents of 2 kB, LangChain", langchain_cases(texts), total, rounds)
-    measure("5,000 documents of 2 kB, LlamaIndex", llama_index_cases(texts), total, min(rounds, 3))
-    small = measure("Linear: 1 MB", linear_cases(1), 1, rounds)
-    large = measure("Linear: 10 MB", linear_cases(10), 10, min(rounds, 3))
+        measure(title, [token_cases(part, overlap) for part in parts], sized)
+    measure("Windows 512/64 tokens, and sentences", [window_cases(p) for p in parts], sized)
+    many = [[part[at : at + 2000] for at in range(0, size - 2000, size // 5001)] for part in parts]
+    sized = sum(map(len, many[0])) / 1e6
+    measure("5,000 documents of 2 kB, LangChain", [langchain_cases(t) for t in many], sized)
+    measure("5,000 documents of 2 kB, LlamaIndex", [llama_index_cases(t) for t in many], sized)
+    small = measure("Linear: 1 MB", [linear_cases(1)] * rounds, 1)
+    large = measure("Linear: 10 MB", [linear_cases(10)] * rounds, 10)
     for name, rate in small.items():
         print(f"{name}: {rate / large[name]:.2f} times as long per MB at 10 MB as at 1 MB")
 

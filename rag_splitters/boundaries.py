@@ -183,7 +183,7 @@ def paragraphs(text: str) -> Finder:
 
     def last(low: int, high: int) -> int:
         end = find("\n", low, high)
-        while (start := find("\n", low, end)) >= 0 and end >= 0:
+        while end >= 0 and (start := find("\n", low, end)) >= 0:
             if end - start == 1 or text[start + 1 : end].isspace():
                 return end + 1
             end = start

@@ -10,6 +10,7 @@ import gzip
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from hypothesis import strategies as st
 from rag_splitters.blocks import Block, detect_format, read_blocks
 from rag_splitters.blocks.stripping import strip_tags
 from rag_splitters.blocks.tags import scan_tags
+from rag_splitters.span import Span
 from rag_splitters.testing import hostile_texts
 
 hostile = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -80,6 +82,8 @@ HTML_PIECES = (
         "<?",
         "\r\n",
         "👩‍👩‍👧",
+        "\n  deep",
+        "\n    deeper\n",
     ),
 )
 
@@ -100,6 +104,15 @@ def check_blocks(text: str, format: str) -> list[Block]:
         position = block.end
     assert not text[position:].strip(), blocks
     return blocks
+
+
+def check_kept(text: str, spans: Sequence[Span]) -> None:
+    """Every character of an HTML text is white space, in a span, or in a dropped block."""
+    covered = bytearray(len(text))
+    dropped = [block for block in read_blocks(text, "html") if block.kind == "dropped"]
+    for each in (*spans, *dropped):
+        covered[each.start : each.end] = b"\1" * (each.end - each.start)
+    assert all(covered[at] or text[at].isspace() for at in range(len(text))), (text, spans)
 
 
 def shown(text: str, format: str) -> list[tuple[str, str]]:
@@ -304,7 +317,7 @@ def test_stripping_decodes_and_keeps_code() -> None:
         "<p>Q&amp;A\n  one<br>two</p><pre>a\n  b</pre><ul><li>x</li><li>y</li></ul><tr><td>1<td>2"
     )
     stripped = strip_tags(text, read_blocks(text, "html"))
-    assert stripped.text == "Q&A one\ntwo\n\na\n  b\n\nx\ny\n\n1\n\n2"
+    assert stripped.text == "Q&A one\ntwo\n\n a\n  b\n\nx\ny\n\n1\n\n2"
     table = "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>"
     assert strip_tags(table, read_blocks(table, "html")).text == "a\tb\n1\t2"
 

@@ -14,6 +14,7 @@ from rag_splitters.blocks import read_blocks
 from rag_splitters.blocks.layout import heads
 from rag_splitters.blocks.stripping import strip_tags
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
+from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.cases import SIZES
 from tests.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of
@@ -204,6 +205,39 @@ def test_small_chunks_are_merged_but_no_block_is_cut_for_it() -> None:
 def test_white_space_is_not_touched() -> None:
     text = "# A\r\n\r\n    code\r\n\r\n\tmore  \r\ntext  \r\nwith\u00a0break"
     assert texts(ContentAwareChunker(), text) == [text]
+
+
+@pytest.mark.parametrize("chunker", [ContentAwareChunker, HierarchicalChunker])
+@pytest.mark.parametrize(
+    ("text", "size", "chunks"),
+    [
+        (
+            "- green\n  - sencha, steamed\n  - bancha, late\n- black",
+            30,
+            ["- green\n  - sencha, steamed", "  - bancha, late\n- black"],
+        ),
+        ("    # indented\n    code()", 40, ["    # indented\n    code()"]),
+        ("Text.\n\n\t# one()\n\ttwo()", 10, ["Text.", "\t# one()", "\ttwo()"]),
+        ("```\nif x:\n    y = 1\n```", 14, ["```\nif x:", "    y = 1\n```"]),
+        ("- a\n\n      - b", 8, ["- a", "- b"]),  # it would take more than half of the chunk
+        ("1. one,\n   two\n   - three", 12, ["1. one,", "two", "   - three"]),
+    ],
+)
+def test_lists_and_code_keep_their_indentation(
+    chunker: Any, text: str, size: int, chunks: list[str]
+) -> None:
+    spans = check_chunker(chunker(chunk_size=size, format="markdown"), text)
+    assert [span.text_of(text) for span in spans] == chunks
+
+
+@pytest.mark.parametrize("size", [22, 25, 300])
+def test_indentation_in_pre_is_kept(size: int) -> None:
+    text = "<p>See:</p><pre>\n    def f():\n        return 1\n</pre><p>End.</p>"
+    for keep_tags in (True, False):
+        chunker = ContentAwareChunker(format="html", keep_tags=keep_tags, chunk_size=size)
+        check_html(chunker, text)
+        joined = "\n".join(texts(chunker, text))
+        assert "\n    def f():\n        return 1" in joined
 
 
 def test_html_is_cut_between_blocks_rows_and_never_inside_tags() -> None:

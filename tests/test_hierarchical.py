@@ -208,3 +208,13 @@ def test_contradictory_options_are_refused(parameters: dict[str, Any], message: 
 def test_narrowing_keeps_the_levels() -> None:
     narrow = HierarchicalChunker(chunk_sizes=(60, 20)).narrowed("1234")
     assert (narrow.chunk_sizes, narrow.chunk_size) == ((56, 16), 16)
+
+
+@pytest.mark.parametrize("case", [{"chunk_size": 30}, {"chunk_sizes": (60, 30)}])
+def test_trees_keep_indentation(case: dict[str, Any]) -> None:
+    text = "    # code\n\n- green\n  - sencha, steamed\n  - bancha, late\n- black"
+    spans = check_tree(HierarchicalChunker(format="markdown", emit="all", **case), text)
+    assert spans[0].start == 0
+    found = [span.text_of(text) for span in spans]
+    assert found[0].startswith("    # code")
+    assert found[-1] == "  - bancha, late\n- black"

@@ -12,12 +12,14 @@ import regex
 from hypothesis import HealthCheck, given, settings, strategies
 from pydantic import ValidationError
 
+from rag_splitters.blocks import detect_format
 from rag_splitters.chunkers.modality import ModalityChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.images import find_images
 from rag_splitters.span import Span
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
+from tests.test_blocks import EXAMPLES, HTML_PIECES, check_kept, texts_of
 
 hostile = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 PIXEL = base64.b64encode(bytes(range(90))).decode()
@@ -218,6 +220,47 @@ def test_data_is_in_no_text(text: str) -> None:
     assert not any(PIXEL[:40] in chunk.text for chunk in ModalityChunker().chunk(text))
 
 
+@pytest.mark.parametrize("data", ["A", "QQ==", "R0lGODlhAQABAAAAACw="])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# T\n\nA [file](data:text/plain;base64,{}) and `data:;base64,{}`.",
+        "# T\n\nSee <data:a/b;base64,{}>.",
+        "# T\n\nA [file][f].\n\n[f]: data:text/plain;charset=utf-8;base64,{}\n",
+        "# T\n\n![data:a/b;base64,{}](x.png 'DATA:a/b;BASE64,{}')\n",
+        "# T\n\n| a |\n|---|\n| [b](data:a/b;base64,{}) |\n",
+        "<html><p><a href='data:a/b;base64,{}'>x</a> <img src=' data:a/b;base64,{}'> y</p>",
+    ],
+)
+def test_short_data_is_in_no_text(text: str, data: str) -> None:
+    whole = text.replace("{}", data)
+    chunks = ModalityChunker().chunk(whole)
+    assert not any(f"64,{data}" in chunk.text for chunk in chunks)
+    assert sum(chunk.text.lower().count("base64,") for chunk in chunks) >= 1
+
+
+def test_short_data_in_code_is_code() -> None:
+    text = f"# T\n\n```\nx = 'data:a/b;base64,QQ=='\ny = '{DATA}'\n```\n"
+    code = ModalityChunker().chunk(text)[1]
+    assert code.text == text[5:].strip().replace(PIXEL, "")
+
+
+def test_what_is_dropped_of_html_is_in_no_chunk() -> None:
+    text = (
+        "<html><head><title>no</title><noscript><img src=no></noscript></head><body><!-- no -->"
+        "<p>One.</p><script>no('<img src=no>')</script><p>Two <img src=b> end.</p><pre>x</pre>"
+        "<style>no</style><p>Three.</p><!-- no -->"
+    )
+    expected = [
+        ("text", "<p>One.</p>\n<p>Two  end.</p>"),
+        ("image", "b"),
+        ("code", "<pre>x</pre>"),
+        ("text", "<p>Three.</p>"),
+    ]
+    assert parts(text) == expected
+    assert parts(text, ModalityChunker(text="keep")) == expected
+
+
 def test_percent_encoded_data_become_base64() -> None:
     text = "# T\n\n![s](data:image/svg+xml,%3Csvg%3E)\n"
     known = ModalityChunker().chunk(text)[1].metadata
@@ -248,25 +291,68 @@ TEXTS = strategies.lists(
 @pytest.mark.parametrize("format", ["auto", "markdown", "html", "text"])
 def test_images_among_text_keep_the_guarantees(format: Any, text: str) -> None:
     """Images lie inside the sentences that they are in; each by itself, the kinds ascend."""
-    chunker = ModalityChunker(
+    check_modalities(small(format), text)
+
+
+@hostile
+@given(text=texts_of((*HTML_PIECES, "<img src=x>", "<head><img src=y></head>")))
+def test_html_loses_nothing_but_what_is_dropped(text: str) -> None:
+    check_modalities(small("html"), text)
+
+
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_specification_keeps_the_guarantees(format: Any) -> None:
+    sizes = {"text": 30, "code": 20, "formula": 20, "image": 25}
+    cut = {name: RecursiveChunker(chunk_size=size) for name, size in sizes.items()}
+    chunkers = (
+        ModalityChunker(format=format),
+        small(format),
+        ModalityChunker(format=format, table=TableChunker(chunk_size=30, text=None), **cut),
+    )
+    for example in EXAMPLES:
+        for chunker in chunkers:
+            check_modalities(chunker, example[format])
+
+
+def small(format: Any) -> ModalityChunker:
+    return ModalityChunker(
         format=format,
         text=RecursiveChunker(chunk_size=30),
         table=TableChunker(chunk_size=40, text=None),
     )
+
+
+def check_modalities(chunker: ModalityChunker, text: str) -> None:
+    """Positions, sizes and coverage, but for what is dropped of HTML."""
     spans = chunker.spans(text)
     images = [span for span in spans if span.metadata["modality"] == "image"]
     others = [span for span in spans if span.metadata["modality"] != "image"]
-    ascends(images)
+    if chunker.image == "keep":
+        ascends(images)
     ascends(others)
     clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
+    for span in spans:
+        assert 0 <= span.start < span.end <= len(text)
+        assert {span.start, span.end} <= clusters, span
+        content = span.text_of(text)
+        assert content.strip()
+        handling = getattr(chunker, span.metadata["modality"])
+        alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
+        assert handling == "keep" or handling.fits(content) or alone, span
+    written = detect_format(text) if chunker.format == "auto" else chunker.format
+    if written == "html":
+        check_kept(text, spans)
+    else:
+        check_covered(text, spans)
+    assert chunker.spans_many([text, text]) == [spans, spans]
+
+
+def check_covered(text: str, spans: list[Span]) -> None:
     covered = 0
     for span in spans:
-        assert {span.start, span.end} <= clusters, span
-        assert span.text_of(text).strip()
         assert not text[covered : span.start].strip()
         covered = max(covered, span.end)
     assert not text[covered:].strip()
-    assert chunker.spans_many([text, text]) == [spans, spans]
 
 
 def ascends(spans: list[Span]) -> None:

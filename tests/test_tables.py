@@ -11,15 +11,18 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+import regex
 from hypothesis import HealthCheck, given, settings, strategies
 from markdown_it import MarkdownIt
 from pydantic import ValidationError
 
+from rag_splitters.blocks import detect_format, read_blocks
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Chunk
 from rag_splitters.tables import find_tables
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker
+from tests.test_blocks import HTML_PIECES, check_kept, texts_of
 
 hostile = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 Rows = list[list[str]]
@@ -335,7 +338,23 @@ CHUNKERS = [
 @given(text=TEXTS)
 @pytest.mark.parametrize("chunker", CHUNKERS, ids=range(len(CHUNKERS)))
 def test_table_chunker_keeps_the_guarantees(chunker: TableChunker, text: str) -> None:
-    check_chunker(chunker, text)
+    written = detect_format(text) if chunker.format == "auto" else chunker.format
+    if written == "html" and any(b.kind == "dropped" for b in read_blocks(text, written)):
+        check_kept(text, chunker.spans(text))
+    else:
+        check_chunker(chunker, text)
+
+
+@pytest.mark.parametrize("render", ["source", "json"])
+@hostile
+@given(text=texts_of((*HTML_PIECES, "<tr>", "<td rowspan=2>", "</td>")))
+def test_html_loses_nothing_but_what_is_dropped(render: Any, text: str) -> None:
+    chunker = TableChunker(format="html", chunk_size=40, render=render)
+    spans = chunker.spans(text)
+    check_kept(text, spans)
+    for span in spans:
+        content = span.text_of(text)
+        assert chunker.fits(content) or len(regex.findall(r"\X", content, regex.DOTALL)) == 1
 
 
 def rows_of(chunk: Chunk) -> tuple[int, int]:
@@ -395,6 +414,46 @@ def test_rowspan_over_the_edge_of_a_chunk_is_carried_on() -> None:
     assert [rows_of(chunk) for chunk in chunks] == [(1, 3), (4, 6)]
     assert '<tr><td rowspan="3">G</td><td>4</td></tr>' in chunks[1].text
     assert read_html(chunks[1].text)[0] == ["g", "n"]
+
+
+@pytest.mark.parametrize(
+    ("size", "second"),
+    [
+        (90, ("a", "b", "big", "2")),
+        (60, ("b", "2")),  # both cells fit under their labels, but not beside each other
+    ],
+)
+def test_rowspan_stands_in_rows_that_are_cut_by_cells(size: int, second: tuple[str, ...]) -> None:
+    rows = "<tr><td rowspan=2>big</td><td>1</td></tr><tr><td>2</td></tr>"
+    text = f"<table><tr><th>a</th><th>b</th></tr>{rows}</table>"
+    spans = check_chunker(TableChunker(chunk_size=size, format="html"), text)
+    header, values = read_html(spans[-1].text_of(text))
+    assert (*header, *values) == second
+    assert text[spans[-1].start : spans[-1].end] == "<tr><td>2</td></tr></table>"
+
+
+def test_rowspan_that_is_too_big_is_cut_once() -> None:
+    rows = f"<tr><td rowspan=3>{'word ' * 40}</td><td>1</td></tr><tr><td>2</td></tr><tr><td>3</td>"
+    text = f"<table><tr><th>a</th><th>b</th></tr>{rows}</tr></table>"
+    chunks = TableChunker(chunk_size=90, format="html").chunk(text)
+    assert sum(chunk.text.count("word") for chunk in chunks) == 40
+    assert [read_html(chunk.text)[1] for chunk in chunks[-2:]] == [["2"], ["3"]]
+
+
+def test_what_is_dropped_of_html_is_in_no_chunk() -> None:
+    text = (
+        "<html><head><title>no</title><style>no</style></head><body><!-- no --><p>One.</p>"
+        "<script>no()</script><p>Two.</p><table><tr><td>1</td></tr></table><script>no</script>"
+        "<p>Three.</p><!-- no -->"
+    )
+    chunks = TableChunker(format="html").chunk(text)
+    assert [chunk.text for chunk in chunks] == [
+        "<p>One.</p>\n<p>Two.</p>",
+        "<table><tr><td>1</td></tr></table>",
+        "<p>Three.</p>",
+    ]
+    first = chunks[0]
+    assert text[first.start : first.end] == "<p>One.</p><script>no()</script><p>Two.</p>"
 
 
 def test_header_that_does_not_fit_is_a_chunk_of_its_own() -> None:

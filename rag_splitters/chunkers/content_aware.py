@@ -25,8 +25,10 @@ class ContentAwareChunker(SizedChunker):
     cut by itself, so that no chunk runs over a heading of its own level or above. A heading stays
     with what it heads. Code, tables, list items and quotes that fit (beside their heading) are
     never cut; what is too big is cut by blank lines and lines (code), rows and cells (tables),
-    items (lists) or sentences (prose). Use it for documentation, web pages and notes. Metadata
-    `headings`: those over the first text that the chunk before does not hold, the outermost first.
+    items (lists) or sentences (prose). A chunk that begins inside a list or in code keeps the
+    indentation of its first line, where that takes no more than half of it. Use it for
+    documentation, web pages and notes. Metadata `headings`: those over the first text that the
+    chunk before does not hold, the outermost first.
 
     Chunks are slices of the source. Of HTML it drops the head, scripts, styles, declarations and
     the comments between blocks; a chunk ends where they begin, and nothing is repeated behind

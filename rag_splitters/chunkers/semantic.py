@@ -25,7 +25,7 @@ _AMOUNTS = {
     "standard_deviation": 3.0,
     "interquartile": 1.5,
     "gradient": 95.0,
-    "absolute": 0.3,
+    "absolute": 0.5,
 }
 
 
@@ -67,7 +67,7 @@ class SemanticChunker(EmbeddedSizes):
     """What the threshold is measured by; "absolute" is a cosine distance, the same for all."""
 
     breakpoint_threshold_amount: float | None = Field(default=None, ge=0)
-    """A percentile, a factor or a distance; None: 95, 3, 1.5, 95 or 0.3, in the types' order."""
+    """A percentile, a factor or a distance; None: 95, 3, 1.5, 95 or 0.5, in the types' order."""
 
     number_of_chunks: int | None = Field(default=None, ge=1)
     """Cut at the greatest distances into so many, before sizes count; instead of a threshold."""
