@@ -30,7 +30,7 @@ from rag_splitters.clients import (
 )
 from rag_splitters.describing import describe_model, portable, restored
 from rag_splitters.fields import check_count, load_model, written
-from rag_splitters.similarity import Place, as_vectors
+from rag_splitters.vectors import Place, as_vectors
 
 if TYPE_CHECKING:
     import numpy as np

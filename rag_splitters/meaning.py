@@ -15,9 +15,9 @@ from rag_splitters.embedding import Embeddings
 from rag_splitters.packing import pack
 from rag_splitters.parameters import Function
 from rag_splitters.segmenters import segmenter_cuts
-from rag_splitters.similarity import Place
 from rag_splitters.sizing import LengthFunction, Measure, sizer
 from rag_splitters.span import Span
+from rag_splitters.vectors import Place
 
 if TYPE_CHECKING:
     import numpy as np

@@ -134,10 +134,13 @@ class _Writer:
             alt = " ".join(attribute(self.stripped.source[tag.start : tag.end], "alt").split())
             if alt:
                 self._write(alt, tag.start, tag.end)
-        elif tag.name in _PLACED and tag.kind == "open":
-            self._space(_PLACED[tag.name], tag.start)
-        elif tag.name not in _INLINE and tag.kind != "dropped":
-            self._space(" ", tag.start)
+        elif tag.name in _INLINE or tag.kind == "dropped":
+            return
+        elif self._length == self._begin:
+            self._pending = ""
+        else:
+            is_placed = tag.name in _PLACED and tag.kind == "open"
+            self._space(_PLACED[tag.name] if is_placed else " ", tag.start)
 
     def characters(self, start: int, end: int) -> None:
         """Take the text between two tags."""

@@ -31,7 +31,7 @@ class TableChunker(SizedChunker):
     under its own label; such a cell as text; and where a label leaves no room, the row as text
     without header. A header that fits nowhere is a chunk of its own. `chunk_overlap` repeats whole
     rows inside a table, as many as fit in it, and does not reach over a table's edges. A cell over
-    several rows stands in every chunk of each, where it fits beside the row's own cells.
+    several rows stands in the chunks of each, where it fits beside the row's own cells.
 
     Rewrites: `start` and `end` bound the rows of a chunk, in the first one also the header; in the
     others the header is content without position. Metadata: `modality` ("table" or "text"), and of
