@@ -16,9 +16,11 @@ from typing_extensions import Self, override
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import (
     AgenticChunker,
+    ClusterChunker,
     CodeChunker,
     ContentAwareChunker,
     ContextualChunker,
+    EmbeddingChunker,
     EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
@@ -29,6 +31,7 @@ from rag_splitters.chunkers import (
     ParagraphChunker,
     PropositionChunker,
     RecursiveChunker,
+    SemanticChunker,
     SentenceChunker,
     SeparatorChunker,
     SlidingWindowChunker,
@@ -52,9 +55,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AgenticTextSplitter",
     "ChunkerTextSplitter",
+    "ClusterTextSplitter",
     "CodeTextSplitter",
     "ContentAwareTextSplitter",
     "ContextualTextSplitter",
+    "EmbeddingTextSplitter",
     "EntityTextSplitter",
     "FileLoader",
     "FixedSizeTextSplitter",
@@ -67,6 +72,7 @@ __all__ = [
     "ParentDocumentRetriever",
     "PropositionTextSplitter",
     "RecursiveTextSplitter",
+    "SemanticTextSplitter",
     "SentenceTextSplitter",
     "SeparatorTextSplitter",
     "SlidingWindowTextSplitter",
@@ -246,6 +252,10 @@ class AgenticTextSplitter(AgenticChunker, ChunkerTextSplitter):
     """LangChain splitter for `AgenticChunker`."""
 
 
+class ClusterTextSplitter(ClusterChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ClusterChunker`."""
+
+
 class CodeTextSplitter(CodeChunker, ChunkerTextSplitter):
     """LangChain splitter for `CodeChunker`."""
 
@@ -256,6 +266,10 @@ class ContentAwareTextSplitter(ContentAwareChunker, ChunkerTextSplitter):
 
 class ContextualTextSplitter(ContextualChunker, ChunkerTextSplitter):
     """LangChain splitter for `ContextualChunker`."""
+
+
+class EmbeddingTextSplitter(EmbeddingChunker, ChunkerTextSplitter):
+    """LangChain splitter for `EmbeddingChunker`."""
 
 
 class EntityTextSplitter(EntityChunker, ChunkerTextSplitter):
@@ -296,6 +310,10 @@ class PropositionTextSplitter(PropositionChunker, ChunkerTextSplitter):
 
 class RecursiveTextSplitter(RecursiveChunker, ChunkerTextSplitter):
     """LangChain splitter for `RecursiveChunker`."""
+
+
+class SemanticTextSplitter(SemanticChunker, ChunkerTextSplitter):
+    """LangChain splitter for `SemanticChunker`."""
 
 
 class SentenceTextSplitter(SentenceChunker, ChunkerTextSplitter):

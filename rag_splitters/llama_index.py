@@ -20,9 +20,11 @@ from typing_extensions import Self, override
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import (
     AgenticChunker,
+    ClusterChunker,
     CodeChunker,
     ContentAwareChunker,
     ContextualChunker,
+    EmbeddingChunker,
     EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
@@ -33,6 +35,7 @@ from rag_splitters.chunkers import (
     ParagraphChunker,
     PropositionChunker,
     RecursiveChunker,
+    SemanticChunker,
     SentenceChunker,
     SeparatorChunker,
     SlidingWindowChunker,
@@ -57,9 +60,11 @@ from rag_splitters.span import Span
 __all__ = [
     "AgenticNodeParser",
     "ChunkerNodeParser",
+    "ClusterNodeParser",
     "CodeNodeParser",
     "ContentAwareNodeParser",
     "ContextualNodeParser",
+    "EmbeddingNodeParser",
     "EntityNodeParser",
     "FileReader",
     "FixedSizeNodeParser",
@@ -71,6 +76,7 @@ __all__ = [
     "ParagraphNodeParser",
     "PropositionNodeParser",
     "RecursiveNodeParser",
+    "SemanticNodeParser",
     "SentenceNodeParser",
     "SeparatorNodeParser",
     "SlidingWindowNodeParser",
@@ -198,6 +204,10 @@ class AgenticNodeParser(AgenticChunker, ChunkerNodeParser):
     """LlamaIndex parser for `AgenticChunker`."""
 
 
+class ClusterNodeParser(ClusterChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `ClusterChunker`."""
+
+
 class CodeNodeParser(CodeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `CodeChunker`."""
 
@@ -232,6 +242,10 @@ class ContentAwareNodeParser(ContentAwareChunker, ChunkerNodeParser):
 
 class ContextualNodeParser(ContextualChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ContextualChunker`."""
+
+
+class EmbeddingNodeParser(EmbeddingChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `EmbeddingChunker`."""
 
 
 class EntityNodeParser(EntityChunker, ChunkerNodeParser):
@@ -272,6 +286,10 @@ class PropositionNodeParser(PropositionChunker, ChunkerNodeParser):
 
 class RecursiveNodeParser(RecursiveChunker, ChunkerNodeParser):
     """LlamaIndex parser for `RecursiveChunker`."""
+
+
+class SemanticNodeParser(SemanticChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `SemanticChunker`."""
 
 
 class SentenceNodeParser(SentenceChunker, ChunkerNodeParser):

@@ -7,9 +7,11 @@ import re
 from rag_splitters import (
     AgenticChunker,
     Chunker,
+    ClusterChunker,
     CodeChunker,
     ContentAwareChunker,
     ContextualChunker,
+    EmbeddingChunker,
     EntityChunker,
     FixedSizeChunker,
     HierarchicalChunker,
@@ -20,6 +22,7 @@ from rag_splitters import (
     ParagraphChunker,
     PropositionChunker,
     RecursiveChunker,
+    SemanticChunker,
     SentenceChunker,
     SeparatorChunker,
     SlidingWindowChunker,
@@ -28,6 +31,7 @@ from rag_splitters import (
     TokenChunker,
     TopicChunker,
 )
+from rag_splitters.models import HashingEmbeddings
 
 
 def letters(text: str) -> int:
@@ -60,6 +64,8 @@ def about_tea(prompt: str) -> str:
     """A chat model that takes everything to be about the same."""
     return "About tea."
 
+
+HASHES = HashingEmbeddings(dimensions=64)
 
 CHARACTERS = ({"chunk_size": 20, "chunk_overlap": 0}, {"chunk_size": 17, "chunk_overlap": 6})
 SIZES = (
@@ -140,6 +146,19 @@ CASES: dict[str, list[Chunker]] = {
         CodeChunker(),
         *(CodeChunker(language="python", **size) for size in SIZES),
         CodeChunker(chunk_size=30, language="kotlin"),
+    ],
+    "semantic": [
+        SemanticChunker(embeddings=HASHES),
+        SemanticChunker(embeddings=HASHES, chunk_size=30, chunk_overlap=8, min_chunk_size=5),
+        SemanticChunker(embeddings=HASHES, chunk_size=12, length_function="tokens"),
+    ],
+    "embedding": [
+        EmbeddingChunker(embeddings=HASHES),
+        EmbeddingChunker(embeddings=HASHES, chunk_size=30, chunk_overlap=8),
+    ],
+    "cluster": [
+        ClusterChunker(embeddings=HASHES),
+        ClusterChunker(embeddings=HASHES, chunk_size=40, chunk_overlap=8, piece_size=10),
     ],
     "topic": [
         TopicChunker(),

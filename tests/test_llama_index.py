@@ -51,8 +51,16 @@ from rag_splitters.llama_index import (
     TitledNodeParser,
     TokenNodeParser,
 )
+from rag_splitters.models import HashingEmbeddings
 from rag_splitters.testing import check_nodes
-from tests.cases import ALL, letters, words_in_capitals
+from tests.cases import (
+    ALL,
+    HASHES,
+    about_tea,
+    every_third,
+    letters,
+    words_in_capitals,
+)
 
 ROOT = Path(rag_splitters.__file__).parents[1]
 
@@ -239,6 +247,7 @@ def test_to_dict_of_a_lambda_raises() -> None:
 
 # The cache key
 
+
 def halves_as_names(text: str) -> list[tuple[int, int, str]]:
     """Another entity recogniser."""
     return [(0, len(text) // 2, "NAME")]
@@ -270,6 +279,25 @@ OTHER: dict[str, Any] = {
     "stages": (ParagraphChunker(), SentenceChunker(chunk_size=76)),
     "title": "Other",
     "whole_line": True,
+    "agentic.prompt": "Where? {sentences}",
+    "breakpoint_threshold_amount": 90.0,
+    "breakpoint_threshold_type": "gradient",
+    "buffer_size": 2,
+    "cache_by": "chunk",
+    "contextual.on_error": "plain",
+    "contextual.prompt": "What? {document} {chunk}",
+    "count_context": True,
+    "document_window": 500,
+    "embeddings": HashingEmbeddings(dimensions=32),
+    "llm": about_tea,
+    "max_retries": 1,
+    "number_of_chunks": 3,
+    "on_error": RecursiveChunker(chunk_size=76),
+    "piece_size": 20,
+    "proposition.on_error": "keep",
+    "proposition.prompt": "What? {sentences}",
+    "similarity_threshold": 0.5,
+    "window": 7,
     "chunk_sizes": (77, 7),
     "code": "drop",
     "emit": "all",
@@ -292,7 +320,7 @@ OTHER: dict[str, Any] = {
 }
 """For each field of a parser, or of a strategy's, a value that is not its default."""
 
-NEUTRAL = {"callback_manager"}
+NEUTRAL = {"cache", "callback_manager", "max_concurrency"}
 """Fields that change no chunk."""
 
 
@@ -304,8 +332,14 @@ def node_parser_classes() -> dict[str, Any]:
 
 
 def least(name: str) -> dict[str, Any]:
-    needed = {"keyword": {"keywords": ("word",)}, "entity": {"ner": words_in_capitals}}
-    return needed.get(name, {})
+    needed: dict[str, dict[str, Any]] = {
+        "keyword": {"keywords": ("word",)},
+        "entity": {"ner": words_in_capitals},
+        "agentic": {"llm": every_third},
+        "proposition": {"llm": every_third},
+    }
+    embeds = ("semantic", "embedding", "cluster")
+    return {"embeddings": HASHES} if name in embeds else needed.get(name, {})
 
 
 def key(parser: Any) -> str:
@@ -316,7 +350,7 @@ FIELDS = [
     (name, field)
     for name, parser in node_parser_classes().items()
     for field in parser.model_fields
-    if field not in NEUTRAL
+    if field not in NEUTRAL and (name, field) != ("proposition", "chunk_overlap")  # refused
 ]
 
 

@@ -2,9 +2,11 @@
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.agentic import AgenticChunker
+from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.contextual import ContextualChunker
+from rag_splitters.chunkers.embedding import EmbeddingChunker
 from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.chunkers.fixed_size import FixedSizeChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
@@ -15,6 +17,7 @@ from rag_splitters.chunkers.page import PageChunker
 from rag_splitters.chunkers.paragraph import ParagraphChunker
 from rag_splitters.chunkers.proposition import PropositionChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.chunkers.semantic import SemanticChunker
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.chunkers.separator import SeparatorChunker
 from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
@@ -26,9 +29,11 @@ from rag_splitters.chunkers.topic import TopicChunker
 __all__ = [
     "CATALOGUE",
     "AgenticChunker",
+    "ClusterChunker",
     "CodeChunker",
     "ContentAwareChunker",
     "ContextualChunker",
+    "EmbeddingChunker",
     "EntityChunker",
     "FixedSizeChunker",
     "HierarchicalChunker",
@@ -39,6 +44,7 @@ __all__ = [
     "ParagraphChunker",
     "PropositionChunker",
     "RecursiveChunker",
+    "SemanticChunker",
     "SentenceChunker",
     "SeparatorChunker",
     "SlidingWindowChunker",
@@ -65,6 +71,9 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "code": CodeChunker,
     "hybrid": HybridChunker,
     "titled": TitledChunker,
+    "semantic": SemanticChunker,
+    "embedding": EmbeddingChunker,
+    "cluster": ClusterChunker,
     "topic": TopicChunker,
     "entity": EntityChunker,
     "agentic": AgenticChunker,
