@@ -1,5 +1,6 @@
 """Small chunks found, larger ones read: LlamaIndex's AutoMergingRetriever on a tree of chunks."""
 
+import chromadb
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.embeddings import BaseEmbedding
 from llama_index.core.node_parser import get_leaf_nodes
@@ -7,7 +8,6 @@ from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-import chromadb
 from rag_splitters.llama_index import HierarchicalNodeParser
 from rag_splitters.models import HashingEmbeddings
 

@@ -47,7 +47,7 @@ _NEW_LINE_ITEM = re.compile(
 )
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
-_QUICK_CLOSERS = "\")”’]"
+_QUICK_CLOSERS = '")”’]'
 _ROMAN = re.compile(r"[ivx]{1,4}\Z")
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")

@@ -16,9 +16,9 @@ from rag_splitters import RecursiveChunker, SentenceChunker, TitledChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.meaning.windows import numbered, numbers_in, sentences_of, windows
 from rag_splitters.models import ModelError
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
-from rag_splitters.windows import numbered, numbers_in, sentences_of, windows
 from tests.cases import SIZES, halves
 from tests.chat_doubles import (
     AsyncFunction,

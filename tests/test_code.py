@@ -19,7 +19,7 @@ from langchain_text_splitters import Language
 import rag_splitters
 from rag_splitters import syntax, trees
 from rag_splitters.chunkers.code import CodeChunker
-from rag_splitters.grammars import GRAMMARS, language_named, language_of
+from rag_splitters.syntax.grammars import GRAMMARS, language_named, language_of
 from rag_splitters.testing import check_chunker, hostile_texts
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

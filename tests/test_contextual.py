@@ -18,11 +18,11 @@ from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.contextual import ContextualChunker
-from rag_splitters.contexts import FolderCache, context_cache, without_context
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.meaning.contexts import FolderCache, context_cache, without_context
+from rag_splitters.meaning.situating import AT_ONCE, window_around
 from rag_splitters.models import ModelError
-from rag_splitters.situating import AT_ONCE, window_around
 from rag_splitters.testing import check_chunker, check_documents, hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.openai_server import Fault, OpenAIServer

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from rag_splitters.chunkers.entity import EntityChunker
-from rag_splitters.entities import describe_recogniser, find_mentions
-from rag_splitters.mentions import Mention, mention_windows, mentions_apart
+from rag_splitters.meaning.entities import describe_recogniser, find_mentions
+from rag_splitters.meaning.mentions import Mention, mention_windows, mentions_apart
 from rag_splitters.sizing import sizer
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 

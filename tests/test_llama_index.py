@@ -59,6 +59,7 @@ from tests.cases import (
     about_tea,
     every_third,
     letters,
+    no_propositions,
     words_in_capitals,
 )
 
@@ -336,7 +337,7 @@ def least(name: str) -> dict[str, Any]:
         "keyword": {"keywords": ("word",)},
         "entity": {"ner": words_in_capitals},
         "agentic": {"llm": every_third},
-        "proposition": {"llm": every_third},
+        "proposition": {"llm": no_propositions},
     }
     embeds = ("semantic", "embedding", "cluster")
     return {"embeddings": HASHES} if name in embeds else needed.get(name, {})

@@ -20,8 +20,8 @@ from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import Field
 
-from rag_splitters.calling import retry_after
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, describe_model
+from rag_splitters.models.calling import retry_after
 from tests.openai_server import Fault, OpenAIServer
 
 MODEL = HashingEmbeddings(dimensions=32)

@@ -18,8 +18,8 @@ from rag_splitters import Span
 from rag_splitters.chunkers.proposition import PropositionChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.meaning.propositions import propositions_in
 from rag_splitters.models import ModelError
-from rag_splitters.propositions import propositions_in
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from tests.cases import SIZES, halves
 from tests.chat_doubles import (

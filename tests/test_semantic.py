@@ -26,10 +26,10 @@ from rag_splitters.chunkers.embedding import EmbeddingChunker
 from rag_splitters.chunkers.semantic import SemanticChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
-from rag_splitters.meaning import EmbeddedSizes, sentence_units
+from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
+from rag_splitters.meaning.units import EmbeddedSizes, sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
 from rag_splitters.sentences import sentence_cuts
-from rag_splitters.similarity import best_runs, breakpoints, neighbour_distances
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from tests.cases import SIZES, halves
 from tests.minilm import minilm

@@ -144,17 +144,16 @@ def test_catalogue_field_has_a_docstring(base: type, field: str) -> None:
 # Imports run one way
 
 LAYERS = (
-    {"ids", "span", "sentences", "hashing", "mentions"},
-    {"sizing", "boundaries", "headings", "pages", "topics", "windows"},
-    {"tokens", "segmenters"},
-    {"packing"},
-    {"chunker", "models", "blocks"},
-    {"tables", "grammars", "entities", "contexts", "images"},
-    {"routing", "trees"},
-    {"syntax"},
+    {"ids", "span", "sentences"},
+    {"sizing", "boundaries", "headings", "pages"},
+    {"tokens", "segmenters", "parameters"},
+    {"packing", "models"},
+    {"chunker", "blocks"},
+    {"meaning", "tables", "syntax"},
+    {"images", "routing"},
     {"chunkers"},
     {"", "frontend", "testing", "readers"},
-    {"nodes"},
+    {"nodes", "documents"},
     {"langchain", "llama_index", "evaluation"},
     {"parent_child", "playground"},
     {"cli", "cli_index", "cli_parameters", "cli_views", "demo"},
@@ -341,7 +340,8 @@ def test_import_of_a_front_end_leaves_the_other_out(
 @every_file
 def test_file_is_short(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").count("\n")
-    assert lines <= MOST_LINES, f"{path.name} has {lines} lines: cut it at a concept"
+    classes = 5 * len(CATALOGUE) if path.stem in FRONT_ENDS else 0  # two lines each, and space
+    assert lines <= MOST_LINES + classes, f"{path.name} has {lines} lines: cut it at a concept"
 
 
 @every_file

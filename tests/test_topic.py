@@ -19,9 +19,9 @@ from pydantic import ValidationError
 
 from rag_splitters import FixedSizeChunker
 from rag_splitters.chunkers.topic import TopicChunker
+from rag_splitters.meaning.topics import _partition, find_segments
 from rag_splitters.sentences import sentence_cuts, sentence_spans
 from rag_splitters.testing import check_chunker, hostile_texts
-from rag_splitters.topics import _partition, find_segments
 
 pytest.importorskip("sklearn")
 

@@ -12,7 +12,7 @@ from rag_splitters.blocks.tags import Tag, scan_tags
 from rag_splitters.boundaries import Finder, lines, paragraphs, positions, sentences, words
 from rag_splitters.sizing import Measure
 
-__all__ = ["COARSE", "Headings", "block_levels", "section_breaks"]
+__all__ = ["COARSE", "Headings", "block_levels", "heads", "section_breaks"]
 
 COARSE = 4
 """How many of the levels cut between blocks; those that follow cut inside them."""

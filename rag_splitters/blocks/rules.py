@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
-__all__ = ["formula", "nested_less", "scans_less"]
+__all__ = ["Rule", "formula", "nested_less", "scans_less"]
 
 Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
 

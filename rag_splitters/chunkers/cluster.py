@@ -6,8 +6,15 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from rag_splitters.meaning import Asked, EmbeddedSizes, Range, parts_of, sentence_units, unit_texts
-from rag_splitters.similarity import best_runs
+from rag_splitters.meaning.similarity import best_runs
+from rag_splitters.meaning.units import (
+    Asked,
+    EmbeddedSizes,
+    Range,
+    parts_of,
+    sentence_units,
+    unit_texts,
+)
 from rag_splitters.sizing import Measure
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from rag_splitters.boundaries import Finder, lines, paragraphs, positions, separ
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.grammars import GRAMMARS, language_named, language_of
 from rag_splitters.sizing import sizer
 from rag_splitters.span import Span
-from rag_splitters.syntax import Syntax, read_syntax
-from rag_splitters.trees import UnreadableError
+from rag_splitters.syntax.grammars import GRAMMARS, language_named, language_of
+from rag_splitters.syntax.outline import Syntax, read_syntax
+from rag_splitters.syntax.trees import UnreadableError
 
 __all__ = ["CodeChunker"]
 

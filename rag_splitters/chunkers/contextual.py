@@ -17,19 +17,19 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from rag_splitters.asking import aasked, asked, check_prompt, first_failure
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.contexts import Cache
-from rag_splitters.fields import written
-from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.situating import (
+from rag_splitters.meaning.contexts import Cache
+from rag_splitters.meaning.situating import (
     Situations,
     anchor_of,
     heading_contexts,
     room_for_context,
     shortened,
 )
+from rag_splitters.models import Llm, ModelError, chat_model
+from rag_splitters.models.asking import aasked, asked, check_prompt, first_failure
+from rag_splitters.models.fields import written
 from rag_splitters.span import Span
 
 __all__ = ["ContextualChunker"]

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 
 from rag_splitters.boundaries import Finder, cluster_end, cluster_floor, positions, words
 from rag_splitters.chunker import MergingChunker
-from rag_splitters.entities import Recogniser, find_mentions
-from rag_splitters.mentions import Mention
+from rag_splitters.meaning.entities import Recogniser, find_mentions
+from rag_splitters.meaning.mentions import Mention
 from rag_splitters.packing import Overlap, Packer, word_overlap
 from rag_splitters.parameters import FunctionOrName, Texts
 from rag_splitters.segmenters import check_segmenter, segmenter_cuts

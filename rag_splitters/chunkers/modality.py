@@ -26,7 +26,7 @@ from rag_splitters.tables.excerpt import (
 )
 from rag_splitters.tables.html import plain_html
 
-__all__ = ["ModalityChunker"]
+__all__ = ["Handling", "ModalityChunker"]
 
 _NESTED: TypeAdapter[Chunker] = TypeAdapter(Nested)
 

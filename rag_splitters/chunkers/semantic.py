@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from rag_splitters.meaning import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
-from rag_splitters.similarity import breakpoints, neighbour_distances
+from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
+from rag_splitters.meaning.units import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
 from rag_splitters.sizing import Measure
 
 if TYPE_CHECKING:

@@ -15,7 +15,16 @@ from rag_splitters.tables.model import Cell, Row, Table
 from rag_splitters.tables.pipe import PipeTable
 from rag_splitters.tables.separated import SeparatedTable
 
-__all__ = ["Render", "Writer", "writer"]
+__all__ = [
+    "HtmlWriter",
+    "JsonWriter",
+    "MarkdownWriter",
+    "PipeWriter",
+    "Render",
+    "SeparatedWriter",
+    "Writer",
+    "writer",
+]
 
 Render: TypeAlias = Literal["source", "markdown", "json"]
 """How tables are written."""

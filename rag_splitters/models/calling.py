@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from rag_splitters.describing import describe_model, without_secrets
+from rag_splitters.models.describing import describe_model, without_secrets
 
 __all__ = [
     "ModelError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
@@ -11,13 +12,13 @@ from typing_extensions import Self
 
 from rag_splitters.boundaries import positions, skip_space, trim_space, words
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.embedding import Embeddings
+from rag_splitters.models.embedding import Embeddings
+from rag_splitters.models.vectors import Place
 from rag_splitters.packing import pack
 from rag_splitters.parameters import Function
 from rag_splitters.segmenters import segmenter_cuts
 from rag_splitters.sizing import LengthFunction, Measure, sizer
 from rag_splitters.span import Span
-from rag_splitters.vectors import Place
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,9 +100,9 @@ class EmbeddedSizes(SizedChunker):
 
     async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
         known = list(texts)
-        asked = [self._asked(text) for text in known]
+        asked = await asyncio.to_thread(lambda: [self._asked(text) for text in known])
         vectors = await self.embeddings.aembed(*_questions(asked))
-        return self._cut(known, asked, vectors)
+        return await asyncio.to_thread(self._cut, known, asked, vectors)
 
     def _cut(
         self,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Protocol
 from pydantic import BeforeValidator, PlainSerializer
 from typing_extensions import Self
 
-__all__ = ["Cache", "ContextCache", "FolderCache", "context_cache", "without_context"]
+__all__ = ["Cache", "ContextCache", "FolderCache", "Pairs", "context_cache", "without_context"]
 
 Pairs = Sequence[tuple[str, str]]
 """Keys with their contexts."""

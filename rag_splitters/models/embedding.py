@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from rag_splitters.calling import (
+from rag_splitters.models.calling import (
     ModelError,
     abounded,
     acall,
@@ -18,7 +18,7 @@ from rag_splitters.calling import (
     run_async,
     sendable,
 )
-from rag_splitters.clients import (
+from rag_splitters.models.clients import (
     Request,
     async_embed_call,
     embed_call,
@@ -28,9 +28,9 @@ from rag_splitters.clients import (
     requests,
     with_batch,
 )
-from rag_splitters.describing import describe_model, portable, restored
-from rag_splitters.fields import check_count, load_model, written
-from rag_splitters.vectors import Place, as_vectors
+from rag_splitters.models.describing import describe_model, portable, restored
+from rag_splitters.models.fields import check_count, load_model, written
+from rag_splitters.models.vectors import Place, as_vectors
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.calling import ModelError
-from rag_splitters.chat import Answer, ChatModel, Llm, chat_model
-from rag_splitters.describing import describe_model
-from rag_splitters.embedding import Embedder, Embeddings
-from rag_splitters.hashing import features, hash_text
+from rag_splitters.models.calling import ModelError
+from rag_splitters.models.chat import Answer, ChatModel, Llm, chat_model
+from rag_splitters.models.describing import describe_model
+from rag_splitters.models.embedding import Embedder, Embeddings
+from rag_splitters.models.hashing import features, hash_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,7 @@ __all__ = [
     "HashingEmbeddings",
     "Llm",
     "ModelError",
+    "Vectors",
     "chat_model",
     "describe_embeddings",
     "describe_model",

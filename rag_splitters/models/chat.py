@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
-from rag_splitters.calling import (
+from rag_splitters.models.calling import (
     ModelError,
     abounded,
     acall,
@@ -20,9 +20,9 @@ from rag_splitters.calling import (
     run_async,
     sendable,
 )
-from rag_splitters.clients import is_awaitable
-from rag_splitters.describing import describe_model, portable, restored
-from rag_splitters.fields import check_count, load_model, written
+from rag_splitters.models.clients import is_awaitable
+from rag_splitters.models.describing import describe_model, portable, restored
+from rag_splitters.models.fields import check_count, load_model, written
 
 __all__ = ["Answer", "ChatModel", "Llm", "chat_model"]
 

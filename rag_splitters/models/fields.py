@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from rag_splitters.describing import describe_model
+from rag_splitters.models.describing import describe_model
 
 __all__ = ["check_count", "load_model", "written"]
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
-from rag_splitters.grammars import GRAMMARS
+from rag_splitters.syntax.grammars import GRAMMARS
 
 __all__ = ["UnreadableError", "as_ascii", "parse"]
 

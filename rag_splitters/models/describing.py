@@ -28,7 +28,7 @@ def describe_model(model: Any) -> str:
     that; a model that `chat_model` or `Embedder` wraps gives the model's.
 
     >>> describe_model(describe_model)
-    'function:rag_splitters.describing:describe_model'
+    'function:rag_splitters.models.describing:describe_model'
     """
     own = getattr(model, "description", None)
     if isinstance(own, str) and own:

@@ -10,8 +10,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_splitters.grammars import DEFINITIONS
-from rag_splitters.trees import as_ascii, parse
+from rag_splitters.syntax.grammars import DEFINITIONS
+from rag_splitters.syntax.trees import as_ascii, parse
 
 __all__ = ["Definition", "Syntax", "read_syntax"]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rag_splitters.hashing import WORD, word_terms
+from rag_splitters.models.hashing import WORD, word_terms
 
 if TYPE_CHECKING:
     import numpy as np

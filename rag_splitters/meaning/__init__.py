@@ -1,0 +1,1 @@
+"""What the strategies by meaning are made of: units, similarity, topics, entities, contexts."""
