@@ -26,7 +26,7 @@ _TOKENS = 2**32 - 1
 # Every pattern that tiktoken ships begins a new piece at a single space between two other
 # characters, and at a CJK mark between two letters or digits, whatever stands further away.
 # So counts add up at these borders, in the whole text and in any part of it.
-_ODD_SPACE = re.compile(r"\s | \s|\A | \Z")
+_OTHER_SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != " "]
 _SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
 _CJK_MARK = re.compile("[，。、；：！？]")
 _BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=[^\W_])(?=[，。、；：！？][^\W_])")
@@ -51,6 +51,14 @@ def token_sizer(tokenizer: Any) -> Sizer:
     return lambda text: _HuggingFaceMeasure(text, plain)
 
 
+def _is_singly_spaced(text: str) -> bool:
+    """Does every space stand between two characters that are no white space?"""
+    if "  " in text or text[:1] == " " or text[-1:] == " ":
+        return False
+    others = (space for space in _OTHER_SPACES if space in text)
+    return not any(f"{space} " in text or f" {space}" in text for space in others)
+
+
 class _Counts(dict[str, int]):
     """Characters and tokens of the units seen so far, each after a prefix; English repeats itself.
 
@@ -64,13 +72,13 @@ class _Counts(dict[str, int]):
 
     def __missing__(self, unit: str) -> int:
         text = self._prefix + unit
-        blocks = (text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK))
-        value = len(text) << 32 | sum(len(self._encode(block)) for block in blocks)
         if len(text) <= 100:
             if len(self) >= _CACHED_COUNTS:
                 self.clear()
-            self[unit] = value
-        return value
+            value = self[unit] = len(text) << 32 | len(self._encode(text))
+            return value
+        blocks = (text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK))
+        return len(text) << 32 | sum(len(self._encode(block)) for block in blocks)
 
 
 class _Encoding:
@@ -101,7 +109,7 @@ class _Encoding:
             units = _BORDER.split(text)
             values = np.fromiter(map(self.plain.__getitem__, units), np.int64, len(units))
         else:
-            words = _SINGLE_SPACE.split(text) if _ODD_SPACE.search(text) else text.split(" ")
+            words = text.split(" ") if _is_singly_spaced(text) else _SINGLE_SPACE.split(text)
             values = np.fromiter(map(self.spaced.__getitem__, words), np.int64, len(words))
             values[0] = self.plain[words[0]]
         return values >> 32, values & _TOKENS
