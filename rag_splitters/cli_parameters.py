@@ -156,7 +156,9 @@ def _told(error: ValidationError) -> str:
     for detail in error.errors(include_url=False, include_context=False):
         name = str(detail["loc"][0]) if detail["loc"] else ""
         message = " ".join(detail["msg"].removeprefix("Value error, ").split())
-        if detail["type"] != "value_error":
+        if detail["type"] == "missing":
+            message = f"{name} is needed, and has no default"
+        elif detail["type"] != "value_error":
             message = f"{name}: {message}, got {detail['input']!r}"
         elif name and name not in message:
             message = f"{name}: {message}"
