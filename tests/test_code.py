@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from langchain_text_splitters import Language
 
 import rag_splitters
-from rag_splitters import syntax, trees
 from rag_splitters.chunkers.code import CodeChunker
+from rag_splitters.syntax import outline as syntax
+from rag_splitters.syntax import trees
 from rag_splitters.syntax.grammars import GRAMMARS, language_named, language_of
 from rag_splitters.testing import check_chunker, hostile_texts
 
