@@ -127,9 +127,10 @@ def _kind(node: BaseNode) -> tuple[Callable[..., TextNode], dict[str, Any]]:
     """The class of a node's chunks, and the fields that they take from it."""
     shared = {
         name: getattr(node, name)
-        for name in ("metadata_separator", "metadata_template", "text_template")
+        for name in ("metadata_template", "text_template")
         if hasattr(node, name)
     }
+    shared["metadata_seperator"] = node.metadata_separator  # the name that every version takes
     if isinstance(node, (ImageNode, ImageDocument)):
         for name in ("image", "image_path", "image_url", "image_mimetype"):
             shared[name] = getattr(node, name, None)
