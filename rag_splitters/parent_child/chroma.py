@@ -87,7 +87,8 @@ def _persistent(path: Path) -> ClientAPI:
     from chromadb.config import Settings
 
     path.mkdir(parents=True, exist_ok=True)
-    return chromadb.PersistentClient(path=str(path), settings=Settings(anonymized_telemetry=False))
+    known = str(path.resolve())  # Chroma shares clients by this name, wherever one stands
+    return chromadb.PersistentClient(path=known, settings=Settings(anonymized_telemetry=False))
 
 
 def _in_memory() -> ClientAPI:
