@@ -1,0 +1,71 @@
+"""Trees and images in the front ends: relationships, parents' ids, image nodes; sync and async."""
+
+from __future__ import annotations
+
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import Document, StorageContext, VectorStoreIndex
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.node_parser import get_leaf_nodes
+from llama_index.core.retrievers import AutoMergingRetriever
+from llama_index.core.schema import ImageNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
+
+from rag_splitters.langchain import HierarchicalTextSplitter
+from rag_splitters.llama_index import HierarchicalNodeParser, ModalityNodeParser
+
+TEXT = "# Tea\n\nBoil water.\n\n## Green\n\nWait less.\n\nNever boil it.\n\n# Milk\n\nIf you like."
+
+
+async def test_hierarchical_nodes_know_their_family_sync_and_async() -> None:
+    parser = HierarchicalNodeParser(emit="all")
+    documents = [Document(text=TEXT, id_="one")]
+    nodes = parser.get_nodes_from_documents(documents)
+    again = await parser.aget_nodes_from_documents(documents)
+    assert [node.to_dict() for node in nodes] == [node.to_dict() for node in again]
+    by_id = {node.node_id: node for node in nodes}
+    assert sum(node.parent_node is None for node in nodes) == 1
+    for node in nodes:
+        for child in node.child_nodes or []:
+            assert by_id[child.node_id].parent_node.node_id == node.node_id
+        if node.parent_node is not None:
+            parent = by_id[node.parent_node.node_id]
+            assert parent.start_char_idx <= node.start_char_idx < node.end_char_idx
+            assert node.end_char_idx <= parent.end_char_idx
+            assert node.node_id in [child.node_id for child in parent.child_nodes]
+
+
+async def test_auto_merging_retriever_merges_all_leaves_into_the_document() -> None:
+    nodes = HierarchicalNodeParser(emit="all").get_nodes_from_documents(
+        [Document(text=TEXT, id_="one")]
+    )
+    docstore = SimpleDocumentStore()
+    docstore.add_documents(nodes)
+    storage = StorageContext.from_defaults(docstore=docstore)
+    leaves = get_leaf_nodes(nodes)
+    index = VectorStoreIndex(leaves, storage_context=storage, embed_model=MockEmbedding(8))
+    base = index.as_retriever(similarity_top_k=len(leaves))
+    retriever = AutoMergingRetriever(base, storage, simple_ratio_thresh=0.4)
+    for found in (retriever.retrieve("tea"), await retriever.aretrieve("tea")):
+        assert [each.node.node_id for each in found] == [nodes[0].node_id]
+
+
+def test_hierarchical_documents_name_their_parents() -> None:
+    splitter = HierarchicalTextSplitter(emit="all")
+    chunks = splitter.split_documents([LangChainDocument(page_content=TEXT, id="one")])
+    ids = {chunk.id: chunk for chunk in chunks}
+    assert "parent_id" not in chunks[0].metadata
+    for chunk in chunks[1:]:
+        parent = ids[chunk.metadata["parent_id"]]
+        assert chunk.page_content in parent.page_content
+        assert not {"node", "parent"} & chunk.metadata.keys()
+
+
+def test_images_become_image_nodes_with_their_data() -> None:
+    text = "A cat:\n\n![Tom](tom.png)\n\nAnd:\n\n![Dot](data:image/png;base64,iVBORw0KGgo=)\n"
+    nodes = ModalityNodeParser().get_nodes_from_documents([Document(text=text, id_="one")])
+    images = [node for node in nodes if isinstance(node, ImageNode)]
+    assert [image.image_url for image in images] == ["tom.png", None]
+    assert images[1].image == "iVBORw0KGgo="
+    assert images[1].image_mimetype == "image/png"
+    assert all("iVBOR" not in node.text for node in nodes)
+    assert all("image_data" not in node.metadata for node in nodes)
