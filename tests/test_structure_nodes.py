@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import uuid
+
+import chromadb
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.embeddings import MockEmbedding
@@ -9,6 +12,7 @@ from llama_index.core.node_parser import get_leaf_nodes
 from llama_index.core.retrievers import AutoMergingRetriever
 from llama_index.core.schema import ImageNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters.langchain import HierarchicalTextSplitter
 from rag_splitters.llama_index import HierarchicalNodeParser, ModalityNodeParser
@@ -40,7 +44,10 @@ async def test_auto_merging_retriever_merges_all_leaves_into_the_document() -> N
     )
     docstore = SimpleDocumentStore()
     docstore.add_documents(nodes)
-    storage = StorageContext.from_defaults(docstore=docstore)
+    collection = chromadb.EphemeralClient().create_collection(f"leaves-{uuid.uuid4().hex}")
+    storage = StorageContext.from_defaults(
+        docstore=docstore, vector_store=ChromaVectorStore(chroma_collection=collection)
+    )
     leaves = get_leaf_nodes(nodes)
     index = VectorStoreIndex(leaves, storage_context=storage, embed_model=MockEmbedding(8))
     base = index.as_retriever(similarity_top_k=len(leaves))
