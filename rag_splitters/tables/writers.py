@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
@@ -33,7 +34,7 @@ _MOST_PADDED = 100  # columns; in wider tables short rows stay short, so that ti
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
-class Writer:
+class Writer(ABC):
     """Writes parts of a table, each with the header before it.
 
     Parameters:
@@ -70,9 +71,9 @@ class Writer:
         """A plain text as `part` takes it."""
         return value
 
+    @abstractmethod
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
         """A few cells of one row under their columns' labels, which are plain text."""
-        raise NotImplementedError
 
     def _padded(self, values: list[str]) -> list[str]:
         """The values of a row, and empty ones where it is shorter than the header."""
@@ -82,8 +83,9 @@ class Writer:
     def _labels(self) -> list[str]:
         return self.table.labels
 
+    @abstractmethod
     def _head(self) -> str:
-        raise NotImplementedError
+        """What stands before the rows: the header."""
 
     def _row(self, row: Row) -> str:
         return self.text[row.start : row.end]
