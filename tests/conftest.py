@@ -6,6 +6,16 @@ import os
 
 from hypothesis import settings
 
+from tests.servers import (  # noqa: F401
+    chroma_process,
+    chroma_server,
+    collection_name,
+    postgres_process,
+    postgres_url,
+    redis_process,
+    redis_url,
+)
+
 settings.register_profile("ci", derandomize=True, max_examples=150, print_blob=True)
 settings.register_profile("dev", max_examples=100)
 settings.register_profile("thorough", max_examples=2000)
