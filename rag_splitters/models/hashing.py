@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["WORD", "features", "hash_text", "word_terms"]
+__all__ = ["WORD", "features", "hash_text", "text_terms", "word_terms"]
 
 
 def features(texts: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
@@ -21,7 +21,7 @@ def features(texts: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray[
     numbers: dict[str, int] = {}
     terms: dict[str, tuple[str, ...]] = {}
     per_text = [
-        [numbers.setdefault(term, len(numbers)) for term in _text_terms(text, terms)]
+        [numbers.setdefault(term, len(numbers)) for term in text_terms(text, terms)]
         for text in texts
     ]
     grams = [_grams(word) for word in numbers]
@@ -72,7 +72,7 @@ while who whom whose why will with within would you your yours s t re ve ll d m
 _STOP_WORDS = frozenset(_STOP_TEXT.split())
 
 
-def _text_terms(text: str, known: dict[str, tuple[str, ...]]) -> list[str]:
+def text_terms(text: str, known: dict[str, tuple[str, ...]]) -> list[str]:
     """The terms that count; never none, but for a blank text. `known` remembers words' terms."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     words = WORD.findall(folded)
