@@ -22,6 +22,7 @@ from pydantic import Field
 
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, describe_model
 from rag_splitters.models.calling import retry_after
+from rag_splitters.tokens import load_encoding
 from tests.openai_server import Fault, OpenAIServer
 
 MODEL = HashingEmbeddings(dimensions=32)
@@ -144,13 +145,13 @@ def test_embedder_keeps_both_bounds_of_a_request(is_async: bool) -> None:
         return MODEL.embed_documents(texts)
 
     texts = [f"{number} " + "word " * (number % 13) for number in range(90)] + ["y" * 500]
-    embedder = Embedder(model, max_texts=8, max_characters=200)
+    embedder = Embedder(model, max_texts=8, max_tokens=200)
     found = asyncio.run(embedder.aembed(texts)) if is_async else embedder.embed(texts)
     assert np.allclose(found, MODEL.embed_documents(texts), atol=1e-6)
     assert sorted(text for call in calls for text in call) == sorted(texts)
     for call in calls:
         assert len(call) <= 8
-        assert len("".join(call)) <= 200 or call == ["y" * 500]
+        assert len("".join(call).encode()) <= 200 or call == ["y" * 500]
 
 
 def test_embedder_has_bounds_without_being_asked() -> None:
@@ -161,8 +162,51 @@ def test_embedder_has_bounds_without_being_asked() -> None:
         return [[1.0]] * len(texts)
 
     Embedder(model).embed([str(number) for number in range(1200)])
-    Embedder(model).embed([f"{number} " + "z" * 90_000 for number in range(4)])
-    assert sizes == [512, 512, 176, 2, 2]
+    Embedder(model).embed([f"{number} " + "\u6c34" * 30_000 for number in range(7)])
+    assert sizes == [512, 512, 176, 3, 3, 1]
+
+
+def sent(server: OpenAIServer) -> list[tuple[int, int]]:
+    """Texts and OpenAI's tokens of each request."""
+    encode = load_encoding("cl100k_base").encode_ordinary
+    inputs = [request["body"]["input"] for request in server.requests]
+    return [(len(texts), sum(len(encode(text)) for text in texts)) for texts in inputs]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("limits", [{"max_tokens": 800}, {"max_tokens": 800, "max_texts": 30}])
+def test_embedder_bounds_what_a_client_sends(
+    limits: dict[str, int], is_async: bool, server: OpenAIServer
+) -> None:
+    """The client divides the calls by `chunk_size`, and knows no tokens where it sends texts."""
+    texts = [f"{number} " + "word " * (40 if number % 50 == 7 else 3) for number in range(400)]
+    texts[200:240] = ["\u9f98" * (number + 1) for number in range(40)]
+    embedder = Embedder(openai(server, chunk_size=100), **limits)
+    found = asyncio.run(embedder.aembed(texts)) if is_async else embedder.embed(texts)
+    assert np.allclose(found, HashingEmbeddings(dimensions=64).embed_documents(texts), atol=1e-6)
+    assert sum(count for count, _ in sent(server)) == 400
+    assert all(count <= limits.get("max_texts", 100) for count, _ in sent(server))
+    assert all(tokens <= 800 for _, tokens in sent(server))
+    if "max_texts" not in limits:  # tokens are counted, and not taken for bytes
+        assert len(server.requests) <= 2 * sum(tokens for _, tokens in sent(server)) / 800
+
+
+def test_embedder_bounds_the_tokens_of_a_client_without_being_asked(server: OpenAIServer) -> None:
+    texts = [f"{number} " + "\u9f98" * 1000 for number in range(300)]
+    Embedder(openai(server)).embed(texts)
+    assert sum(tokens for _, tokens in sent(server)) > 600_000
+    assert all(tokens <= 300_000 for _, tokens in sent(server))
+
+
+def test_embedder_bounds_bytes_where_the_tokenizer_is_not_known() -> None:
+    model = LlamaIndexModel(embed_batch_size=50, model_name="small")
+    texts = [f"{number} " + "\u6c34" * (number % 20) for number in range(200)]
+    for limits in ({}, {"max_texts": 80}):
+        model.calls.clear()
+        Embedder(model, max_tokens=1000, **limits).embed(texts)
+        assert [text for call in model.calls for text in call] == texts
+        assert all(len("".join(call).encode()) <= 1000 for call in model.calls)
+        assert max(map(len, model.calls)) > 20
 
 
 def test_embedder_awaits_several_calls_at_once_but_no_more_than_it_may() -> None:
@@ -314,7 +358,7 @@ def test_embedder_refuses_what_is_no_model(model: object) -> None:
         Embedder(model)
 
 
-@pytest.mark.parametrize("name", ["max_texts", "max_characters", "max_concurrency"])
+@pytest.mark.parametrize("name", ["max_texts", "max_tokens", "max_concurrency"])
 def test_embedder_refuses_bounds_of_nothing(name: str) -> None:
     with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, got 0"):
         Embedder(MODEL, **{name: 0})

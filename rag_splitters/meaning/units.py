@@ -48,7 +48,8 @@ class EmbeddedSizes(SizedChunker):
     model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
 
     embeddings: Embeddings
-    """A LangChain or LlamaIndex embedding model, a function texts -> vectors, or an `Embedder`."""
+    """A LangChain or LlamaIndex embedding model, a function texts -> vectors, or one of these as
+    `rag_splitters.models.Embedder(model, max_texts=..., max_tokens=...)`, which bounds requests."""
 
     min_chunk_size: int | float = 0.2
     """Smaller chunks join a neighbour where that fits: units, or a share of `chunk_size`."""

@@ -26,6 +26,7 @@ from rag_splitters.models.clients import (
     is_embedding_client,
     limits,
     requests,
+    token_counts,
     with_batch,
 )
 from rag_splitters.models.describing import describe_model, portable, restored
@@ -56,10 +57,12 @@ class Embedder:
         model: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding`, or a callable from a list of
             texts to a list of vectors, sync or async.
         max_texts: the most texts in one call; None: 512 for a callable, 16,384 for a framework's
-            model, whose client divides them further (LlamaIndex's default of 10 is raised to 100).
-            What is awaited goes in the client's own batches, so that they can go side by side.
-        max_characters: the most characters in one call, but for a text that is longer by itself;
-            None: 200,000 for a callable, 8,000,000 for a framework's model.
+            model, whose client sends them in batches of its own (LlamaIndex's default of 10 is
+            raised to 100). What is awaited goes in these, so that they can go side by side.
+        max_tokens: the most tokens in one request, but for a text that has more by itself; None:
+            300,000, which is what OpenAI takes, and for a framework's model of which it is not
+            known how many texts it sends, 8,000,000 in one call. Tokens are counted where the model
+            is OpenAI's; for others bytes in UTF-8 are, of which no text has less than tokens.
         max_concurrency: the most calls that are awaited at once.
         max_retries: tries after the first on a rate limit, time-out, lost connection or failure of
             the server; only for models whose client does not retry by itself.
@@ -73,7 +76,7 @@ class Embedder:
 
     model: Any
     max_texts: int | None = None
-    max_characters: int | None = None
+    max_tokens: int | None = None
     max_concurrency: int = 4
     max_retries: int = 4
 
@@ -81,7 +84,7 @@ class Embedder:
         is_model = is_embedding_client(self.model) or callable(self.model)
         if isinstance(self.model, type) or not is_model:
             raise TypeError(f"embeddings must be {_KINDS}, got {describe_model(self.model)}")
-        for name in ("max_texts", "max_characters", "max_concurrency", "max_retries"):
+        for name in ("max_texts", "max_tokens", "max_concurrency", "max_retries"):
             if (value := getattr(self, name)) is not None:
                 check_count(value, name, 0 if name == "max_retries" else 1)
 
@@ -97,7 +100,7 @@ class Embedder:
         return hash(self.description)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        limits = (self.max_texts, self.max_characters, self.max_concurrency, self.max_retries)
+        limits = (self.max_texts, self.max_tokens, self.max_concurrency, self.max_retries)
         return _unpickled, (portable(self.model), *limits)
 
     def embed(
@@ -158,9 +161,9 @@ class _Work:
         self.embedder = embedder
         self.model = with_batch(embedder.model, embedder.max_texts)
         self.retries = 0 if client_retries(self.model) else embedder.max_retries
-        texts_bound, characters_bound = limits(embedder.model, is_awaited)
-        bounds = (embedder.max_texts or texts_bound, embedder.max_characters or characters_bound)
-        self.requests = requests(self.texts, *bounds)
+        kept = limits(self.model, is_awaited, embedder.max_texts, embedder.max_tokens)
+        counts = token_counts(self.model, self.texts, kept.tokens)
+        self.requests = requests(counts, kept)
 
     def answered(self, request: Request, ask: Callable[..., Any]) -> NDArray[np.float32]:
         _, start, end = request
