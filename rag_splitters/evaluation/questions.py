@@ -1,0 +1,236 @@
+"""Questions whose answers are known by their positions, and the files that they are read from."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_splitters.evaluation.figures import Interval
+from rag_splitters.readers import read_text
+
+__all__ = ["Benchmark", "Question", "check_question", "read_benchmark", "read_questions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, and the passages of a document that answer it.
+
+    Parameters:
+        text: the question.
+        document: the name of the document.
+        references: start and end of each passage, in code points.
+    """
+
+    text: str
+    document: str
+    references: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """Documents by their names, and questions about them."""
+
+    documents: Mapping[str, str]
+    questions: Sequence[Question]
+
+
+def check_question(question: Question, documents: Mapping[str, str]) -> None:
+    """Raise a ValueError that says what to do where a question does not fit the documents.
+
+    >>> check_question(Question("Who?", "tale", ((0, 9),)), {"tale": "Ann."})
+    Traceback (most recent call last):
+    ValueError: question 'Who?': a reference stands at 0 to 9, but 'tale' has 4 characters
+    """
+    name = f"question {_shown(question.text)}"
+    if not question.text.strip():
+        raise ValueError("a question is blank")
+    if question.document not in documents:
+        raise ValueError(f"{name}: {_unknown(question.document, documents)}")
+    if not question.references:
+        raise ValueError(f"{name} has no references: name the passages that answer it")
+    length = len(documents[question.document])
+    for start, end in question.references:
+        if not 0 <= start < end <= length:
+            raise ValueError(
+                f"{name}: a reference stands at {start} to {end}, but {question.document!r} has "
+                f"{length} characters"
+            )
+
+
+def read_benchmark(folder: str | Path) -> Benchmark:
+    """Read the benchmark of Chroma's report, or another in its form.
+
+    The form: `corpora/*.md` or `*.txt`, each named as its `corpus_id`; `questions.csv` with the
+    columns `question`, `references` (a JSON list of `content`, `start_index`, `end_index`) and
+    `corpus_id`. Every `content` is checked against the text at its position.
+
+    Raises: OSError for what cannot be read, ValueError with file and line for what does not fit.
+    """
+    corpora = Path(folder) / "corpora"
+    files = sorted(path for path in corpora.glob("*") if path.suffix in (".md", ".txt"))
+    if not files:
+        raise FileNotFoundError(f"{corpora} holds no .md or .txt files: put the documents there")
+    documents = {path.stem: read_text(path) for path in files}
+    path = Path(folder) / "questions.csv"
+    return Benchmark(documents, [_csv_question(*row, documents) for row in _csv_rows(path)])
+
+
+def read_questions(path: str | Path, documents: Mapping[str, str] | None = None) -> Benchmark:
+    """Read questions of your own, one JSON object a line.
+
+    A line is a question or, where a document has no file, the document itself:
+
+        {"document": "note", "text": "The lamp is in the hall. It is old."}
+        {"question": "Where is the lamp?", "document": "note", "references": ["in the hall"]}
+        {"question": "Is it old?", "document": "note", "references": [{"start": 25, "end": 35}]}
+
+    A reference is a quotation, which must stand in the document exactly once, or positions in code
+    points, beside which a `text` is checked. Blank lines are passed over.
+
+    Parameters:
+        path: the file.
+        documents: texts by name. A document may be named by the last part of its name where only
+            one ends so ("note.md" for "notes/note.md").
+
+    Raises: OSError for what cannot be read, ValueError with file and line for what does not fit.
+    """
+    lines = list(_json_lines(Path(path)))
+    known = dict(documents or {})
+    for where, line in lines:
+        if "question" not in line:
+            known.update([_inline_document(where, line, known)])
+    questions = [_json_question(where, line, known) for where, line in lines if "question" in line]
+    if not questions:
+        raise ValueError(f'{path} has no questions: each is a line with a "question"')
+    return Benchmark(known, questions)
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    csv.field_size_limit(1 << 30)  # a reference may be longer than csv's default of 131,072
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    missing = {"question", "references", "corpus_id"} - set(reader.fieldnames or ())
+    if missing:
+        raise ValueError(f"{path}: the first line names no column {sorted(missing)[0]!r}")
+    for row in reader:
+        yield f"{path}, line {reader.line_num}", row
+
+
+def _csv_question(where: str, row: Mapping[str, str], documents: Mapping[str, str]) -> Question:
+    try:
+        references = json.loads(row["references"])
+    except (json.JSONDecodeError, TypeError) as error:
+        raise ValueError(f"{where}: references is not JSON: {error}") from None
+    renamed = {"content": "text", "start_index": "start", "end_index": "end"}
+    parts = [
+        {renamed.get(key, key): value for key, value in part.items()}
+        if isinstance(part, Mapping)
+        else part
+        for part in _as_list(where, references)
+    ]
+    return _question(where, row["question"], row["corpus_id"], parts, documents)
+
+
+def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        where = f"{path}, line {number}"
+        try:
+            value = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{where} is not JSON: {error}") from None
+        if not isinstance(value, dict) or not {"question", "text"} & set(value):
+            raise ValueError(
+                f'{where}: want {{"question", "document", "references"}} or {{"document", "text"}}'
+            )
+        yield where, value
+
+
+def _inline_document(
+    where: str, line: Mapping[str, Any], known: Mapping[str, str]
+) -> tuple[str, str]:
+    name, text = line.get("document"), line["text"]
+    if not isinstance(name, str) or not isinstance(text, str):
+        raise ValueError(f'{where}: "document" (its name) and "text" must be strings')
+    if name in known:
+        raise ValueError(f"{where}: there is a document {name!r} already: give it another name")
+    return name, text
+
+
+def _json_question(where: str, line: Mapping[str, Any], documents: Mapping[str, str]) -> Question:
+    text, name = line["question"], line.get("document")
+    if name is None and len(documents) == 1:
+        name = next(iter(documents))
+    if not isinstance(text, str) or not isinstance(name, str):
+        raise ValueError(f'{where}: "question" and "document" must be strings')
+    named = [each for each in documents if each == name or each.endswith(f"/{name}")]
+    name = named[0] if len(named) == 1 else name
+    references = _as_list(where, line.get("references"))
+    return _question(where, text, name, references, documents)
+
+
+def _question(
+    where: str, text: str, name: str, references: Iterable[Any], documents: Mapping[str, str]
+) -> Question:
+    """The question, with its references located or checked."""
+    if name not in documents:
+        raise ValueError(f"{where}: {_unknown(name, documents)}")
+    try:
+        found = tuple(_reference(part, documents[name]) for part in references)
+        question = Question(text, name, found)
+        check_question(question, documents)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    return question
+
+
+def _reference(part: Any, text: str) -> Interval:
+    """Where a reference stands in the text."""
+    known = {"text": part} if isinstance(part, str) else part
+    if not isinstance(known, Mapping):
+        raise ValueError(f"a reference is a quotation or start and end, got {part!r}")
+    quoted, start, end = (known.get(key) for key in ("text", "start", "end"))
+    if start is None and end is None and isinstance(quoted, str) and quoted:
+        return _only_place(quoted, text)
+    if type(start) is not int or type(end) is not int:
+        raise ValueError(f"start and end must be whole numbers, got {start!r} and {end!r}")
+    if quoted is not None and text[max(start, 0) : max(end, 0)] != quoted:
+        raise ValueError(
+            f"the document has {_shown(text[max(start, 0) : max(end, 0)])} at {start} to {end}, "
+            f"and not {_shown(str(quoted))}: offsets count code points; was the document changed?"
+        )
+    return start, end
+
+
+def _only_place(quoted: str, text: str) -> Interval:
+    start = text.find(quoted)
+    if start < 0:
+        raise ValueError(f"{_shown(quoted)} does not stand in the document: quote it exactly")
+    if text.find(quoted, start + 1) >= 0:
+        raise ValueError(
+            f"{_shown(quoted)} stands in the document more than once: quote more of it, or give "
+            "start and end"
+        )
+    return start, start + len(quoted)
+
+
+def _as_list(where: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"{where}: references must be a list, got {_shown(str(value))}")
+    return value
+
+
+def _unknown(name: str, documents: Mapping[str, str]) -> str:
+    there = ", ".join(map(repr, list(documents)[:5])) or "none"
+    return f"there is no document {name!r}: there are {there}" + (
+        f" and {len(documents) - 5} more" if len(documents) > 5 else ""
+    )
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:57]}...")
