@@ -41,12 +41,13 @@ class ContextCache(Protocol):
         """`put` without blocking the event loop."""
 
 
-def context_cache(cache: Any) -> ContextCache:
+def context_cache(cache: Any, name: str = "contexts") -> ContextCache:
     """The cache behind whatever the user handed in.
 
     Parameters:
         cache: a LangChain `BaseStore`, of strings or of bytes (`mget`, `mset`); a LlamaIndex
             `BaseKVStore` (`get`, `put`); or the path of a folder, which is made where it is needed.
+        name: what is kept, for the name of the folder's file and of a LlamaIndex collection.
 
     Raises: TypeError for anything else.
 
@@ -59,10 +60,10 @@ def context_cache(cache: Any) -> ContextCache:
     if isinstance(cache, FolderCache | _LangChainStore | _LlamaIndexStore):
         return cache
     if isinstance(cache, str | Path):
-        return FolderCache(str(cache))
+        return FolderCache(str(cache), name)
     for kind, names in ((_LangChainStore, ("mget", "mset")), (_LlamaIndexStore, ("get", "put"))):
         if all(callable(getattr(cache, name, None)) for name in names):
-            return kind(cache)
+            return kind(cache, name)
     raise TypeError(
         "cache must be a LangChain BaseStore, a LlamaIndex BaseKVStore or the path of a folder, "
         f"got a {type(cache).__qualname__}"
@@ -81,13 +82,14 @@ def without_context(content: str, metadata: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class FolderCache:
-    """Contexts in one SQLite file, `contexts.sqlite`, of a folder.
+    """Contexts, or other short texts, in one SQLite file of a folder.
 
     The file is opened for each call alone, so that threads and processes may share the folder.
     Contexts are kept exactly, lone surrogates included.
     """
 
     folder: str
+    name: str = "contexts"
 
     def get(self, keys: Sequence[str]) -> list[str | None]:
         found: dict[str, bytes] = {}
@@ -114,7 +116,7 @@ class FolderCache:
 
     @property
     def _path(self) -> Path:
-        return Path(self.folder) / "contexts.sqlite"
+        return Path(self.folder) / f"{self.name}.sqlite"
 
     def _opened(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=60)
@@ -127,6 +129,7 @@ class _Store:
     """A store that the user handed in; it may know passwords, so it is not shown or pickled."""
 
     store: Any
+    name: str
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({type(self.store).__qualname__})"
@@ -166,21 +169,22 @@ class _LlamaIndexStore(_Store):
     """A LlamaIndex `BaseKVStore`, whose values are dictionaries."""
 
     def get(self, keys: Sequence[str]) -> list[str | None]:
-        return [_value(self.store.get(key, collection=_COLLECTION)) for key in keys]
+        return [_value(self.store.get(key, collection=self._collection)) for key in keys]
 
     def put(self, pairs: Pairs) -> None:
         for key, context in pairs:
-            self.store.put(key, {"context": context}, collection=_COLLECTION)
+            self.store.put(key, {"context": context}, collection=self._collection)
 
     async def aget(self, keys: Sequence[str]) -> list[str | None]:
-        return [_value(await self.store.aget(key, collection=_COLLECTION)) for key in keys]
+        return [_value(await self.store.aget(key, collection=self._collection)) for key in keys]
 
     async def aput(self, pairs: Pairs) -> None:
         for key, context in pairs:
-            await self.store.aput(key, {"context": context}, collection=_COLLECTION)
+            await self.store.aput(key, {"context": context}, collection=self._collection)
 
-
-_COLLECTION = "rag_splitters_contexts"
+    @property
+    def _collection(self) -> str:
+        return f"rag_splitters_{self.name}"
 
 
 def _as_bytes(pairs: Pairs) -> list[tuple[str, bytes]]:
