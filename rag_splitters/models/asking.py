@@ -10,7 +10,15 @@ from pydantic import BaseModel
 
 from rag_splitters.models import Answer, ChatModel, ModelError
 
-__all__ = ["Read", "aasked", "asked", "check_prompt", "filled", "first_failure"]
+__all__ = [
+    "Read",
+    "aasked",
+    "asked",
+    "check_prompt",
+    "filled",
+    "first_failure",
+    "is_about_the_answer",
+]
 
 Result = TypeVar("Result")
 Read = Callable[[int, str | BaseModel], Result]
@@ -56,7 +64,7 @@ def first_failure(chunker: type, failures: Sequence[tuple[int, str, ModelError]]
     document, place, error = failures[0]
     others = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
     message = f"{chunker.__name__}: document {document}, {place}: {error}{others}"
-    raised = ModelError(message, model=error.model, index=document)
+    raised = ModelError(message, model=error.model, index=document, answered=error.answered)
     raised.__cause__ = error.__cause__
     return raised
 
@@ -83,7 +91,7 @@ class _Dialogue(Generic[Result]):
         for index, answer in zip(asked, answers, strict=True):
             if isinstance(answer, ModelError):
                 self.results[index] = answer
-                if _is_about_the_answer(answer):
+                if answer.answered:
                     self._ask_again(index, "it does not have the form that is asked for")
                 continue
             try:
@@ -91,21 +99,16 @@ class _Dialogue(Generic[Result]):
             except ValueError as error:
                 problem = f"{error}; it began {_beginning(answer)}"
                 self.results[index] = ModelError(
-                    f"the answer cannot be used: {problem}", model=self._model, index=index
+                    f"the answer cannot be used: {problem}",
+                    model=self._model,
+                    index=index,
+                    answered=True,
                 )
                 self._ask_again(index, problem)
 
     def _ask_again(self, index: int, problem: str) -> None:
         prompt = self._prompts[index]
         self._open[index] = filled(_AGAIN, prompt=prompt, problem=problem)
-
-
-def _is_about_the_answer(error: ModelError) -> bool:
-    """Did the model answer, but not in the form that it was asked for?"""
-    if isinstance(error.__cause__, ValueError):  # what parsers and pydantic raise
-        return True
-    # A client's exception that held a secret is no longer there, but its place is marked.
-    return error.__cause__ is None and not error.__suppress_context__
 
 
 def asked(
