@@ -10,15 +10,7 @@ from pydantic import BaseModel
 
 from rag_splitters.models import Answer, ChatModel, ModelError
 
-__all__ = [
-    "Read",
-    "aasked",
-    "asked",
-    "check_prompt",
-    "filled",
-    "first_failure",
-    "is_about_the_answer",
-]
+__all__ = ["Read", "aasked", "asked", "check_prompt", "filled", "first_failure"]
 
 Result = TypeVar("Result")
 Read = Callable[[int, str | BaseModel], Result]
