@@ -130,6 +130,7 @@ def test_chat_model_loses_no_answer_to_the_failure_of_another(is_async: bool) ->
     assert [each for each in found if isinstance(each, str)] == ["a!", "b!", "c!"]
     errors = [each for each in found if isinstance(each, ModelError)]
     assert [error.index for error in errors] == [1, 3, 4, 5]
+    assert [error.answered for error in errors] == [False, True, True, True]
     for error, message in zip(
         errors,
         (
@@ -313,13 +314,14 @@ def refused(answer: dict[str, Any]) -> None:
     ("answer", "fault", "message"),
     [
         ("not json", Fault(), "failed on prompt 0"),
+        (f"not json {SECRET}", Fault(), "failed on prompt 0"),
         ('{"numbers": ["x"]}', Fault(), "failed on prompt 0"),
         ('{"numbers": [1]', Fault(), "failed on prompt 0"),
         ("", Fault(change=refused), "failed on prompt 0|answered prompt 0 with"),
         ("", Fault(body=b"{cut"), "failed on prompt 0"),
         ("", Fault(401, b'{"error": {"message": "bad key %s"}}' % SECRET.encode()), "bad key"),
     ],
-    ids=["text", "wrong_type", "truncated_json", "refusal", "malformed", "key"],
+    ids=["text", "secret", "wrong_type", "truncated_json", "refusal", "malformed", "key"],
 )
 def test_openai_failure_is_named_and_the_next_prompt_goes_on(
     client: Any, answer: str, fault: Fault, message: str, server: OpenAIServer
@@ -330,6 +332,8 @@ def test_openai_failure_is_named_and_the_next_prompt_goes_on(
     assert found == Borders(numbers=[7])
     assert isinstance(error, ModelError)
     assert message.partition("|")[0] in str(error) or "answered prompt 0" in str(error)
+    is_refused = "I will not." in str(error) or "bad key" in str(error)
+    assert error.answered is not is_refused
     assert SECRET not in str(error) + repr(error) + str(error.__cause__)
 
 

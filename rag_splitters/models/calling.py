@@ -49,14 +49,18 @@ class ModelError(ValueError):
         message: what happened, to which model.
         model: the model, as `describe_model` names it.
         index: which text or prompt of the call it was, from 0, where known.
+        answered: did the model answer, but with something else than what it was asked for?
 
     The client's own exception is its `__cause__`, unless that one holds a secret.
     """
 
-    def __init__(self, message: str, *, model: str = "", index: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, model: str = "", index: int | None = None, answered: bool = False
+    ) -> None:
         super().__init__(message)
         self.model = model
         self.index = index
+        self.answered = answered
 
 
 def model_error(
@@ -66,8 +70,10 @@ def model_error(
     said = ""
     if cause is not None:
         said = f": {type(cause).__name__}: {str(cause)[:500]}"
-    plain = f"{describe_model(model)} {what}{said}"
-    error = ModelError(without_secrets(plain, model), model=describe_model(model), index=index)
+    name = describe_model(model)
+    told = without_secrets(f"{name} {what}{said}", model)
+    answered = cause is None or isinstance(cause, ValueError)  # what parsers and pydantic raise
+    error = ModelError(told, model=name, index=index, answered=answered)
     if cause is not None:
         is_clean = without_secrets(str(cause) + repr(cause), model) == str(cause) + repr(cause)
         error.__cause__ = cause if is_clean else None
