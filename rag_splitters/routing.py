@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -10,7 +12,7 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.span import Span
 from rag_splitters.tables.excerpt import Excerpt
 
-__all__ = ["Part", "Routed", "aroute", "route"]
+__all__ = ["Part", "Routed", "RoutingChunker"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,24 +34,43 @@ Routed: TypeAlias = "list[Span | Part]"
 """A text's chunks that are ready, and its parts that are not, in order."""
 
 
-def route(
-    texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]], plans: Sequence[Routed]
-) -> list[list[Span]]:
-    """The chunks of every text by its plan."""
-    requests = _requests(metadatas, plans)
-    answers = [each.chunker.spans_of_documents(each.texts, each.metadatas) for each in requests]
-    return _placed(texts, plans, requests, answers)
+class RoutingChunker(Chunker):
+    """A chunker that hands parts of a text to other chunkers, each asked once about all texts."""
 
+    @abstractmethod
+    def plan(self, text: str) -> Routed:
+        """The chunks of a text and the parts that others cut, in order."""
 
-async def aroute(
-    texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]], plans: Sequence[Routed]
-) -> list[list[Span]]:
-    """`route` without blocking the event loop, where the chunkers can do without."""
-    requests = _requests(metadatas, plans)
-    answers = [
-        await each.chunker.aspans_of_documents(each.texts, each.metadatas) for each in requests
-    ]
-    return _placed(texts, plans, requests, answers)
+    def spans(self, text: str) -> list[Span]:
+        return self.spans_of_documents([text], [{}])[0]
+
+    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        return self.spans_of_documents(known, [{}] * len(known))
+
+    def spans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        known = list(texts)
+        plans = [self.plan(text) for text in known]
+        requests = _requests(metadatas, plans)
+        answers = [each.chunker.spans_of_documents(each.texts, each.metadatas) for each in requests]
+        return _placed(known, plans, requests, answers)
+
+    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
+        known = list(texts)
+        return await self.aspans_of_documents(known, [{}] * len(known))
+
+    async def aspans_of_documents(
+        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+    ) -> list[list[Span]]:
+        known = list(texts)
+        plans = await asyncio.to_thread(lambda: [self.plan(text) for text in known])
+        requests = _requests(metadatas, plans)
+        answers = [
+            await each.chunker.aspans_of_documents(each.texts, each.metadatas) for each in requests
+        ]
+        return await asyncio.to_thread(_placed, known, plans, requests, answers)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
@@ -13,7 +13,7 @@ from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.images import Image, definitions, find_images
-from rag_splitters.routing import Part, Routed, aroute, route
+from rag_splitters.routing import Part, Routed, RoutingChunker
 from rag_splitters.span import Span
 from rag_splitters.tables import Excerpt, Table, find_tables
 from rag_splitters.tables.dropping import Dropped
@@ -64,7 +64,7 @@ class _Source(NamedTuple):
         return find_images(self.text, start, end, self.known, self.markdown)
 
 
-class ModalityChunker(Chunker):
+class ModalityChunker(RoutingChunker):
     """Parts text, tables, images, code and formulas, and hands each kind to its own chunker.
 
     Reads Markdown and HTML. Use it where kinds are embedded or shown in different ways: tables as
@@ -114,29 +114,6 @@ class ModalityChunker(Chunker):
     format: Format = "auto"
     """How the text is written: "auto", "markdown", "html" or "text"."""
 
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_of_documents([text], [{}])[0]
-
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        return self.spans_of_documents(known, [{}] * len(known))
-
-    def spans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        known = list(texts)
-        return route(known, metadatas, [self._plan(text) for text in known])
-
-    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        return await self.aspans_of_documents(known, [{}] * len(known))
-
-    async def aspans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        known = list(texts)
-        return await aroute(known, metadatas, [self._plan(text) for text in known])
-
     def fits(self, content: str) -> bool:
         handlings = [getattr(self, name) for name in _MODALITIES]
         return any(each == "keep" for each in handlings) or any(
@@ -148,7 +125,7 @@ class ModalityChunker(Chunker):
         narrow = {k: v.narrowed(prefix) for k, v in handlings.items() if isinstance(v, Chunker)}
         return self.model_copy(update=narrow)
 
-    def _plan(self, text: str) -> Routed:
+    def plan(self, text: str) -> Routed:
         written = detect_format(text) if self.format == "auto" else self.format
         blocks = read_blocks(text, written)
         source = _Source(

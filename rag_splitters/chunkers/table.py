@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import Field
 
 from rag_splitters.blocks import detect_format, read_blocks
 from rag_splitters.chunker import Nested, SizedChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.routing import Part, Routed, aroute, route
+from rag_splitters.routing import Part, Routed, RoutingChunker
 from rag_splitters.span import Span
 from rag_splitters.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
 from rag_splitters.tables.dropping import Dropped
@@ -20,7 +19,7 @@ __all__ = ["TableChunker"]
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
 
-class TableChunker(SizedChunker):
+class TableChunker(RoutingChunker, SizedChunker):
     """Makes every table a chunk; cuts a long one by rows, and repeats its header in every chunk.
 
     Reads Markdown pipe tables, HTML tables (several header rows, cells over rows and columns), and
@@ -71,29 +70,6 @@ class TableChunker(SizedChunker):
     format: TableFormat = "auto"
     """"markdown", "html" or "text" (CSV and TSV among prose); "csv" or "tsv": one table."""
 
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_of_documents([text], [{}])[0]
-
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        return self.spans_of_documents(known, [{}] * len(known))
-
-    def spans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        known = list(texts)
-        return route(known, metadatas, [self._plan(text) for text in known])
-
-    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        return await self.aspans_of_documents(known, [{}] * len(known))
-
-    async def aspans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        known = list(texts)
-        return await aroute(known, metadatas, [self._plan(text) for text in known])
-
     def table_spans(self, table: Table) -> list[Span]:
         """The chunks of one table."""
         return Cutter(table, self.render, **self.sizes, rows_per_chunk=self.rows_per_chunk).spans()
@@ -106,7 +82,7 @@ class TableChunker(SizedChunker):
         text = None if self.text is None else self.text.narrowed(prefix)
         return narrow.model_copy(update={"text": text})
 
-    def _plan(self, text: str) -> Routed:
+    def plan(self, text: str) -> Routed:
         written = detect_format(text) if self.format == "auto" else self.format
         blocks = read_blocks(text, "html") if written == "html" else None
         dropped = Dropped(text, blocks or ())
