@@ -1,10 +1,23 @@
 """Evaluation: which strategy finds the answers in your documents, and how sure is that?"""
 
+from rag_splitters.evaluation.bootstrap import Figure
+from rag_splitters.evaluation.cache import EmbeddingCache
+from rag_splitters.evaluation.comparing import compare
 from rag_splitters.evaluation.questions import (
     Benchmark,
     Question,
     read_benchmark,
     read_questions,
 )
+from rag_splitters.evaluation.report import Report
 
-__all__ = ["Benchmark", "Question", "read_benchmark", "read_questions"]
+__all__ = [
+    "Benchmark",
+    "EmbeddingCache",
+    "Figure",
+    "Question",
+    "Report",
+    "compare",
+    "read_benchmark",
+    "read_questions",
+]
