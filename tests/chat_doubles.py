@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
 
+from langchain_core.documents import Document as LangChainDocument
 from langchain_core.language_models.chat_models import SimpleChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
+from langchain_openai import ChatOpenAI
+from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from pydantic import BaseModel, Field
 
+from rag_splitters import Chunker, Span
+from rag_splitters.testing import check_documents, check_nodes
+from tests.openai_server import OpenAIServer
+
 Script = Callable[[str], str]
+SECRET = "sk-very-secret"
 
 
 class Function:
@@ -39,7 +48,7 @@ class LangChainDouble(SimpleChatModel):
 
     script: Any
     prompts: list[str] = Field(default_factory=list)
-    api_key: str = "sk-very-secret"
+    api_key: str = SECRET
 
     @property
     def _llm_type(self) -> str:
@@ -63,7 +72,7 @@ class LlamaIndexDouble(CustomLLM):
 
     script: Any
     prompts: list[str] = Field(default_factory=list)
-    api_key: str = "sk-very-secret"
+    api_key: str = SECRET
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -75,6 +84,44 @@ class LlamaIndexDouble(CustomLLM):
 
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
         raise NotImplementedError
+
+
+def doubles(plain: Script, structured: Script) -> list[Any]:
+    """A model of each kind; those of the frameworks answer with the JSON of a schema."""
+    functions = [plain, Function(plain), AsyncFunction(plain)]
+    return [*functions, LangChainDouble(script=structured), LlamaIndexDouble(script=structured)]
+
+
+def check_models_agree(kind: Any, plain: Script, structured: Script, text: str) -> list[Span]:
+    """The spans of a chunker that asks a model: the same from every kind, sync and async."""
+    results = []
+    for llm in doubles(plain, structured):
+        chunker = kind(llm=llm)
+        spans = chunker.spans(text)
+        assert asyncio.run(chunker.aspans_many([text, "", text])) == [spans, [], spans]
+        results.append(spans)
+    assert all(spans == results[0] for spans in results)
+    return results[0]
+
+
+def asked_of_openai(kind: Any, answers: Script, text: str) -> tuple[list[Span], list[Any]]:
+    """The spans that the OpenAI client's answers make, and the bodies of its requests."""
+    with OpenAIServer(answers) as server:
+        chunker = kind(llm=ChatOpenAI(model="gpt-4o", base_url=server.url, api_key=SECRET))
+        spans = chunker.spans(text)
+    assert "very-secret" not in repr(chunker)
+    return spans, [request["body"] for request in server.requests]
+
+
+def check_front_ends(text: str, splitter: Any, parser: Any, chunker: Chunker) -> None:
+    """Both front ends cut where the chunker does, and give the same ids."""
+    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
+    documents = splitter.split_documents([source])
+    check_documents(source, documents, chunker)
+    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
+    nodes = parser.get_nodes_from_documents([document])
+    check_nodes(document, nodes, chunker)
+    assert [each.id for each in documents] == [node.node_id for node in nodes]
 
 
 def sentences_in(prompt: str) -> list[str]:

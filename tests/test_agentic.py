@@ -9,36 +9,26 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from langchain_core.documents import Document as LangChainDocument
-from llama_index.core import Document as LlamaIndexDocument
 
 from rag_splitters import RecursiveChunker, SentenceChunker, TitledChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
-from rag_splitters.langchain import ChunkerTextSplitter
-from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.llama_index import AgenticNodeParser
 from rag_splitters.meaning.windows import numbered, numbers_in, sentences_of, windows
 from rag_splitters.models import ModelError
-from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from rag_splitters.testing import check_chunker, hostile_texts
 from tests.cases import SIZES, halves
 from tests.chat_doubles import (
     AsyncFunction,
     Function,
     LangChainDouble,
     LlamaIndexDouble,
+    asked_of_openai,
+    check_models_agree,
     sentences_in,
 )
-from tests.openai_server import OpenAIServer
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "Tea is hot. I like it. Rain fell. It was cold. Cats sleep. They hunt."
-
-
-class AgenticSplitter(AgenticChunker, ChunkerTextSplitter):
-    """Stands for the front end's own class."""
-
-
-class AgenticParser(AgenticChunker, ChunkerNodeParser):
-    """Stands for the front end's own class."""
 
 
 def every_third(prompt: str) -> str:
@@ -99,23 +89,10 @@ def test_sentences_are_whole_clusters_and_one_line_each(text: str) -> None:
         assert not outside.strip()
 
 
-@pytest.mark.parametrize(
-    "llm",
-    [
-        every_third,
-        Function(every_third),
-        AsyncFunction(every_third),
-        LangChainDouble(script=every_third_json),
-        LlamaIndexDouble(script=every_third_json),
-    ],
-    ids=lambda llm: type(llm).__name__,
-)
-def test_every_kind_of_model_gives_the_same_cuts(llm: Any) -> None:
-    chunker = AgenticChunker(llm=llm)
+def test_every_kind_of_model_gives_the_same_cuts() -> None:
+    spans = check_models_agree(AgenticChunker, every_third, every_third_json, TEXT)
     expected = ["Tea is hot. I like it. Rain fell.", "It was cold. Cats sleep. They hunt."]
-    assert pieces(chunker, TEXT) == expected
-    spans = chunker.spans(TEXT)
-    assert asyncio.run(chunker.aspans_many([TEXT, "", TEXT])) == [spans, [], spans]
+    assert [span.text_of(TEXT) for span in spans] == expected
 
 
 async def test_agentic_works_inside_a_running_loop() -> None:
@@ -288,53 +265,28 @@ def test_document_cannot_forge_a_numbered_line_or_a_place() -> None:
 
 def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
     for kind in (LangChainDouble, LlamaIndexDouble):
-        parser = AgenticParser(llm=kind(script=every_third_json))
+        parser = AgenticNodeParser(llm=kind(script=every_third_json))
         written = json.dumps(parser.to_dict(), default=str)
         assert " at 0x" not in written
         for shown in (repr(parser), str(parser), written):
             assert "secret" not in shown
         assert b"very-secret" not in pickle.dumps(parser)
-    parser = AgenticParser(llm=every_third, on_error=SentenceChunker(chunk_size=9))
-    again = AgenticParser.from_dict(parser.to_dict())
+    parser = AgenticNodeParser(llm=every_third, on_error=SentenceChunker(chunk_size=9))
+    again = AgenticNodeParser.from_dict(parser.to_dict())
     assert again.on_error == parser.on_error
     assert pieces(again, TEXT) == pieces(pickle.loads(pickle.dumps(parser)), TEXT)
 
 
 def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
-    from langchain_openai import ChatOpenAI
-
     answers = iter(["I had rather not.", '{"starts": [1, 9]}', '{"starts": [1, 3]}'])
-    with OpenAIServer(lambda prompt: next(answers)) as server:
-        llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-very-secret")
-        chunker = AgenticChunker(llm=llm)
-        assert pieces(chunker, TEXT) == [
-            "Tea is hot. I like it.",
-            "Rain fell. It was cold. Cats sleep. They hunt.",
-        ]
-    bodies = [request["body"] for request in server.requests]
+    spans, bodies = asked_of_openai(AgenticChunker, lambda prompt: next(answers), TEXT)
+    assert [span.text_of(TEXT) for span in spans] == [
+        "Tea is hot. I like it.",
+        "Rain fell. It was cold. Cats sleep. They hunt.",
+    ]
     assert len(bodies) == 3
     assert bodies[0]["response_format"]["json_schema"]["name"] == "Starts"
     assert "there are 1 to 6" in bodies[2]["messages"][-1]["content"]
-    assert "very-secret" not in repr(chunker)
-
-
-@hostile
-@given(text=hostile_texts())
-def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
-    options: dict[str, Any] = {
-        "llm": every_third,
-        "window": 4,
-        "chunk_size": 20,
-        "chunk_overlap": 4,
-    }
-    chunker = AgenticChunker(**options)
-    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
-    documents = AgenticSplitter(**options).split_documents([source])
-    check_documents(source, documents, chunker)
-    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
-    nodes = AgenticParser(**options).get_nodes_from_documents([document])
-    check_nodes(document, nodes, chunker)
-    assert [each.id for each in documents] == [node.node_id for node in nodes]
 
 
 @pytest.mark.parametrize(

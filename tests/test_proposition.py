@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import pickle
 from itertools import pairwise
@@ -11,37 +10,28 @@ from typing import Any
 import pytest
 import regex
 from hypothesis import HealthCheck, given, settings
-from langchain_core.documents import Document as LangChainDocument
-from llama_index.core import Document as LlamaIndexDocument
 
 from rag_splitters import Span
 from rag_splitters.chunkers.proposition import PropositionChunker
-from rag_splitters.langchain import ChunkerTextSplitter
-from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.langchain import PropositionTextSplitter
+from rag_splitters.llama_index import PropositionNodeParser
 from rag_splitters.meaning.propositions import propositions_in
 from rag_splitters.models import ModelError
-from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from rag_splitters.testing import check_chunker, hostile_texts
 from tests.cases import SIZES, halves
 from tests.chat_doubles import (
-    AsyncFunction,
     Function,
     LangChainDouble,
     LlamaIndexDouble,
+    asked_of_openai,
+    check_front_ends,
+    check_models_agree,
     sentences_in,
 )
-from tests.openai_server import OpenAIServer
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "Tea is made. It is hot. Rain fell."
 UNLAPPED = [{**size, "chunk_overlap": 0} for size in SIZES]
-
-
-class PropositionSplitter(PropositionChunker, ChunkerTextSplitter):
-    """Stands for the front end's own class."""
-
-
-class PropositionParser(PropositionChunker, ChunkerNodeParser):
-    """Stands for the front end's own class."""
 
 
 def echo(prompt: str) -> str:
@@ -110,31 +100,19 @@ def test_passages_that_the_model_failed_on_are_kept(text: str) -> None:
 
 
 def test_every_kind_of_model_gives_the_same_propositions() -> None:
-    plain = "1-2: Made tea is hot."
-    for llm in (
-        Function(lambda prompt: plain),
-        AsyncFunction(lambda prompt: plain),
-        LangChainDouble(script=both_json),
-        LlamaIndexDouble(script=both_json),
-    ):
-        chunker = PropositionChunker(llm=llm)
-        spans = chunker.spans(TEXT)
-        assert [(s.start, s.end, s.text_of(TEXT), s.metadata) for s in spans] == [
-            (0, 23, "Made tea is hot.", {"proposition": True}),
-            (24, 34, "Rain fell.", {"proposition": False}),
-        ]
-        assert asyncio.run(chunker.aspans_many([TEXT, ""])) == [spans, []]
-        assert len(llm.prompts) == 2
+    def plain(prompt: str) -> str:
+        return "1-2: Made tea is hot."
+
+    spans = check_models_agree(PropositionChunker, plain, both_json, TEXT)
+    assert [(s.start, s.end, s.text_of(TEXT), s.metadata) for s in spans] == [
+        (0, 23, "Made tea is hot.", {"proposition": True}),
+        (24, 34, "Rain fell.", {"proposition": False}),
+    ]
 
 
 def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
-    from langchain_openai import ChatOpenAI
-
-    with OpenAIServer(both_json) as server:
-        llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-very-secret")
-        spans = PropositionChunker(llm=llm).spans(TEXT)
+    spans, bodies = asked_of_openai(PropositionChunker, both_json, TEXT)
     assert [span.text_of(TEXT) for span in spans] == ["Made tea is hot.", "Rain fell."]
-    bodies = [request["body"] for request in server.requests]
     assert [each["response_format"]["json_schema"]["name"] for each in bodies] == ["Propositions"]
 
 
@@ -229,11 +207,13 @@ def test_long_propositions_are_cut() -> None:
 
 
 def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
-    parser = PropositionParser(llm=LangChainDouble(script=both_json))
+    parser = PropositionNodeParser(llm=LangChainDouble(script=both_json))
     for shown in (repr(parser), json.dumps(parser.to_dict(), default=str)):
         assert "secret" not in shown
     assert b"very-secret" not in pickle.dumps(parser)
-    assert PropositionParser.from_dict(PropositionParser(llm=echo).to_dict()).llm.model is echo
+    assert (
+        PropositionNodeParser.from_dict(PropositionNodeParser(llm=echo).to_dict()).llm.model is echo
+    )
 
 
 @hostile
@@ -241,13 +221,8 @@ def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
 def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
     options: dict[str, Any] = {"llm": several, "chunk_size": 20}
     chunker = PropositionChunker(**options)
-    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
-    documents = PropositionSplitter(**options).split_documents([source])
-    check_documents(source, documents, chunker)
-    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
-    nodes = PropositionParser(**options).get_nodes_from_documents([document])
-    check_nodes(document, nodes, chunker)
-    assert [each.id for each in documents] == [node.node_id for node in nodes]
+    splitter, parser = PropositionTextSplitter(**options), PropositionNodeParser(**options)
+    check_front_ends(text, splitter, parser, chunker)
 
 
 @pytest.mark.parametrize(
