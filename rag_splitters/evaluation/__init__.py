@@ -10,6 +10,7 @@ from rag_splitters.evaluation.questions import (
     read_questions,
 )
 from rag_splitters.evaluation.report import Report
+from rag_splitters.evaluation.suggesting import Suggestion, candidates, suggest, suggestion
 
 __all__ = [
     "Benchmark",
@@ -17,7 +18,11 @@ __all__ = [
     "Figure",
     "Question",
     "Report",
+    "Suggestion",
+    "candidates",
     "compare",
     "read_benchmark",
     "read_questions",
+    "suggest",
+    "suggestion",
 ]

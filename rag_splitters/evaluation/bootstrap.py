@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,7 @@ class Figure:
         return f"{self.mean:.1%} ({self.low:.1%} to {self.high:.1%})".replace("%", "")
 
 
+@lru_cache(maxsize=32)
 def resampled(size: int, resamples: int = 2000, seed: int = 0) -> NDArray[np.float64]:
     """Weights of `size` questions in each resample: a row for each, which adds up to one.
 

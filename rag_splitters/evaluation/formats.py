@@ -40,12 +40,14 @@ def caption(report: Report) -> str:
     )
 
 
-def rounded(name: str, figure: Figure) -> tuple[str, str]:
-    """A figure and its interval as tables show them."""
+def rounded(name: str, figure: Figure, places: int = 1) -> tuple[str, str, str]:
+    """A figure and the bounds of its interval as tables show them: in hundredths, or as it is."""
+    known = (figure.mean, figure.low, figure.high)
     if name == "retrieved":
-        return f"{figure.mean:,.0f}", f"{figure.low:,.0f} to {figure.high:,.0f}"
-    mean, low, high = (f"{100 * part:.1f}" for part in (figure.mean, figure.low, figure.high))
-    return mean, f"{low} to {high}"
+        mean, low, high = (f"{part:,.0f}" for part in known)
+    else:
+        mean, low, high = (f"{100 * part:.{places}f}" for part in known)
+    return mean, low, high
 
 
 def rich_table(report: Report) -> Table:
@@ -57,8 +59,9 @@ def rich_table(report: Report) -> Table:
     for strategy in report.strategies:
         row = [Text(strategy.name, style="bold"), Text(_count(strategy)), Text(_size(strategy))]
         for name in report.settings.figures:
-            mean, interval = rounded(name, report.figure(strategy.name, name))
-            row.append(Text.assemble(mean, "\n", (interval, "dim")))
+            figure = report.figure(strategy.name, name)
+            mean, (_, low, high) = rounded(name, figure)[0], rounded(name, figure, 0)
+            row.append(Text.assemble(mean, "\n", (f"{low}–{high}", "dim")))
         table.add_row(*row)
     return table
 
@@ -144,8 +147,8 @@ def _markdown_table(report: Report, document: str | None) -> str:
     for strategy in report.strategies:
         cells = [_escaped(strategy.name), _count(strategy), _size(strategy)]
         for name in report.settings.figures:
-            mean, interval = rounded(name, report.figure(strategy.name, name, document))
-            cells.append(f"{mean} ({interval})")
+            mean, low, high = rounded(name, report.figure(strategy.name, name, document))
+            cells.append(f"{mean} ({low} to {high})")
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

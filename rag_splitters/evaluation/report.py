@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,19 +135,33 @@ class Report:
 
     def figure(self, name: str, figure: str, document: str | None = None) -> Figure:
         """A strategy's mean over all questions, or over those about one document."""
-        return self._estimate(self.values(name, figure), document)
+        return self.estimate(self.values(name, figure), document)
 
     def difference(self, name: str, other: str, figure: str, document: str | None = None) -> Figure:
         """How much more the first strategy has than the other, paired by question."""
-        return self._estimate(self.values(name, figure) - self.values(other, figure), document)
+        return self.estimate(self.values(name, figure) - self.values(other, figure), document)
 
     def curve(self, name: str) -> list[tuple[int, Figure]]:
         """Recall at each of the settings' `curve_budgets`."""
         columns = self.strategy(name).measured.curve.T
         return [
-            (budget, self._estimate(column, None))
+            (budget, self.estimate(column))
             for budget, column in zip(self.settings.curve_budgets, columns, strict=True)
         ]
+
+    def estimate(self, values: NDArray[np.float64], document: str | None = None) -> Figure:
+        """The mean of one value for each question, over all of them or those about a document."""
+        if document is None:
+            return estimate(values, self.weights)
+        mask = np.array([question.document == document for question in self.questions])
+        if not mask.any():
+            raise ValueError(f"there are no questions about {document!r}")
+        return estimate(values[mask], self._resampled(int(mask.sum())))
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The bootstrap resamples of the questions, a row for each."""
+        return self._resampled(len(self.questions))
 
     @property
     def asked(self) -> list[str]:
@@ -179,24 +192,8 @@ class Report:
 
         return _written(csv_text(self), path)
 
-    def _estimate(self, values: NDArray[np.float64], document: str | None) -> Figure:
-        """The mean with its interval, over all questions or one document's."""
-        if document is None:
-            return estimate(values, self._weights(len(values)))
-        mask = np.array([question.document == document for question in self.questions])
-        if not mask.any():
-            raise ValueError(f"there are no questions about {document!r}")
-        return estimate(values[mask], self._weights(int(mask.sum())))
-
-    def _weights(self, size: int) -> NDArray[np.float64]:
-        if size not in self._resampled:
-            settings = self.settings
-            self._resampled[size] = resampled(size, settings.resamples, settings.seed)
-        return self._resampled[size]
-
-    @cached_property
-    def _resampled(self) -> dict[int, NDArray[np.float64]]:
-        return {}
+    def _resampled(self, size: int) -> NDArray[np.float64]:
+        return resampled(size, self.settings.resamples, self.settings.seed)
 
 
 def _written(content: str, path: str | Path | None) -> str:
