@@ -237,8 +237,16 @@ def describe_recogniser(ner: Any) -> str:
     for owner, key in product(owners, ("name_or_path", "_name_or_path", "model_name")):
         name = getattr(owner, key, None)
         if isinstance(name, str) and name:
-            return f"recogniser:{kind}:{name}"
+            return f"recogniser:{kind}:{name}{_weights(ner) if kind == 'gliner' else ''}"
     raise ValueError(f"{type(ner).__qualname__} has no name by which another process could know it")
+
+
+def _weights(model: Any) -> str:
+    """Some of a model's numbers: a GLiNER bears the name of the encoder that it was made from."""
+    if not callable(getattr(model, "parameters", None)):
+        return ""
+    numbers = [each.detach().flatten()[:8].tolist() for each in model.parameters()]
+    return f":{stable_uuid(repr(numbers))}"
 
 
 Recogniser = Annotated[
