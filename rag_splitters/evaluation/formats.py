@@ -50,18 +50,27 @@ def rounded(name: str, figure: Figure, places: int = 1) -> tuple[str, str, str]:
     return mean, low, high
 
 
-def rich_table(report: Report) -> Table:
-    """The figures over all questions, with the intervals below them."""
+_SHORT = ("recall", "precision", "iou", "retrieved")
+"""What a narrow terminal shows, beside recall at the budgets."""
+
+_WIDE = 150
+
+
+def rich_table(report: Report, width: int) -> Table:
+    """The figures over all questions, with the intervals below them; fewer where it is narrow."""
     table = Table(box=box.SIMPLE_HEAD, caption=caption(report), caption_justify="left")
     table.add_column("strategy", overflow="fold")
-    for title in ("chunks", f"mean {report.settings.unit}", *headings(report).values()):
+    titles = headings(report)
+    shown = [name for name in titles if width >= _WIDE or "@" in name or name in _SHORT]
+    for title in ("chunks", f"mean {report.settings.unit}", *map(titles.__getitem__, shown)):
         table.add_column(title, justify="right")
     for strategy in report.strategies:
         row = [Text(strategy.name, style="bold"), Text(_count(strategy)), Text(_size(strategy))]
-        for name in report.settings.figures:
+        for name in shown:
             figure = report.figure(strategy.name, name)
             mean, (_, low, high) = rounded(name, figure)[0], rounded(name, figure, 0)
-            row.append(Text.assemble(mean, "\n", (f"{low}–{high}", "dim")))
+            bounds = "" if name == "retrieved" else f"{low}–{high}"
+            row.append(Text.assemble(mean, "\n", (bounds, "dim")))
         table.add_row(*row)
     return table
 

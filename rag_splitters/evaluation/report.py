@@ -18,7 +18,9 @@ from rag_splitters.parameters import whole_number
 from rag_splitters.sizing import LengthFunction, check_length_function
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from rag_splitters.evaluation.page.projection import Projection
 
 __all__ = ["Report", "Settings", "Strategy"]
 
@@ -149,6 +151,15 @@ class Report:
             for budget, column in zip(self.settings.curve_budgets, columns, strict=True)
         ]
 
+    def to_html(self, path: str | Path | None = None, *, projection: Projection = "pca") -> str:
+        """One page with charts that needs nothing else; written to `path` where one is given.
+
+        `projection` is how the map of the chunks is made: "pca", or "umap" with umap-learn.
+        """
+        from rag_splitters.evaluation.page import page
+
+        return _written(page(self, projection), path)
+
     def estimate(self, values: NDArray[np.float64], document: str | None = None) -> Figure:
         """The mean of one value for each question, over all of them or those about a document."""
         if document is None:
@@ -169,10 +180,10 @@ class Report:
         names = {question.document for question in self.questions}
         return [name for name in self.documents if name in names]
 
-    def __rich__(self) -> Table:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rag_splitters.evaluation.formats import rich_table
 
-        return rich_table(self)
+        yield rich_table(self, options.max_width)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The figures as Markdown tables; written to `path` where one is given."""

@@ -13,6 +13,7 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import ParagraphChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.evaluation.bootstrap import Figure
 from rag_splitters.evaluation.comparing import compare
+from rag_splitters.evaluation.formats import headings
 from rag_splitters.evaluation.report import Report
 from rag_splitters.parameters import whole_number
 
@@ -57,9 +58,9 @@ class Suggestion:
 
     def __str__(self) -> str:
         told = (
-            f"Take {self.name}: {self.figure} {self.score.percent()}, {self.held_out.percent()} on "
-            f"questions that were held out. It is chosen in {self.folds:.0%} of the folds and best "
-            f"in {self.wins:.0%} of the resamples."
+            f"Take {self.name}: {headings(self.report)[self.figure]} {self.score.percent()}, "
+            f"{self.held_out.percent()} on questions that were held out. It is chosen in "
+            f"{self.folds:.0%} of the folds and best in {self.wins:.0%} of the resamples."
         )
         if self.gap is not None:
             told += f" It is ahead of {self.runner_up} by {self.gap.percent()}."
