@@ -28,9 +28,10 @@ def located_chunks(
 ) -> list[LocatedChunk]:
     """Cut documents into chunks with their positions; blank chunks are left out.
 
-    Ours carry their positions. Of other people's chunks, a stated position is believed where the
-    text there is the chunk's; the rest are looked for behind the chunk before, with all white space
-    passed over, which many libraries change. What is not found has no position.
+    Ours carry their positions. Of other people's chunks, a stated start is believed where the text
+    there is the chunk's, but for LlamaIndex's, which is always that of the first repetition. The
+    rest are looked for behind the chunk before, with all white space passed over, which many
+    libraries change. What is not found has no position.
 
     Parameters:
         chunker: a `Chunker`, LangChain `TextSplitter`, LlamaIndex `NodeParser`, an object with
@@ -75,10 +76,10 @@ class Places:
 
     def place(self, chunk: str, start: int | None = None) -> Interval | None:
         """Where the next chunk stands; `start` is where it is said to."""
-        found: Interval | None = None
         if start is not None and start >= 0 and self.text.startswith(chunk, start):
-            found = start, start + len(chunk)
-        found = found or self._searched(chunk)
+            found: Interval | None = (start, start + len(chunk))
+        else:
+            found = self._behind(chunk) or self._elsewhere(chunk)
         self._last = found or self._last
         return found
 
@@ -91,32 +92,37 @@ class Places:
     def _bare(self) -> str:
         return "".join(self.text.split())
 
-    def _searched(self, chunk: str) -> Interval | None:
-        """Right behind the chunk before, else behind its start, else anywhere.
+    def _behind(self, chunk: str) -> Interval | None:
+        """The place right behind the chunk before, if it stands there."""
+        wanted = "".join(chunk.split())
+        start = bisect_left(self._offsets, self._last[1]) if self._last else 0
+        if not wanted or not self._bare.startswith(wanted, start):
+            return None
+        return self._with_edges(chunk, start, start + len(wanted))
+
+    def _elsewhere(self, chunk: str) -> Interval | None:
+        """The first place behind the start of the chunk before, else the first of all.
 
         Overlapping chunks begin before the end of the one before; some libraries list sections
         before or after what is in them.
         """
         wanted = "".join(chunk.split())
-        if not wanted:
-            return None
-        first, behind = (bisect_left(self._offsets, offset) for offset in self._last or (0, 0))
-        start = behind
-        if not self._bare.startswith(wanted, behind):
-            start = self._bare.find(wanted, first + (self._last is not None))
-        if start < 0:
+        first = bisect_left(self._offsets, self._last[0]) + 1 if self._last else 0
+        start = self._bare.find(wanted, first) if wanted else -1
+        if wanted and start < 0:
             start = self._bare.find(wanted)
-        if start < 0:
-            return None
-        last = self._offsets[start + len(wanted) - 1] + 1
-        return self._with_edges(chunk, self._offsets[start], last)
+        return None if start < 0 else self._with_edges(chunk, start, start + len(wanted))
 
-    def _with_edges(self, chunk: str, start: int, end: int) -> Interval:
-        """The place with the white space at the chunk's edges, where the text has the same."""
-        before = chunk[: len(chunk) - len(chunk.lstrip())]
-        after = chunk[len(chunk.rstrip()) :]
-        start -= len(before) if self.text.endswith(before, 0, start) else 0
-        end += len(after) if self.text.startswith(after, end) else 0
+    def _with_edges(self, chunk: str, first: int, after: int) -> Interval:
+        """Offsets in the bare text as those in the text.
+
+        With the white space at the chunk's edges, where the text has the same.
+        """
+        start, end = self._offsets[first], self._offsets[after - 1] + 1
+        leading = chunk[: len(chunk) - len(chunk.lstrip())]
+        trailing = chunk[len(chunk.rstrip()) :]
+        start -= len(leading) if self.text.endswith(leading, 0, start) else 0
+        end += len(trailing) if self.text.startswith(trailing, end) else 0
         return start, end
 
 
@@ -139,7 +145,7 @@ def _splitter(chunker: Any) -> Callable[[str], Iterable[Any]]:
 
 
 _TEXTS = ("text", "page_content")
-_STARTS = ("start_char_idx", "start_index", "start")
+_STARTS = ("start_index", "start")
 
 
 def _content(part: Any) -> tuple[str, int | None]:

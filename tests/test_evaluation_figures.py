@@ -1,0 +1,192 @@
+"""Retrieval figures: by hand, and against sets of positions; bootstrap intervals."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from rag_splitters.evaluation.bootstrap import estimate, resampled
+from rag_splitters.evaluation.figures import (
+    Interval,
+    cover,
+    hit_rate,
+    ndcg,
+    overlap,
+    precision_omega,
+    recall_at_budgets,
+    total,
+    union,
+)
+
+intervals = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda pair: (pair[0], sum(pair))),
+    max_size=8,
+)
+some_intervals = intervals.filter(bool)
+
+
+def ground(known: list[Interval]) -> set[int]:
+    """The same as a set of positions."""
+    return {at for start, end in known for at in range(start, end)}
+
+
+# Against sets of positions
+
+
+@given(intervals)
+def test_union_is_the_same_ground_disjoint_and_in_order(known: list[Interval]) -> None:
+    joined = union(known)
+    assert ground(joined) == ground(known)
+    assert total(joined) == len(ground(known))
+    assert all(end < start for (_, end), (start, _) in pairwise(joined))
+
+
+@given(intervals, intervals)
+def test_overlap_is_the_size_of_the_intersection(
+    known: list[Interval], others: list[Interval]
+) -> None:
+    assert overlap(known, others) == len(ground(known) & ground(others)) == overlap(others, known)
+
+
+@given(some_intervals, intervals, st.integers(0, 50))
+def test_cover_agrees_with_counting_characters(
+    references: list[Interval], found: list[Interval], elsewhere: int
+) -> None:
+    retrieved = Counter(at for start, end in found for at in range(start, end))
+    count = sum(retrieved.values()) + elsewhere
+    shared, wanted = len(ground(references) & set(retrieved)), len(ground(references))
+    recall, precision, iou = cover(references, found, total(found) + elsewhere)
+    assert recall == shared / wanted
+    assert precision == (shared / count if count else 0)
+    assert iou == shared / (count + wanted - shared)
+    assert iou <= min(precision, recall) or not count
+
+
+@given(some_intervals, intervals)
+def test_precision_omega_agrees_with_counting_characters(
+    references: list[Interval], chunks: list[Interval]
+) -> None:
+    wanted = ground(references)
+    touching = [chunk for chunk in chunks if ground([chunk]) & wanted]
+    expected = len(ground(touching) & wanted) / len(ground(touching) | wanted)
+    assert precision_omega(references, chunks) == expected
+    assert hit_rate(references, chunks) == bool(touching)
+
+
+ranked_chunks = st.lists(
+    st.tuples(st.none() | some_intervals.map(lambda known: known[0]), st.integers(0, 9)), max_size=8
+)
+
+
+@given(some_intervals, ranked_chunks, st.lists(st.integers(1, 60), min_size=1, max_size=6))
+def test_recall_at_budgets_agrees_with_taking_characters_in_turn(
+    references: list[Interval], ranked: list[tuple[Interval | None, int]], budgets: list[int]
+) -> None:
+    budgets.sort()
+    expected = []
+    for budget in budgets:
+        left, taken = budget, set()
+        for chunk, size in ranked:
+            if chunk is not None:
+                part = size and min(size, left)
+                whole = list(range(*chunk))
+                taken |= set(whole if part == size else whole[: len(whole) * part // size])
+            if left < size:
+                break
+            left -= size
+        expected.append(len(taken & ground(references)) / len(ground(references)))
+    assert recall_at_budgets(references, ranked, budgets) == expected
+    assert expected == sorted(expected)
+
+
+# By hand
+
+
+def test_cover_counts_what_is_retrieved_twice_against_precision_and_not_for_recall() -> None:
+    references = [(10, 20), (40, 50)]
+    found = [(0, 20), (10, 30), (45, 55)]  # 5 + 10 of 20 characters of answer in 50
+    assert cover(references, found, retrieved=50) == (0.75, 0.3, 15 / 55)
+
+
+def test_cover_counts_chunks_of_other_documents_against_precision() -> None:
+    assert cover([(0, 10)], [(0, 10)], retrieved=100) == (1.0, 0.1, 0.1)
+
+
+def test_cover_of_references_that_overlap_counts_their_ground_once() -> None:
+    assert cover([(0, 10), (5, 15)], [(0, 15)], retrieved=15) == (1.0, 1.0, 1.0)
+
+
+def test_cover_of_nothing_retrieved_is_nought() -> None:
+    assert cover([(0, 10)], [], retrieved=0) == (0, 0, 0)
+
+
+def test_precision_omega_counts_what_no_chunk_holds() -> None:
+    assert precision_omega([(0, 10), (90, 100)], [(5, 25), (25, 60)]) == 5 / (25 + 10)
+
+
+@pytest.mark.parametrize(
+    ("gains", "every", "expected"),
+    [
+        ([1, 0, 0], [1], 1.0),
+        ([0, 0, 1], [1], 0.5),
+        ([0, 0], [1], 0.0),
+        ([2, 3], [3, 2], (2 + 3 / math.log2(3)) / (3 + 2 / math.log2(3))),
+        ([3], [3, 2, 1], 1.0),  # of the ideal as many as were retrieved
+        ([0.0], [], 0.0),
+    ],
+)
+def test_ndcg_of_known_cases(gains: list[float], every: list[float], expected: float) -> None:
+    assert ndcg(gains, every) == pytest.approx(expected)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8))
+def test_ndcg_is_one_for_the_best_order_alone(gains: list[int]) -> None:
+    assume(any(gains))
+    best = sorted(gains, reverse=True)
+    assert ndcg(best, gains) == pytest.approx(1.0)
+    assert (ndcg(gains, gains) == pytest.approx(1.0)) == (gains == best)
+
+
+def test_recall_at_budgets_cuts_the_chunk_that_goes_over() -> None:
+    ranked = [((0, 40), 10), (None, 5), ((40, 80), 10)]
+    recalls = recall_at_budgets([(0, 80)], ranked, [5, 10, 15, 20, 25, 99])
+    assert recalls == [0.25, 0.5, 0.5, 0.75, 1.0, 1.0]
+
+
+# Intervals by resampling
+
+
+def test_resampled_rows_are_the_same_for_the_same_seed_and_add_up_to_one() -> None:
+    weights = resampled(7, 50, 3)
+    assert weights.shape == (50, 7)
+    assert np.allclose(weights.sum(axis=1), 1)
+    resampled.cache_clear()
+    assert (resampled(7, 50, 3) == weights).all()
+    assert (resampled(7, 50, 4) != weights).any()
+
+
+def test_estimate_has_the_width_that_the_central_limit_says() -> None:
+    values = np.random.default_rng(0).random(400)
+    figure = estimate(values, resampled(400))
+    half = 1.96 * values.std() / 20
+    assert figure.mean == values.mean()
+    assert figure.high - figure.mean == pytest.approx(half, rel=0.1)
+    assert figure.mean - figure.low == pytest.approx(half, rel=0.1)
+
+
+def test_estimate_of_a_paired_difference_is_narrower_than_that_of_its_parts() -> None:
+    first = np.random.default_rng(0).random(200)
+    figure = estimate(first + 0.01 - first, resampled(200))
+    assert figure.low == pytest.approx(0.01) == figure.high
+
+
+@pytest.mark.parametrize("sizes", [(0, 10), (10, 0)])
+def test_resampled_refuses_nothing(sizes: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match="size and resamples must be at least 1"):
+        resampled(*sizes)
