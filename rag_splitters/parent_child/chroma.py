@@ -1,4 +1,4 @@
-"""Opening Chroma, in memory or in a folder, with a model that matches what is in it."""
+"""Opening Chroma, in memory, in a folder or on a server, with a model that matches its content."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.models import HashingEmbeddings, describe_embeddings, embedding_model
-
 if TYPE_CHECKING:
+    from chromadb import Collection
     from chromadb.api import ClientAPI
     from chromadb.api.collection_configuration import CreateCollectionConfiguration
-    from langchain_chroma import Chroma
 
-__all__ = ["MODEL_KEY", "open_chroma"]
+__all__ = ["MODEL_KEY", "open_collection"]
 
 MODEL_KEY = "embedding_model"
 # With Chroma's defaults (100, 100, 16) one in six of the four nearest among 20,000 hashed vectors
@@ -25,34 +23,33 @@ _CONFIGURATION: CreateCollectionConfiguration = {
 }
 
 
-def open_chroma(
-    folder: Path | None, embeddings: Any, collection_name: str
-) -> tuple[Chroma, Callable[[], None]]:
-    """LangChain's Chroma over `folder`/chroma or, for None, in memory, and how to close it.
+def open_collection(
+    folder: Path | None, client: Any, description: str, name: str
+) -> tuple[ClientAPI, Collection, Callable[[], None]]:
+    """A collection for the vectors of one model.
 
-    In memory the collection gets a name of its own, because clients in memory share theirs within a
-    process. A folder that was written with another model raises a ValueError.
+    It is in `client`, else in `folder`/chroma, else in memory. There it gets a name of its own,
+    because clients in memory share theirs within a process.
+
+    Parameters:
+        folder: the index's folder, or None.
+        client: a Chroma client of the user's own, or None.
+        description: the embedding model's stable name.
+        name: the collection's name.
+
+    Returns: the client, the collection, and how to close what was opened here.
+
+    Raises: ValueError for a collection that was written with another model.
     """
-    from langchain_chroma import Chroma
-
-    model = embedding_model(HashingEmbeddings() if embeddings is None else embeddings)
-    if folder is None:
-        client, collection_name = _in_memory(), f"{collection_name}-{uuid.uuid4().hex}"
-    else:
-        client = _persistent(folder / "chroma")
-    _ensure_collection(client, collection_name, describe_embeddings(model), folder)
-    store = Chroma(
-        client=client,
-        collection_name=collection_name,
-        embedding_function=model,
-        create_collection_if_not_exists=False,
-        relevance_score_fn=_similarity,
-    )
-    return store, partial(_close, client, collection_name if folder is None else None)
-
-
-def _similarity(distance: float) -> float:
-    return 1.0 - distance
+    given, temporary = client is not None, client is None and folder is None
+    if client is None:
+        client = _in_memory() if folder is None else _persistent(folder / "chroma")
+    if temporary:
+        name = f"{name}-{uuid.uuid4().hex}"
+    where = "the server" if given else folder
+    collection = _ensured(client, name, description, f"collection {name!r} in {where}")
+    close = partial(_close, client, name if temporary else None)
+    return client, collection, (lambda: None) if given else close
 
 
 def _close(client: ClientAPI, temporary: str | None) -> None:
@@ -63,8 +60,8 @@ def _close(client: ClientAPI, temporary: str | None) -> None:
         close()
 
 
-def _ensure_collection(client: ClientAPI, name: str, description: str, folder: Path | None) -> None:
-    """Create the collection, or check that it was written with this model."""
+def _ensured(client: ClientAPI, name: str, description: str, place: str) -> Collection:
+    """The collection, created where it is not there and else checked to be of this model."""
     collection = client.get_or_create_collection(
         name,
         embedding_function=None,
@@ -73,13 +70,14 @@ def _ensure_collection(client: ClientAPI, name: str, description: str, folder: P
     )
     written = (client.get_collection(name, embedding_function=None).metadata or {}).get(MODEL_KEY)
     if written in (None, description):
-        return
+        return collection
     if collection.count():
         raise ValueError(
-            f"{folder} was written with the embedding model {written} and cannot be searched with "
-            f"{description}: open it with the first, or index into another folder"
+            f"{place} was written with the embedding model {written} and cannot be searched with "
+            f"{description}: open it with the first, or index into another one"
         )
     collection.modify(metadata={MODEL_KEY: description})
+    return collection
 
 
 def _persistent(path: Path) -> ClientAPI:

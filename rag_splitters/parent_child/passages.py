@@ -18,6 +18,7 @@ __all__ = [
     "Draft",
     "Parent",
     "Passage",
+    "base_of",
     "children_of",
     "copied",
     "full_child",
@@ -67,8 +68,7 @@ def parents_of(identity: str, source: Passage, chunks: list[Passage] | None) -> 
 
     A source that is itself a chunk with exact positions passes its own start on.
     """
-    span = _span(source)
-    offset = span[0] if span and span[1] - span[0] == len(source.text) else 0
+    offset = base_of(source)
     if chunks is None:
         places = {"start_index": 0, "end_index": len(source.text)}
         chunks = [replace(source, metadata=source.metadata | places)]
@@ -82,17 +82,25 @@ def parents_of(identity: str, source: Passage, chunks: list[Passage] | None) -> 
     return parents
 
 
+def base_of(source: Passage) -> int:
+    """Where a source begins in what it was cut from: 0 but for a chunk with exact positions."""
+    span = _span(source)
+    return span[0] if span and span[1] - span[0] == len(source.text) else 0
+
+
 def children_of(
     identity: str,
     source: Passage,
     parents: Sequence[Parent],
     chunks: Sequence[Sequence[Passage]],
     id_key: str,
+    inherited: frozenset[str] | None = None,
 ) -> Draft:
     """The draft of a document from its parents and the chunks of each.
 
     Where parents overlap, a child that lies in two of them belongs to the first. A parent without
-    children could never be found and is left out.
+    children could never be found and is left out. With `inherited`, a child keeps only these keys
+    of its document's metadata.
     """
     kept: dict[str, Passage] = {}
     children: dict[str, Passage] = {}
@@ -103,6 +111,9 @@ def children_of(
             ordinal += 1
             if new_id in children or not piece.text.strip():
                 continue
+            if inherited is not None:
+                gone = source.metadata.keys() - inherited
+                placed = {key: value for key, value in placed.items() if key not in gone}
             metadata = _child_metadata(placed, parent.passage.metadata)
             metadata |= {id_key: parent.passage.id or "", SOURCE_KEY: storable_text(identity)}
             children[new_id] = Passage(piece.text, metadata, new_id)
@@ -110,10 +121,15 @@ def children_of(
     return Draft(identity, source, list(kept.values()), list(children.values()))
 
 
-def full_child(child: Passage, parent: Passage) -> Passage:
-    """A child as it was before a vector store took it: with nested metadata and its exact text."""
+def full_child(child: Passage, parent: Passage, kept: frozenset[str] | None = None) -> Passage:
+    """A child as it was before a vector store took it: with nested metadata and its exact text.
+
+    Of its parent's metadata it has all or, if they are given, those that are `kept`.
+    """
     own = {k: v for k, v in child.metadata.items() if k not in (SOURCE_KEY, NESTED_KEY)}
     inherited = copied(parent.unplaced().metadata)
+    if kept is not None:
+        inherited = {key: value for key, value in inherited.items() if key in kept}
     for key, value in inherited.items():
         if key in own and _scalars(value) and own[key] == _clean(value):
             own[key] = value  # the store has it without lone surrogates

@@ -1,8 +1,5 @@
 """What parent-child retrieval writes and removes, and in which order; no framework, no store.
 
-Every function here is `async` and awaits only the `Stores` that it is given. Stores that never
-suspend can be run without an event loop by `run`, so that the order is written once for both.
-
 The order keeps two promises. A child that can be found has its parent in the docstore: parents are
 written before children and removed after them. And whatever moment a process dies at, the record of
 a document lists every chunk that may exist of it, so that adding or deleting it again ends in the
@@ -12,90 +9,84 @@ same state: a record is marked as pending before anything changes and is made fi
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, Protocol, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from rag_splitters.ids import source_identity, stable_uuid
-from rag_splitters.parent_child.passages import Draft, Passage, children_of, parents_of
+from rag_splitters.parent_child.passages import (
+    SOURCE_KEY,
+    Draft,
+    Passage,
+    children_of,
+    parents_of,
+)
 from rag_splitters.parent_child.records import SOURCES, Record, source_key
+from rag_splitters.parent_child.state import keywords_told, stamped
+from rag_splitters.parent_child.stores import Stores, parts
 
-__all__ = ["Stores", "add", "get", "remove", "run"]
+__all__ = ["Added", "add", "documents_from", "get", "records_of", "remove"]
 
-_LAYOUT = "1"  # counts up when what is stored changes, so that everything is written again
+_LAYOUT = "2"  # counts up when what is stored changes, so that everything is written again
 _GROUP_DOCUMENTS = 256
 _GROUP_CHARACTERS = 1_000_000
 
-T = TypeVar("T")
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A document that was given to `add`, and what became of it."""
+
+    identity: str
+    was_there: bool
+    was_written: bool
 
 
-class Stores(Protocol):
-    """What the plan asks of a framework's splitters and stores; batches are their affair."""
+async def add(stores: Stores, documents: Iterable[Passage], *, always: bool = False) -> list[Added]:
+    """Add or replace documents; what became of each is returned, in order.
 
-    @property
-    def merges_metadata(self) -> bool:
-        """Whether a rewritten child keeps old metadata keys, except for those set to None."""
-
-    async def split(
-        self, level: Literal["parents", "children"], passages: list[Passage]
-    ) -> list[list[Passage]] | None:
-        """The chunks of each passage, or None where there is no splitter for this level."""
-
-    async def read(self, keys: Sequence[str]) -> list[Passage | None]:
-        """Rows of the docstore."""
-
-    async def write(self, rows: Sequence[tuple[str, Passage]]) -> None:
-        """Write rows of the docstore."""
-
-    async def remove(self, keys: Sequence[str]) -> None:
-        """Remove rows of the docstore."""
-
-    def keys(self, prefix: str) -> AsyncIterator[str]:
-        """The docstore's keys."""
-
-    async def index(self, children: Sequence[Passage]) -> None:
-        """Embed children and write them under their ids."""
-
-    async def forget(self, ids: Sequence[str]) -> None:
-        """Remove children; those that are not there are passed over."""
-
-
-async def add(stores: Stores, documents: Iterable[Passage], id_key: str) -> list[str]:
-    """Add or replace documents; the identity of each is returned, in order.
-
-    A document that is there already, unchanged, costs no write and no embedding. Of several with
-    one identity, the last counts.
+    A document that is there already, unchanged, costs no write and no embedding, unless it is to be
+    written `always`. Of several with one identity, the last counts.
     """
-    identities: list[str] = []
+    outcomes: list[Added] = []
     for group in _groups(documents):
         named = [(source_identity(p.text, p.metadata, p.id), p) for p in group]
-        identities.extend(identity for identity, _ in named)
-        await _add_group(stores, dict(named), id_key)
-    return identities
+        done = await _add_group(stores, dict(named), always)
+        outcomes.extend(done[identity] for identity, _ in named)
+    return outcomes
 
 
-async def _add_group(stores: Stores, group: Mapping[str, Passage], id_key: str) -> None:
-    drafts = await _drafts(stores, group, id_key)
-    rows = await stores.read([source_key(identity) for identity in group])
+async def _add_group(
+    stores: Stores, group: Mapping[str, Passage], always: bool
+) -> dict[str, Added]:
+    drafts = await _drafts(stores, group)
+    outcomes: dict[str, Added] = {}
     changed: list[tuple[Record, Record | None, Draft]] = []
-    for draft, row in zip(drafts, rows, strict=True):
-        new, old = _record(draft), Record.from_row(row, draft.identity)
-        if old is None or old.pending or old.digest != new.digest:
+    olds = await records_of(stores, list(group))
+    for draft, old in zip(drafts, olds, strict=True):
+        new = _record(draft, stores.children.smoothing)
+        is_new = old is None or bool(old.pending) or old.digest != new.digest
+        outcomes[draft.identity] = Added(draft.identity, old is not None, is_new or always)
+        if is_new or always:
             changed.append((new, old, draft))
-    if not changed:
-        return
+    if changed:
+        await _write(stores, changed)
+    return outcomes
+
+
+async def _write(stores: Stores, changed: Sequence[tuple[Record, Record | None, Draft]]) -> None:
     pairs = [(new, new.merged(old)) for new, old, _ in changed]
+    clear = stores.children.merges_metadata
     children = [
-        _cleared(child, old) if old is not None and stores.merges_metadata else child
+        [_cleared(child, old) if old is not None and clear else child for child in draft.children]
         for _, old, draft in changed
-        for child in draft.children
     ]
-    await stores.write([merged.to_row() for _, merged in pairs])
-    await stores.write([(p.id or "", p) for _, _, draft in changed for p in draft.parents])
-    await stores.index(children)
-    await stores.forget([i for new, old in pairs for i in _without(old.children, new.children)])
-    await stores.remove([i for new, old in pairs for i in _without(old.parents, new.parents)])
-    await stores.write([new.to_row() for new, _ in pairs])
+    gone = [i for new, old in pairs for i in _without(old.children, new.children)]
+    stamp = await stamped(stores, [merged.to_row() for _, merged in pairs])
+    await stores.rows.write([(p.id or "", p) for _, _, draft in changed for p in draft.parents])
+    await stores.children.index(children)
+    await stores.children.forget(gone)
+    await stores.rows.remove([i for new, old in pairs for i in _without(old.parents, new.parents)])
+    await stores.rows.write([new.to_row() for new, _ in pairs])
+    await keywords_told(stores, stamp, [child for each in children for child in each], gone)
 
 
 async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) -> list[str]:
@@ -105,69 +96,82 @@ async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) 
     """
     if ids is None and source is None:
         raise ValueError("delete needs ids or source")
-    named = [] if source is None else await _sources_named(stores, source)
+    named = [] if source is None else await documents_from(stores, {"source": source})
     removed: list[str] = []
-    unique = list(dict.fromkeys([*(ids or ()), *named]))
-    for start in range(0, len(unique), _GROUP_DOCUMENTS):
-        part = unique[start : start + _GROUP_DOCUMENTS]
-        rows = await stores.read([source_key(identity) for identity in part])
-        found = zip(part, rows, strict=True)
-        records = [r for i, row in found if (r := Record.from_row(row, i)) is not None]
+    for part in parts(list(dict.fromkeys([*(ids or ()), *named])), _GROUP_DOCUMENTS):
+        found = dict(zip(part, await records_of(stores, part), strict=True))
+        removed += await _remove_loose(stores, [i for i, record in found.items() if record is None])
+        records = [record for record in found.values() if record is not None]
         if not records:
             continue
+        children = [child for record in records for child in record.children]
         # Marked first: were the process to die now, adding the document again must not skip it.
-        await stores.write([replace(record, pending=True).to_row() for record in records])
-        await stores.forget([child for record in records for child in record.children])
-        await stores.remove([parent for record in records for parent in record.parents])
-        await stores.remove([source_key(record.identity) for record in records])
+        marked = [replace(record, pending="removing").to_row() for record in records]
+        stamp = await stamped(stores, marked)
+        await stores.children.forget(children)
+        await stores.rows.remove([parent for record in records for parent in record.parents])
+        await stores.rows.remove([source_key(record.identity) for record in records])
+        await keywords_told(stores, stamp, [], children)
         removed.extend(record.identity for record in records)
     return removed
 
 
-async def _sources_named(stores: Stores, source: str) -> list[str]:
-    """The documents whose `metadata["source"]` is `source`; reads every record."""
-    keys = [key async for key in stores.keys(SOURCES)]
+async def _remove_loose(stores: Stores, ids: Sequence[str]) -> list[str]:
+    """Remove parents that were written without a record, as `langchain_classic` does."""
+    rows = zip(ids, await stores.rows.read(ids), strict=True)
+    there = [name for name, row in rows if row is not None]
+    if not there:
+        return []
+    try:
+        children = await stores.children.of_parents(stores.id_key, there)
+    except NotImplementedError:  # parents alone are not removed: their children would be orphans
+        return []
+    ours = {child.metadata[stores.id_key] for child in children if SOURCE_KEY in child.metadata}
+    loose = [name for name in there if name not in ours]
+    gone = [c.id or "" for c in children if c.metadata[stores.id_key] not in ours]
+    stamp = await stamped(stores, [])
+    await stores.children.forget(gone)
+    await stores.rows.remove(loose)
+    await keywords_told(stores, stamp, [], gone)
+    return loose
+
+
+async def documents_from(stores: Stores, wanted: Mapping[str, object] | None) -> list[str]:
+    """The documents with these metadata, or all; reads every record."""
+    keys = [key async for key in stores.rows.keys(SOURCES)]
     found: list[str] = []
-    for start in range(0, len(keys), _GROUP_DOCUMENTS):
-        for row in await stores.read(keys[start : start + _GROUP_DOCUMENTS]):
+    for part in parts(keys, _GROUP_DOCUMENTS):
+        for row in await stores.rows.read(part):
             record = Record.from_row(row)
-            if record is not None and record.document.metadata.get("source") == source:
+            if record is not None and matches(record.document, wanted):
                 found.append(record.identity)
     return found
+
+
+def matches(document: Passage, wanted: Mapping[str, object] | None) -> bool:
+    """Has the document all of these metadata?"""
+    missing = object()
+    return all(document.metadata.get(k, missing) == v for k, v in (wanted or {}).items())
+
+
+async def records_of(stores: Stores, identities: Sequence[str]) -> list[Record | None]:
+    """The record of each document, or None."""
+    rows = await stores.rows.read([source_key(identity) for identity in identities])
+    pairs = zip(rows, identities, strict=True)
+    return [Record.from_row(row, identity) for row, identity in pairs]
 
 
 async def get(stores: Stores, ids: Sequence[str]) -> list[Passage]:
     """Source documents as they were added, by identity, or parents by their UUIDs; in order."""
     unique = list(dict.fromkeys(ids))
-    rows = await stores.read([source_key(i) for i in unique])
-    parents = await stores.read(unique)
-    found = []
-    for identity, row, parent in zip(unique, rows, parents, strict=True):
-        record = Record.from_row(row, identity)
-        passage = parent if record is None else record.document
-        if passage is not None:
-            found.append(passage)
-    return found
+    records = await records_of(stores, unique)
+    parents = await stores.rows.read(unique)
+    pairs = zip(records, parents, strict=True)
+    found = (parent if record is None else record.document for record, parent in pairs)
+    return [passage for passage in found if passage is not None]
 
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine whose stores never suspend, with or without an event loop around.
-
-    >>> async def answer() -> int:
-    ...     return 42
-    >>> run(answer())
-    42
-    """
-    try:
-        work.send(None)
-    except StopIteration as finished:
-        result: T = finished.value
-        return result
-    work.close()
-    raise RuntimeError("the stores of a synchronous call must not suspend")
-
-
-async def _drafts(stores: Stores, group: Mapping[str, Passage], id_key: str) -> list[Draft]:
+async def _drafts(stores: Stores, group: Mapping[str, Passage]) -> list[Draft]:
     """The parents and children of each document, by one call of each splitter for all of them."""
     chunks = await stores.split("parents", [p.unplaced() for p in group.values()])
     lists: list[list[Passage] | None] = [None] * len(group) if chunks is None else [*chunks]
@@ -177,17 +181,20 @@ async def _drafts(stores: Stores, group: Mapping[str, Passage], id_key: str) -> 
     split = iter(await stores.split("children", whole) or [])
     drafts = []
     for (identity, source), places in zip(group.items(), parents, strict=True):
-        per_parent = [next(split) for _ in places]
-        drafts.append(children_of(identity, source, places, per_parent, id_key))
+        pieces = [next(split) for _ in places]
+        drafts.append(
+            children_of(identity, source, places, pieces, stores.id_key, stores.inherited)
+        )
     return drafts
 
 
-def _record(draft: Draft) -> Record:
+def _record(draft: Draft, smoothing: float) -> Record:
     content = source_identity(draft.source.text, draft.source.metadata)
     parents = tuple(parent.id or "" for parent in draft.parents)
     children = tuple(child.id or "" for child in draft.children)
     rows = json.dumps([child.metadata for child in draft.children], sort_keys=True)
-    digest = stable_uuid(_LAYOUT, content, *parents, "", *children, rows)
+    how = f"{_LAYOUT} {smoothing:g}"
+    digest = stable_uuid(how, content, *parents, "", *children, rows)
     keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
     return Record(draft.identity, draft.source, digest, parents, children, keys)
 

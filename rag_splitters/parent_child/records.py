@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from rag_splitters.ids import stable_uuid
 from rag_splitters.parent_child.passages import Passage
@@ -22,7 +23,8 @@ class Record:
     parents: tuple[str, ...]
     children: tuple[str, ...]
     child_keys: tuple[str, ...]
-    pending: bool = False
+    pending: Literal["", "adding", "removing"] = ""
+    """The operation that has not come to its end; all the chunks that may exist are listed."""
 
     def to_row(self) -> tuple[str, Passage]:
         """The row of the docstore that holds this record."""
@@ -55,15 +57,15 @@ class Record:
         )
 
     def merged(self, old: Record | None) -> Record:
-        """This record, pending, with all that the old one may have left."""
+        """This record while it is being added, with all that the old one may have left."""
         if old is None:
-            return replace(self, pending=True)
+            return replace(self, pending="adding")
         return replace(
             self,
             parents=_union(self.parents, old.parents),
             children=_union(self.children, old.children),
             child_keys=_union(self.child_keys, old.child_keys),
-            pending=True,
+            pending="adding",
         )
 
 

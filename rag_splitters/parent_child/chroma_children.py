@@ -1,0 +1,157 @@
+"""Children in a Chroma collection, for either framework."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rag_splitters.parent_child.passages import Passage, storable_text
+from rag_splitters.parent_child.stores import Found, parts, threaded
+from rag_splitters.parent_child.vectors import Vectors, most_diverse, smoothed
+
+if TYPE_CHECKING:
+    from chromadb import Collection
+
+__all__ = ["ChromaChildren", "similarity_of"]
+
+_BATCH = 1000  # also well under what SQLite, on which Chroma is built, takes in one statement
+
+
+class ChromaChildren:
+    """The children of one operation; see `rag_splitters.parent_child.stores.Children`.
+
+    Parameters:
+        collection: the collection.
+        vectors: the model that embeds.
+        batch_size: how many are embedded and written at once; None: 1,000, or less for Chroma.
+        smoothing: the width by which neighbours' vectors are mixed, in children.
+        where: Chroma's own filters for queries, `where` and `where_document`.
+        similarity: makes a similarity of a distance; None: by the collection's space.
+        asynchronous: is the operation?
+    """
+
+    merges_metadata = True  # its upsert does
+
+    def __init__(
+        self,
+        collection: Collection,
+        vectors: Vectors,
+        *,
+        batch_size: int | None = None,
+        smoothing: float = 0.0,
+        where: Mapping[str, Any] | None = None,
+        similarity: Callable[[float], float] | None = None,
+        asynchronous: bool = False,
+    ) -> None:
+        self._collection = collection
+        self._vectors = vectors
+        self._batch_size = batch_size
+        self._where = {key: value for key, value in (where or {}).items() if value}
+        self._similarity = similarity or similarity_of(collection)
+        self._call = threaded(asynchronous)
+        self.smoothing = smoothing
+
+    async def index(self, documents: Sequence[Sequence[Passage]]) -> None:
+        """Embed and write, in batches that Chroma takes."""
+        batches = smoothed(documents, self._vectors, self._batch(), self.smoothing)
+        async for children, vectors in batches:
+            await self._call(
+                self._collection.upsert,
+                ids=[child.id for child in children],
+                embeddings=vectors,
+                documents=[storable_text(child.text) for child in children],
+                metadatas=[child.metadata for child in children],
+            )
+
+    async def forget(self, ids: Sequence[str]) -> None:
+        """Remove children."""
+        for part in parts(ids, self._batch()):
+            await self._call(self._collection.delete, ids=list(part))
+
+    async def read(self, ids: Sequence[str], *, filtered: bool) -> list[Passage | None]:
+        """Children by their ids."""
+        where = self._where if filtered else {}
+        found: dict[str, Passage] = {}
+        for part in parts(ids, self._batch()):
+            rows = await self._call(self._collection.get, ids=list(part), **where)
+            found.update((passage.id or "", passage) for passage in _passages(rows))
+        return [found.get(name) for name in ids]
+
+    async def of_parents(self, id_key: str, ids: Sequence[str]) -> list[Passage]:
+        """The children of some parents, without their text."""
+        found: list[Passage] = []
+        for part in parts(ids, self._batch()):
+            where = {id_key: {"$in": list(part)}}
+            rows = await self._call(self._collection.get, where=where, include=["metadatas"])
+            found += _passages(rows)
+        return found
+
+    async def all(self) -> AsyncIterator[Passage]:
+        """Every child, without its text."""
+        start = 0
+        while True:
+            rows = await self._call(
+                self._collection.get, include=["metadatas"], limit=_BATCH, offset=start
+            )
+            for passage in _passages(rows):
+                yield passage
+            if len(rows["ids"]) < _BATCH:
+                return
+            start += _BATCH
+
+    async def find(self, query: str, n: int) -> list[Found]:
+        """The nearest children, with their similarity."""
+        rows = await self._nearest(query, n, ["metadatas", "documents", "distances"])
+        return self._found(rows)
+
+    async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Found]:
+        """The nearest children that are unlike each other."""
+        import numpy as np
+
+        include = ["metadatas", "documents", "distances", "embeddings"]
+        rows = await self._nearest(query, pool, include)
+        found, vectors = self._found(rows), np.asarray(rows["embeddings"][0], dtype=np.float32)
+        question = await self._vectors.of_question(query)
+        return [found[number] for number in most_diverse(question, vectors, n, balance)]
+
+    async def _nearest(self, query: str, n: int, include: list[str]) -> Any:
+        vector = await self._vectors.of_question(query)
+        return await self._call(
+            self._collection.query,
+            query_embeddings=[vector],
+            n_results=n,
+            include=include,
+            **self._where,
+        )
+
+    def _found(self, rows: Any) -> list[Found]:
+        first = {key: rows[key][0] for key in ("ids", "documents", "metadatas")}
+        distances = rows["distances"][0]
+        pairs = zip(_passages(first), distances, strict=True)
+        return [Found(passage, self._similarity(distance)) for passage, distance in pairs]
+
+    def _batch(self) -> int:
+        limit = self._collection._client.get_max_batch_size()
+        if self._batch_size is not None and self._batch_size > limit:
+            raise ValueError(
+                f"batch_size must not exceed what this Chroma takes ({limit}), "
+                f"got {self._batch_size}"
+            )
+        return self._batch_size or min(_BATCH, limit)
+
+
+def _passages(rows: Any) -> list[Passage]:
+    texts = rows.get("documents") or [""] * len(rows["ids"])
+    triples = zip(rows["ids"], texts, rows["metadatas"], strict=True)
+    return [Passage(text or "", dict(metadata or {}), name) for name, text, metadata in triples]
+
+
+def similarity_of(collection: Collection) -> Callable[[float], float]:
+    """How a distance of this collection is made a similarity, as LangChain does it."""
+    configuration: Any = collection.configuration or {}
+    index = configuration.get("hnsw") or configuration.get("spann") or {}
+    space = index.get("space", "l2")
+    if space == "l2":
+        return lambda distance: 1.0 - distance / math.sqrt(2)
+    return lambda distance: 1.0 - distance

@@ -1,0 +1,93 @@
+"""One writer at a time: within a process, and of a folder among processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+__all__ = ["Guard", "own_folder"]
+
+_WAIT = 0.01  # seconds between two looks of a task at a guard that another holds
+_guards: WeakValueDictionary[Path, Guard] = WeakValueDictionary()
+_making = threading.Lock()
+
+
+class Guard:
+    """Lets one writing operation at a time through, from any thread or task of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holder: int | None = None
+
+    @property
+    def is_held(self) -> bool:
+        """Is an operation under way?"""
+        return self._lock.locked()
+
+    @asynccontextmanager
+    async def held(self, *, asynchronous: bool) -> AsyncIterator[None]:
+        """Wait for the operation before this one; without `asynchronous`, without suspending.
+
+        Raises: RuntimeError for a synchronous call that would wait for a task of its own thread.
+        """
+        if asynchronous:
+            while not self._lock.acquire(blocking=False):
+                await asyncio.sleep(_WAIT)
+        elif not self._lock.acquire(blocking=False):
+            if self._holder == threading.get_ident():
+                raise RuntimeError(
+                    "an asynchronous operation on this index is under way in this thread: await "
+                    "it before a synchronous one, or await both"
+                )
+            self._lock.acquire()
+        self._holder = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._holder = None
+            self._lock.release()
+
+
+def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
+    """Take a folder for this process.
+
+    Within a process it can be taken several times, and all share one guard. The system gives the
+    folder back when the process ends, however it ends.
+
+    Returns: the guard, and how to give the folder back.
+
+    Raises: RuntimeError where another process has it: Chroma's files are silently damaged when two
+    processes write to them.
+    """
+    from filelock import FileLock, Timeout
+
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.resolve()
+    lock = FileLock(path / "lock", is_singleton=True, thread_local=False)
+    owner = path / "owner"
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise RuntimeError(_refusal(folder, owner)) from None
+    owner.write_text(str(os.getpid()), encoding="utf-8")
+    with _making:
+        guard = _guards.setdefault(path, Guard())
+    return guard, lock.release
+
+
+def _refusal(folder: Path, owner: Path) -> str:
+    try:
+        process = f"process {owner.read_text(encoding='utf-8')}"
+    except OSError:
+        process = "another process"
+    return (
+        f"{folder} is open in {process}, and one process at a time may have a Chroma folder open. "
+        f"Close it there; or, for several processes, run `chroma run --path {folder / 'chroma'}` "
+        "and hand in client=chromadb.HttpClient() and a docstore that they share, such as "
+        "PostgreSQL's or Redis's"
+    )

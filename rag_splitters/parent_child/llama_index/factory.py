@@ -1,0 +1,125 @@
+"""Setting up parent-child retrieval for LlamaIndex."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import BaseNode
+from llama_index.core.storage.kvstore import SimpleKVStore
+from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
+
+from rag_splitters.llama_index import RecursiveNodeParser
+from rag_splitters.models import HashingEmbeddings, describe_embeddings
+from rag_splitters.parent_child.chroma import open_collection
+from rag_splitters.parent_child.guard import own_folder
+from rag_splitters.parent_child.keywords import KeywordIndex
+from rag_splitters.parent_child.llama_index.retriever import Docstore, ParentDocumentRetriever
+from rag_splitters.parent_child.reranking import Reranker
+from rag_splitters.parent_child.search import Retrieve, SearchType
+from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
+__all__ = ["parent_document_retriever"]
+
+
+def parent_document_retriever(
+    documents: Iterable[BaseNode] | None = None,
+    *,
+    path: str | Path | None = None,
+    client: ClientAPI | None = None,
+    embed_model: Any = None,
+    vector_store: BasePydanticVectorStore | None = None,
+    docstore: Docstore | None = None,
+    child_parser: NodeParser | None = None,
+    parent_parser: NodeParser | EllipsisType | None = ...,
+    similarity_top_k: int = 4,
+    retrieve: Retrieve = "parents",
+    search_type: SearchType = "similarity",
+    filters: MetadataFilters | None = None,
+    smoothing: float = 0.0,
+    reranker: Reranker | BaseNodePostprocessor | None = None,
+    id_key: str = "parent_id",
+    collection_name: str = "rag_splitters",
+    **options: Any,
+) -> ParentDocumentRetriever:
+    """Set up a `ParentDocumentRetriever`, and add `documents` to it.
+
+    By default all is in memory. `path` is a folder that keeps it: children in a Chroma in
+    `path/chroma`, parents in `path/parents.sqlite`; one process at a time may have it open. Several
+    processes share an index through a `client` of a Chroma server (`chroma run`) and a `docstore`
+    on one. Or hand in a `vector_store` of another kind.
+
+    `embed_model` is a LlamaIndex or LangChain embedding model or a callable list[str] ->
+    list[list[float]]; without one, `HashingEmbeddings`, which match words and not meaning. A folder
+    can only be opened with the model that it was written with. `child_parser` is by default
+    `RecursiveNodeParser(chunk_size=400)` and `parent_parser` the same with 2,000 characters;
+    `parent_parser=None` takes documents whole. The other parameters are the retriever's.
+
+    Raises: ValueError for options that contradict each other, and for a folder of another model;
+    RuntimeError for a folder that another process has open.
+    """
+    _refuse_contradictions(path, client, vector_store, docstore)
+    model = HashingEmbeddings() if embed_model is None else embed_model
+    folder = None if path is None else Path(path)
+    with ExitStack() as opened:
+        guard = None
+        if folder is not None:
+            guard, release = own_folder(folder)
+            opened.callback(release)
+        if vector_store is None:
+            vector_store = _chroma(folder, client, model, collection_name, opened)
+        if docstore is None and folder is not None:
+            docstore = SQLiteKeyValueStore(folder / "parents.sqlite")
+            opened.callback(docstore.close)
+        retriever = ParentDocumentRetriever(
+            vector_store=vector_store,
+            docstore=SimpleKVStore() if docstore is None else docstore,
+            embed_model=model,
+            child_parser=child_parser or RecursiveNodeParser(chunk_size=400),
+            parent_parser=RecursiveNodeParser(chunk_size=2000)
+            if isinstance(parent_parser, EllipsisType)
+            else parent_parser,
+            similarity_top_k=similarity_top_k,
+            retrieve=retrieve,
+            search_type=search_type,
+            filters=filters,
+            smoothing=smoothing,
+            reranker=reranker,
+            id_key=id_key,
+            **options,
+        )
+        retriever._keywords = KeywordIndex(folder and folder / "keywords.sqlite")
+        opened.callback(retriever._keywords.close)
+        retriever._guard = guard or retriever._guard
+        if documents is not None:
+            retriever.add_documents(documents)
+        retriever._opened = opened.pop_all()
+    return retriever
+
+
+def _refuse_contradictions(
+    path: object, client: object, vector_store: object, docstore: object
+) -> None:
+    has_children = vector_store is not None or client is not None
+    if path is not None and has_children and docstore is not None:
+        raise ValueError("path has nothing to keep: docstore and vector_store or client were given")
+    if vector_store is not None and client is not None:
+        raise ValueError("client would not be used: the vector_store is given")
+
+
+def _chroma(
+    folder: Path | None, client: Any, model: Any, name: str, opened: ExitStack
+) -> BasePydanticVectorStore:
+    from llama_index.vector_stores.chroma import ChromaVectorStore
+
+    _, collection, close = open_collection(folder, client, describe_embeddings(model), name)
+    opened.callback(close)
+    return ChromaVectorStore(chroma_collection=collection)
