@@ -17,7 +17,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from rag_splitters.ids import ChunkIds, source_identity
+from rag_splitters.ids import ChunkIds
 from rag_splitters.parameters import Size, Unit, describe, described, whole_number
 from rag_splitters.sizing import LengthFunction, sizer
 from rag_splitters.span import Chunk, Span
@@ -87,14 +87,14 @@ class Chunker(BaseModel, ABC):
         Returns: the chunks with text, start and end (code points), metadata and id.
         """
         known = metadata or {}
-        new_id = ChunkIds(source_identity(text, known, id)).of
+        new_id = ChunkIds(text, known, id).of
         return [
             Chunk(
-                content := span.text_of(text),
+                span.text_of(text),
                 span.start,
                 span.end,
                 {**span.metadata, "chunk_index": index},
-                new_id(span.start, span.end, content),
+                new_id(span.start, span.end, span.content),
             )
             for index, span in enumerate(self.spans_of_documents([text], [known])[0])
         ]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
-from rag_splitters.ids import ChunkIds, source_identity
+from rag_splitters.ids import ChunkIds
 
 __all__ = ["TREE_KEYS", "Identities", "added_metadata", "copier", "offset_in_source"]
 
@@ -22,20 +22,21 @@ class Identities:
 
     >>> identities = Identities()
     >>> first, again = (identities.ids_of("text", {}, "a") for _ in range(2))
-    >>> first(0, 4, "text") == again(0, 4, "text")
+    >>> first.of(0, 4) == again.of(0, 4)
     False
     """
 
     def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+        self._seen: dict[bytes, int] = {}
 
-    def ids_of(
-        self, text: str, metadata: Mapping[str, Any], given: str | None
-    ) -> Callable[[int, int, str], str]:
-        """Makes the ids of the next document's chunks, from start, end and text."""
-        identity = source_identity(text, metadata, given)
-        count = self._seen[identity] = self._seen.get(identity, 0) + 1
-        return ChunkIds(identity, *([] if count == 1 else [str(count)])).of
+    def ids_of(self, text: str, metadata: Mapping[str, Any], given: str | None) -> ChunkIds:
+        """Makes the ids of the next document's chunks."""
+        ids = ChunkIds(text, metadata, given)
+        source = ids.source()
+        count = self._seen[source] = self._seen.get(source, 0) + 1
+        if count > 1:
+            ids.repeat(count)
+        return ids
 
 
 def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 __all__ = ["ChunkIds", "chunk_id", "source_identity", "stable_uuid"]
 
 _NAMESPACE = uuid.UUID("6f1c1e0a-50f5-5c5e-9a0b-7d3f7f9f2d11").bytes
+_VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 def stable_uuid(*parts: str) -> str:
@@ -21,39 +22,59 @@ def stable_uuid(*parts: str) -> str:
     >>> stable_uuid("a", "b") == stable_uuid("a", "b") != stable_uuid("ab")
     True
     """
-    return ChunkIds(*parts).uuid()
+    return _as_uuid(_hash(*parts).hexdigest())
 
 
 class ChunkIds:
     """Makes the ids of the chunks of one document.
 
-    >>> ChunkIds("report.pdf").of(0, 4, "text") == chunk_id("report.pdf", 0, 4, "text")
+    Parameters:
+        text: the document's text.
+        metadata: its metadata.
+        given: the id that the user gave it.
+
+    >>> ChunkIds("some text", {}, "report.pdf").of(0, 4) == chunk_id("report.pdf", 0, 4, "some")
     True
     """
 
-    def __init__(self, *parts: str) -> None:
-        name = "".join([f"{len(part)}:{part}" for part in parts])
-        self._hash = sha1(_NAMESPACE + _bytes(name), usedforsecurity=False)
+    def __init__(self, text: str, metadata: Mapping[str, Any], given: str | None = None) -> None:
+        self._hash = _hash(_describe(metadata), text) if given is None else _hash(given)
+        self._text = None if given is None else text  # the user's id says nothing of the text
 
-    def of(self, start: int, end: int, content: str) -> str:
-        """The id of the chunk from `start` to `end` (code points) with this text."""
+    def source(self) -> bytes:
+        """What tells the document from others."""
+        digest: bytes = self._hash.digest()
+        return digest
+
+    def repeat(self, number: int) -> None:
+        """Make other ids, for a document that stands in a list for this many times."""
+        self._hash.update(b"%d;" % number)
+
+    def of(self, start: int, end: int, content: str | None = None) -> str:
+        """The id of a chunk.
+
+        Parameters:
+            start: its offset in the document, in code points.
+            end: the offset after its end.
+            content: its text where that is other than the document's there.
+        """
+        if content is None and self._text is not None:
+            content = self._text[start:end]
+        name = f"{start}:{end}" if content is None else f"{start}:{end}:{content}"
         digest = self._hash.copy()
-        digest.update(_bytes(f"{start}:{end}:{content}"))
+        digest.update(name.encode("utf-8", "surrogatepass"))
         return _as_uuid(digest.hexdigest())
 
-    def uuid(self) -> str:
-        """The id of the parts themselves."""
-        return _as_uuid(self._hash.hexdigest())
 
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
+def _hash(*parts: str) -> Any:
+    name = "".join([f"{len(part)}:{part}" for part in parts])
+    return sha1(_NAMESPACE + name.encode("utf-8", "surrogatepass"), usedforsecurity=False)
 
 
 def _as_uuid(digest: str) -> str:
     """The SHA-1 digest as UUID version 5, RFC 9562."""
-    variant = "89ab"[int(digest[16], 16) & 3]
-    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{variant}{digest[17:20]}-{digest[20:32]}"
+    fourth = f"{_VARIANT[digest[16]]}{digest[17:20]}"
+    return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{fourth}-{digest[20:32]}"
 
 
 def source_identity(text: str, metadata: Mapping[str, Any], given: str | None = None) -> str:
@@ -67,12 +88,14 @@ def source_identity(text: str, metadata: Mapping[str, Any], given: str | None = 
     """
     if given is not None:
         return given
-    return stable_uuid(_describe(metadata) if metadata else "", text)
+    return stable_uuid(_describe(metadata), text)
 
 
 def chunk_id(identity: str, start: int, end: int, content: str) -> str:
     """The id of a chunk: of its document's identity, its position in it (code points), its text."""
-    return ChunkIds(identity).of(start, end, content)
+    digest = _hash(identity)
+    digest.update(f"{start}:{end}:{content}".encode("utf-8", "surrogatepass"))
+    return _as_uuid(digest.hexdigest())
 
 
 def _plain(value: object) -> Any:
@@ -87,6 +110,8 @@ _encode = json.JSONEncoder(sort_keys=True, default=_plain).encode
 
 
 def _describe(metadata: Mapping[str, Any]) -> str:
+    if not metadata:
+        return ""
     try:
         return _encode(metadata)
     except TypeError:  # keys that JSON lacks or that cannot be sorted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -51,6 +52,11 @@ if TYPE_CHECKING:
         ParentDocumentRetriever,
         parent_document_retriever,
     )
+    from rag_splitters.parent_child.langchain_docstores import (
+        PostgresStore,
+        RedisStore,
+        SQLiteStore,
+    )
 
 __all__ = [
     "AgenticTextSplitter",
@@ -70,8 +76,11 @@ __all__ = [
     "PageTextSplitter",
     "ParagraphTextSplitter",
     "ParentDocumentRetriever",
+    "PostgresStore",
     "PropositionTextSplitter",
     "RecursiveTextSplitter",
+    "RedisStore",
+    "SQLiteStore",
     "SemanticTextSplitter",
     "SentenceTextSplitter",
     "SeparatorTextSplitter",
@@ -175,7 +184,7 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
         identities = Identities()
         documents: list[Document] = []
         for text, metadata, given, spans in zip(texts, metadatas, ids, results, strict=True):
-            new_id = identities.ids_of(text, metadata, given)
+            new_id = identities.ids_of(text, metadata, given).of
             if self.page_break is not None:
                 breaks = page_breaks(text, self.page_break)
                 spans = with_pages(spans, breaks, first_page(metadata))
@@ -239,12 +248,20 @@ class FileLoader(BaseLoader):
         yield Document(page_content=read_text(self.path), metadata={"source": name}, id=name)
 
 
+_PARENT_CHILD = {
+    "ParentDocumentRetriever": "langchain",
+    "PostgresStore": "langchain_docstores",
+    "RedisStore": "langchain_docstores",
+    "SQLiteStore": "langchain_docstores",
+    "parent_document_retriever": "langchain",
+}
+
+
 def __getattr__(name: str) -> Any:
     """The parent-child part is imported, with Chroma, when it is first asked for."""
-    if name in ("ParentDocumentRetriever", "parent_document_retriever"):
-        from rag_splitters.parent_child import langchain
-
-        return getattr(langchain, name)
+    if name in _PARENT_CHILD:
+        module = import_module(f"rag_splitters.parent_child.{_PARENT_CHILD[name]}")
+        return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.readers.base import BaseReader
@@ -57,6 +58,17 @@ from rag_splitters.parameters import Function
 from rag_splitters.readers import read_text
 from rag_splitters.span import Span
 
+if TYPE_CHECKING:
+    from rag_splitters.parent_child.llama_index import (
+        ParentDocumentRetriever,
+        parent_document_retriever,
+    )
+    from rag_splitters.parent_child.llama_index_kvstores import (
+        PostgresKVStore,
+        RedisKVStore,
+        SQLiteKVStore,
+    )
+
 __all__ = [
     "AgenticNodeParser",
     "ChunkerNodeParser",
@@ -74,8 +86,12 @@ __all__ = [
     "ModalityNodeParser",
     "PageNodeParser",
     "ParagraphNodeParser",
+    "ParentDocumentRetriever",
+    "PostgresKVStore",
     "PropositionNodeParser",
     "RecursiveNodeParser",
+    "RedisKVStore",
+    "SQLiteKVStore",
     "SemanticNodeParser",
     "SentenceNodeParser",
     "SeparatorNodeParser",
@@ -84,6 +100,7 @@ __all__ = [
     "TitledNodeParser",
     "TokenNodeParser",
     "TopicNodeParser",
+    "parent_document_retriever",
 ]
 
 _ALGORITHM = 1
@@ -187,17 +204,34 @@ class ChunkerNodeParser(Chunker, NodeParser):
                 breaks = page_breaks(text, self.page_break)
                 spans = with_pages(spans, breaks, first_page(node.metadata))
             given = node.id_ if "id_" in node.model_fields_set else None
-            new_id = identities.ids_of(text, node.metadata, given)
+            new_id = identities.ids_of(text, node.metadata, given).of
             if self.id_func:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
             else:
-                ids = [new_id(span.start, span.end, span.text_of(text)) for span in spans]
+                ids = [new_id(span.start, span.end, span.content) for span in spans]
             chunks = chunk_nodes(node, text, spans, ids, self.include_metadata)
             tie_family(chunks, spans)
             if self.include_prev_next_rel:
                 tie_neighbours(chunks)
             made += chunks
         return made
+
+
+_PARENT_CHILD = {
+    "ParentDocumentRetriever": "llama_index",
+    "PostgresKVStore": "llama_index_kvstores",
+    "RedisKVStore": "llama_index_kvstores",
+    "SQLiteKVStore": "llama_index_kvstores",
+    "parent_document_retriever": "llama_index",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """The parent-child part is imported when it is first asked for."""
+    if name in _PARENT_CHILD:
+        module = import_module(f"rag_splitters.parent_child.{_PARENT_CHILD[name]}")
+        return getattr(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class AgenticNodeParser(AgenticChunker, ChunkerNodeParser):

@@ -291,6 +291,31 @@ def test_duplicated_document_ids_give_distinct_chunk_ids(given: list[str]) -> No
 
 
 @every_splitter
+def test_documents_are_what_their_class_makes_of_their_fields(splitter: Any) -> None:
+    for document in splitter.split_documents([Document(page_content=STORY, metadata={"a": [1]})]):
+        fields = {"page_content": document.page_content, "metadata": document.metadata}
+        made = Document(**fields, id=document.id)
+        assert document == made
+        assert pickle.loads(pickle.dumps(document)) == made
+        assert list(vars(document)) == list(vars(made))
+        assert document.model_fields_set == made.model_fields_set
+        assert document.model_dump_json() == made.model_dump_json()
+        document.id = None
+    assert document.model_copy(deep=True).id is None
+
+
+@pytest.mark.parametrize("given", [None, "one", "lone \ud800"])
+def test_ids_of_lone_surrogates_are_made(given: str | None) -> None:
+    text, metadata = "before \ud800 and after", {"a": "\udc00", "\ud800": 1}
+    sources = [Document(page_content=text, metadata=metadata, id=given) for _ in range(2)]
+    documents = RecursiveTextSplitter(chunk_size=10).split_documents(sources)
+    assert "".join(document.page_content for document in documents).count("\ud800") == 2
+    versions = {uuid.UUID(document.id).version for document in documents}
+    assert versions == {5}
+    assert len({document.id for document in documents}) == len(documents)
+
+
+@every_splitter
 def test_document_id_is_used(splitter: Any) -> None:
     def ids(given: str | None, text: str = STORY, **metadata: str) -> list[str | None]:
         source = Document(page_content=text, id=given, metadata=metadata)
