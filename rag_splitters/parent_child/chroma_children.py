@@ -149,7 +149,7 @@ def _passages(rows: Any) -> list[Passage]:
 
 def similarity_of(collection: Collection) -> Callable[[float], float]:
     """How a distance of this collection is made a similarity, as LangChain does it."""
-    configuration: Any = collection.configuration or {}
+    configuration: Any = collection.configuration_json or {}
     index = configuration.get("hnsw") or configuration.get("spann") or {}
     space = index.get("space", "l2")
     if space == "l2":
