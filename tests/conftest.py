@@ -15,6 +15,7 @@ from tests.servers import (  # noqa: F401
     redis_process,
     redis_url,
 )
+from tests.stores import open_store, place  # noqa: F401
 
 settings.register_profile("ci", derandomize=True, max_examples=150, print_blob=True)
 settings.register_profile("dev", max_examples=100)

@@ -86,6 +86,11 @@ class Server(ABC):
                     raise RuntimeError(f"{self.name} does not start: {self.log()}") from error
                 time.sleep(0.05)
 
+    def signal(self, number: int) -> None:
+        """Send its process a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
     def kill(self) -> None:
         """End it as kill -9 does: nothing is written any more."""
         assert self._process is not None
@@ -199,7 +204,7 @@ class PostgresServer(Server):
     def stop(self) -> None:
         """End it in order, whoever is still connected."""
         if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
+            self.signal(signal.SIGINT)
         super().stop()
 
 

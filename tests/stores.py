@@ -1,0 +1,50 @@
+"""The key-value stores under test, each over a real back end, as pytest's fixture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.postgres import PostgresKeyValueStore
+from rag_splitters.parent_child.redis import RedisKeyValueStore
+from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
+
+__all__ = ["BACK_ENDS", "OpenStore", "open_store", "opener", "place"]
+
+BACK_ENDS = ("sqlite", "redis", "postgres")
+OpenStore = Callable[[], KeyValueStore]
+
+
+def opener(back_end: str, place: str) -> OpenStore:
+    """What opens the store of a back end: at a path or a URL."""
+    if back_end == "sqlite":
+        return partial(SQLiteKeyValueStore, place)
+    if back_end == "redis":
+        return partial(RedisKeyValueStore, place, timeout=10)
+    return partial(PostgresKeyValueStore, place, timeout=10)
+
+
+@pytest.fixture(params=BACK_ENDS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
+    """A back end, and an empty place in it."""
+    if request.param == "sqlite":
+        return "sqlite", str(tmp_path / "rows.sqlite")
+    return request.param, request.getfixturevalue(f"{request.param}_url")
+
+
+@pytest.fixture
+def open_store(place: tuple[str, str]) -> Iterator[OpenStore]:
+    """Opens a store on one and the same place, as often as it is called."""
+    opened: list[KeyValueStore] = []
+
+    def opening() -> KeyValueStore:
+        opened.append(opener(*place)())
+        return opened[-1]
+
+    yield opening
+    for store in opened:
+        store.close()
