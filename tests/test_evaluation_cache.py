@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +86,17 @@ def test_embed_in_a_folder_goes_on_where_it_was_interrupted(tmp_path: Path) -> N
 
 
 def test_embed_writes_each_batch_before_the_next(tmp_path: Path) -> None:
-    seen: list[int] = []
+    cache = EmbeddingCache(tmp_path, batch=4)
+    counts: list[int] = []
 
-    def model_batches(batches: Any) -> Any:
+    def track(batches: Any) -> Any:
         for batch in batches:
-            seen.append(len(list(tmp_path.glob("embeddings.sqlite*"))))
+            with closing(sqlite3.connect(tmp_path / "embeddings.sqlite")) as reader:
+                counts.extend(reader.execute("SELECT COUNT(*) FROM vectors").fetchone())
             yield batch
 
-    EmbeddingCache(tmp_path, batch=4).embed(Counting(), TEXTS, model_batches)
-    assert len(seen) == 3, "the progress bar counts batches"
+    cache.embed(Counting(), TEXTS, track)
+    assert counts == [0, 4, 8]
 
 
 def test_embed_in_a_folder_refuses_a_model_that_cannot_be_known_again(tmp_path: Path) -> None:

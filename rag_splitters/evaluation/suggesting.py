@@ -17,7 +17,7 @@ from rag_splitters.evaluation.formats import headings
 from rag_splitters.evaluation.report import Report
 from rag_splitters.parameters import whole_number
 
-__all__ = ["Suggestion", "candidates", "suggest", "suggestion"]
+__all__ = ["Suggestion", "advice", "candidates", "suggest", "suggestion"]
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,13 @@ def suggestion(report: Report, figure: str | None = None, *, folds: int = 5) -> 
         rivals=tuple(names[other] for other, gap in zip(others, gaps, strict=True) if gap.low <= 0),
         report=report,
     )
+
+
+def advice(report: Report) -> str:
+    """The suggestion in words; nothing where there is no choice, or too little to choose by."""
+    if len(report.strategies) < 2 or len(report.questions) < 2:
+        return ""
+    return str(suggestion(report))
 
 
 def _folds(report: Report, folds: int) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from rag_splitters.evaluation.formats import caption, headings, rounded
 from rag_splitters.evaluation.page.charts import curves_svg, histogram_svg, ticks
 from rag_splitters.evaluation.page.projection import Projection, projected
 from rag_splitters.evaluation.report import Report, Strategy
-from rag_splitters.evaluation.suggesting import suggestion
+from rag_splitters.evaluation.suggesting import advice
 
 __all__ = ["page"]
 
@@ -32,12 +32,12 @@ def page(report: Report, projection: Projection = "pca") -> str:
         report: a comparison.
         projection: how the map of chunks is made; see `projected`.
     """
-    folder = files(__package__)
+    folder, told = files(__package__), advice(report)
     parts = {
         "style": (folder / "page.css").read_text(encoding="utf-8"),
         "script": (folder / "page.js").read_text(encoding="utf-8"),
         "caption": escape(caption(report)),
-        "verdict": _verdict(report),
+        "verdict": f'<p class="verdict">{escape(told)}</p>' if told else "",
         "unit": escape(report.settings.unit),
         "charts": _charts(report),
         "legend": _legend(report),
@@ -56,13 +56,6 @@ def page(report: Report, projection: Projection = "pca") -> str:
     whole = (folder / "page.html").read_text(encoding="utf-8")
     whole = re.sub(r"{{ (\w+) }}", lambda match: parts[match[1]], whole)
     return whole.encode("utf-8", "replace").decode()  # what UTF-8 lacks becomes a question mark
-
-
-def _verdict(report: Report) -> str:
-    """What to take, and how sure that is, where there is a choice."""
-    if len(report.strategies) < 2 or len(report.questions) < 2:
-        return ""
-    return f'<p class="verdict">{escape(str(suggestion(report)))}</p>'
 
 
 def _charts(report: Report) -> str:
