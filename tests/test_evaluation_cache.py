@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_splitters.evaluation import EmbeddingCache
+from rag_splitters import EmbeddingChunker, SemanticChunker
+from rag_splitters.evaluation import CachedEmbeddings, EmbeddingCache
 from rag_splitters.models import HashingEmbeddings, ModelError
 
 
@@ -129,3 +130,33 @@ def test_embed_takes_the_embedded_model() -> None:
 def test_cache_refuses_a_batch_of_nothing() -> None:
     with pytest.raises(ValueError, match="batch must be at least 1, got 0"):
         EmbeddingCache(batch=0)
+
+
+def test_cached_embeddings_embed_the_sentences_of_two_strategies_once() -> None:
+    text = " ".join(f"Sentence number {number} is here." for number in range(30))
+    counts = []
+    for cache in (None, EmbeddingCache()):
+        model = HashingEmbeddings()
+        seen: list[str] = []
+
+        def asked(texts: list[str], seen: list[str] = seen) -> Any:
+            seen.extend(texts)
+            return model.embed_documents(texts)  # noqa: B023  (called in this turn)
+
+        embeddings = asked if cache is None else CachedEmbeddings(cache, asked)
+        spans = [
+            kind(embeddings=embeddings, chunk_size=200).spans(text)
+            for kind in (EmbeddingChunker, SemanticChunker, EmbeddingChunker)
+        ]
+        counts.append((len(seen), len(set(seen)), spans))
+    plain, cached = counts
+    assert plain[0] > plain[1] == cached[0] == cached[1]
+    assert plain[2] == cached[2]
+
+
+def test_cached_embeddings_are_known_by_the_models_name() -> None:
+    model = Counting()
+    cached = CachedEmbeddings(EmbeddingCache(), model)
+    assert cached.description.endswith("Counting(counting)")
+    assert cached.embed_query("a") == cached.embed_query("a") == [1.0, 1.0]
+    assert model.questions == ["a"]

@@ -1,7 +1,7 @@
 """Evaluation: which strategy finds the answers in your documents, and how sure is that?"""
 
 from rag_splitters.evaluation.bootstrap import Figure
-from rag_splitters.evaluation.cache import EmbeddingCache
+from rag_splitters.evaluation.cache import CachedEmbeddings, EmbeddingCache
 from rag_splitters.evaluation.comparing import compare
 from rag_splitters.evaluation.questions import (
     Benchmark,
@@ -14,6 +14,7 @@ from rag_splitters.evaluation.suggesting import Suggestion, candidates, suggest,
 
 __all__ = [
     "Benchmark",
+    "CachedEmbeddings",
     "EmbeddingCache",
     "Figure",
     "Question",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rag_splitters.models import Embedder, describe_model, embedding_model
 from rag_splitters.models.calling import call, client_retries, model_error, sendable
 
-__all__ = ["EmbeddingCache"]
+__all__ = ["CachedEmbeddings", "EmbeddingCache"]
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
 _GET = "SELECT vector FROM vectors WHERE key = ?"
@@ -137,6 +137,36 @@ class EmbeddingCache:
                 "a module, or give the model a description"
             )
         return f"{name} at {id(model)}"
+
+
+class CachedEmbeddings:
+    """An embedding model that asks another one for each text once, under LangChain's names.
+
+    For strategies that embed what they cut: with the same cache, a comparison of several of them
+    embeds each sentence once.
+
+    >>> model = CachedEmbeddings(EmbeddingCache(), lambda texts: [[1.0]] * len(texts))
+    >>> model.embed_documents(["a", "a"])
+    [[1.0], [1.0]]
+    """
+
+    def __init__(self, cache: EmbeddingCache, model: Any) -> None:
+        self.cache, self.model = cache, model
+
+    @property
+    def description(self) -> str:
+        """The model's own name."""
+        return describe_model(self.model)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """A vector for each text."""
+        vectors: list[list[float]] = self.cache.embed(self.model, texts).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a question."""
+        vector: list[float] = self.cache.embed_questions(self.model, [text])[0].tolist()
+        return vector
 
 
 def _is_client(model: Any) -> bool:
