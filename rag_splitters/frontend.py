@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+from rag_splitters.chunker import Chunker
 from rag_splitters.ids import ChunkIds
+from rag_splitters.span import Span
 
-__all__ = ["TREE_KEYS", "Identities", "added_metadata", "copier", "offset_in_source"]
+__all__ = [
+    "TREE_KEYS",
+    "Identities",
+    "added_metadata",
+    "copier",
+    "offset_in_source",
+    "spans_in_turn",
+]
 
 TREE_KEYS = frozenset(("node", "parent"))
 """Metadata of a span that tell its number in a tree and its parent's, which become ids."""
@@ -37,6 +46,20 @@ class Identities:
         if count > 1:
             ids.repeat(count)
         return ids
+
+
+def spans_in_turn(
+    chunker: Chunker, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
+) -> Iterable[list[Span]]:
+    """The spans of each document, when it is its turn, unless the strategy takes all at once.
+
+    Spans that are used up need not be kept, nor looked through by the garbage collector.
+    """
+    kind = type(chunker)
+    takes_all = kind.spans_many is not Chunker.spans_many
+    if takes_all or kind.spans_of_documents is not Chunker.spans_of_documents:
+        return chunker.spans_of_documents(texts, metadatas)
+    return map(chunker.spans, texts)
 
 
 def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:

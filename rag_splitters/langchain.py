@@ -42,7 +42,7 @@ from rag_splitters.chunkers import (
     TopicChunker,
 )
 from rag_splitters.documents import chunk_documents
-from rag_splitters.frontend import Identities
+from rag_splitters.frontend import Identities, spans_in_turn
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.readers import read_text
 from rag_splitters.span import Span
@@ -171,14 +171,14 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
     def _documents(
         self, texts: list[str], metadatas: list[dict[Any, Any]], ids: list[str | None]
     ) -> list[Document]:
-        return self._assembled(texts, metadatas, ids, self.spans_of_documents(texts, metadatas))
+        return self._assembled(texts, metadatas, ids, spans_in_turn(self, texts, metadatas))
 
     def _assembled(
         self,
         texts: list[str],
         metadatas: list[dict[Any, Any]],
         ids: list[str | None],
-        results: list[list[Span]],
+        results: Iterable[list[Span]],
     ) -> list[Document]:
         """A document for every span, with its id and its own copy of the metadata."""
         identities = Identities()

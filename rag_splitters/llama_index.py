@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,7 +45,7 @@ from rag_splitters.chunkers import (
     TokenChunker,
     TopicChunker,
 )
-from rag_splitters.frontend import Identities
+from rag_splitters.frontend import Identities, spans_in_turn
 from rag_splitters.nodes import (
     chunk_nodes,
     holds_more_than_text,
@@ -170,7 +170,7 @@ class ChunkerNodeParser(Chunker, NodeParser):
         texts = [text_of(node) for node in nodes]
         shown = get_tqdm_iterable(texts, show_progress, "Parsing nodes")
         return self._assembled(
-            nodes, texts, self.spans_of_documents(shown, [node.metadata for node in nodes])
+            nodes, texts, spans_in_turn(self, shown, [node.metadata for node in nodes])
         )
 
     @override
@@ -191,7 +191,7 @@ class ChunkerNodeParser(Chunker, NodeParser):
         return nodes
 
     def _assembled(
-        self, nodes: Sequence[BaseNode], texts: Sequence[str], results: list[list[Span]]
+        self, nodes: Sequence[BaseNode], texts: Sequence[str], results: Iterable[list[Span]]
     ) -> list[BaseNode]:
         """A node for every span, tied to its source, its neighbours and its place in a tree."""
         identities = Identities()
