@@ -10,7 +10,13 @@ from rag_splitters.evaluation.questions import (
     read_questions,
 )
 from rag_splitters.evaluation.report import Report
-from rag_splitters.evaluation.suggesting import Suggestion, candidates, suggest, suggestion
+from rag_splitters.evaluation.suggesting import (
+    Suggestion,
+    advice,
+    candidates,
+    suggest,
+    suggestion,
+)
 
 __all__ = [
     "Benchmark",
@@ -20,6 +26,7 @@ __all__ = [
     "Question",
     "Report",
     "Suggestion",
+    "advice",
     "candidates",
     "compare",
     "read_benchmark",

@@ -50,22 +50,20 @@ def rounded(name: str, figure: Figure, places: int = 1) -> tuple[str, str, str]:
     return mean, low, high
 
 
-_SHORT = ("recall", "precision", "iou", "retrieved")
-"""What a narrow terminal shows, beside recall at the budgets."""
-
-_WIDE = 150
+_LEAST_WIDTH = {"precision": 100, "iou": 110, "precision_omega": 150, "ndcg": 150, "hit_rate": 150}
+"""The width of a terminal from which on it shows a figure; the others are always shown."""
 
 
 def rich_table(report: Report, width: int) -> Table:
     """The figures over all questions, with the intervals below them; fewer where it is narrow."""
     table = Table(box=box.SIMPLE_HEAD, caption=caption(report), caption_justify="left")
     table.add_column("strategy", overflow="fold")
-    titles = headings(report)
-    shown = [name for name in titles if width >= _WIDE or "@" in name or name in _SHORT]
-    for title in ("chunks", f"mean {report.settings.unit}", *map(titles.__getitem__, shown)):
-        table.add_column(title, justify="right")
+    titles, unit = {**headings(report), "retrieved": report.settings.unit}, report.settings.unit
+    shown = [name for name in titles if width >= _LEAST_WIDTH.get(name, 0)]
+    for title in ("chunks", *(titles[name].removesuffix(f" {unit}") for name in shown)):
+        table.add_column(title.replace(" ", "\n", 1), justify="right", no_wrap=True)
     for strategy in report.strategies:
-        row = [Text(strategy.name, style="bold"), Text(_count(strategy)), Text(_size(strategy))]
+        row = [Text(strategy.name, style="bold"), Text(_count(strategy).replace(" (", "\n("))]
         for name in shown:
             figure = report.figure(strategy.name, name)
             mean, (_, low, high) = rounded(name, figure)[0], rounded(name, figure, 0)
