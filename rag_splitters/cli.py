@@ -21,6 +21,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from rag_splitters import CATALOGUE, __version__
+from rag_splitters.cli_models import BaseUrlOption, EmbeddingsOption, LlmOption, models
 from rag_splitters.cli_parameters import build, parameter_docs, parse, shown, strategy
 from rag_splitters.cli_views import (
     chunk_row,
@@ -154,6 +155,9 @@ def split(
     length_function: Annotated[
         str | None, typer.Option(help="characters, words, tokens or tokens:<name>.")
     ] = None,
+    embeddings: EmbeddingsOption = None,
+    llm: LlmOption = None,
+    base_url: BaseUrlOption = None,
     form: FormatOption = Format.table,
 ) -> None:
     """Cut files into chunks and show them, with their positions."""
@@ -161,7 +165,10 @@ def split(
     named = zip(("chunk_size", "chunk_overlap", "length_function"), sizes, strict=True)
     given = [*(pairs or ()), *(f"{key}={value}" for key, value in named if value is not None)]
     with _told():
-        chunker = build(name, parse(name, given))
+        parameters, own = parse(name, given), models(embeddings, llm, base_url)
+        for key in parameters.keys() & own.keys():
+            raise ValueError(f"{key} is given twice")
+        chunker = build(name, {**parameters, **own})
         if files.count("-") > 1:
             raise ValueError("standard input (-) can be read only once")
     for source in files:
@@ -202,17 +209,27 @@ def strategies(
 def index(
     folder: Annotated[Path, typer.Argument(metavar="INDEX", help="The index's own folder.")],
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
+    embeddings: EmbeddingsOption = None,
+    base_url: BaseUrlOption = None,
+    child_size: Annotated[
+        int, typer.Option(min=1, help="The most characters of a child, which is searched.")
+    ] = 400,
+    parent_size: Annotated[
+        int, typer.Option(min=1, help="The most characters of a parent, which is returned.")
+    ] = 2000,
 ) -> None:
     """Add files and folders to an index on disk; changed files are replaced.
 
-    A file is known by its path, relative to the current folder. The built-in embedding matches
-    words, not meaning.
+    A file is known by its path, relative to the current folder. Without --embeddings, the built-in
+    ones match words, not meaning. An index keeps to the model that it was made with.
     """
     from rag_splitters.cli_index import add_files, text_files
 
     with _told():
+        model = models(embeddings, None, base_url).get("embeddings")
         found = text_files(folder, paths)
-        told = add_files(folder, found, console(error=True))
+        sizes = (child_size, parent_size)
+        told = add_files(folder, found, console(error=True), embeddings=model, sizes=sizes)
     typer.echo(told.summary(folder))
     if told.failed:
         raise CommandError(told.failures())
@@ -224,13 +241,19 @@ def query(
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     k: Annotated[int, typer.Option("-k", min=1, help="How many results.")] = 4,
     children: Annotated[bool, typer.Option(help="Show the chunks that match themselves.")] = False,
+    embeddings: EmbeddingsOption = None,
+    base_url: BaseUrlOption = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Search an index: the parents whose children match best, with the best child marked."""
+    """Search an index: the parents whose children match best, with the best child marked.
+
+    Name the same --embeddings as for the index.
+    """
     from rag_splitters.cli_index import search
 
     with _told():
-        results = search(folder, question, k, children=children)
+        model = models(embeddings, None, base_url).get("embeddings")
+        results = search(folder, question, k, children=children, embeddings=model)
     if form is Format.jsonl:
         for result in results:
             write_line(passage_row(result))

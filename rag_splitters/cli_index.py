@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from rag_splitters.models import Embedder, EmbeddingModel
 from rag_splitters.readers import SUFFIXES, read_text
 
 if TYPE_CHECKING:
@@ -64,8 +65,30 @@ def text_files(folder: Path, paths: Sequence[Path]) -> list[Path]:
     return list(found.values())
 
 
-def add_files(folder: Path, files: Sequence[Path], console: Console) -> Added:
-    """Add files to the index in `folder`, with a progress bar; what cannot be read is told."""
+def add_files(
+    folder: Path,
+    files: Sequence[Path],
+    console: Console,
+    *,
+    embeddings: Embedder | None,
+    sizes: tuple[int, int],
+) -> Added:
+    """Add files to the index in `folder`, with a progress bar; what cannot be read is told.
+
+    Parameters:
+        folder: the index's own folder.
+        files: the files.
+        console: where the bar is shown.
+        embeddings: the model; None for the built-in one.
+        sizes: the most characters of a child and of a parent.
+    """
+    from rag_splitters.langchain import RecursiveTextSplitter
+
+    if sizes[0] > sizes[1]:
+        raise ValueError(
+            f"--child-size must not be above --parent-size ({sizes[1]}), got {sizes[0]}"
+        )
+    child, parent = (RecursiveTextSplitter(chunk_size=size) for size in sizes)
     if folder.is_dir() and not _is_index(folder):
         if any(not path.name.startswith(".") for path in folder.iterdir()):
             raise ValueError(f"{folder} holds other files and no index: name a new folder")
@@ -74,12 +97,15 @@ def add_files(folder: Path, files: Sequence[Path], console: Console) -> Added:
     added = Added()
     columns = (TextColumn("Indexing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
-    with _opened(folder) as retriever, bar as progress:
+    opened = _opened(folder, embeddings, child_splitter=child, parent_splitter=parent)
+    with opened as retriever, bar as progress:
         retriever.add_documents(_documents(progress.track(files), retriever, added))
     return added
 
 
-def search(folder: Path, question: str, k: int, *, children: bool) -> list[Document]:
+def search(
+    folder: Path, question: str, k: int, *, children: bool, embeddings: Embedder | None
+) -> list[Document]:
     """The k best results for a question; nothing is created where there is no index."""
     if not question.strip():
         raise ValueError("the question is blank")
@@ -87,7 +113,7 @@ def search(folder: Path, question: str, k: int, *, children: bool) -> list[Docum
         raise FileNotFoundError(
             f"{folder} holds no index: make one with rag-splitters index {folder} FILE..."
         )
-    with _opened(folder, "children" if children else "parents") as retriever:
+    with _opened(folder, embeddings, retrieve="children" if children else "parents") as retriever:
         return retriever.invoke(question, k=k)
 
 
@@ -116,18 +142,30 @@ def _documents(
 
 @contextmanager
 def _opened(
-    folder: Path, retrieve: Literal["parents", "children"] = "parents"
+    folder: Path, embeddings: Embedder | None, **options: Any
 ) -> Iterator[ParentDocumentRetriever]:
     """The retriever over a folder; a damaged one is a ValueError."""
     from chromadb.errors import ChromaError
 
     from rag_splitters.langchain import parent_document_retriever
+    from rag_splitters.parent_child.keyvalue import StoreError
 
+    model = None if embeddings is None else _checked(embeddings)
     try:
-        with closing(parent_document_retriever(path=folder, retrieve=retrieve)) as retriever:
+        opened = parent_document_retriever(path=folder, embeddings=model, **options)
+        with closing(opened) as retriever:
             yield retriever
-    except (ChromaError, sqlite3.Error) as error:
+    except (ChromaError, StoreError, sqlite3.Error) as error:
         raise ValueError(f"the index in {folder} cannot be used: {error}") from error
+
+
+def _checked(embedder: Embedder) -> EmbeddingModel:
+    """The model as a retriever takes it; what goes wrong is a ModelError, which holds no key."""
+    return EmbeddingModel(
+        embedder.model,
+        lambda texts: embedder.embed(texts).tolist(),
+        lambda text: embedder.embed([text])[0].tolist(),
+    )
 
 
 def _is_index(folder: Path) -> bool:

@@ -17,8 +17,11 @@ from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
+from rag_splitters.cli_models import load_embeddings, load_llm
 
 __all__ = ["build", "parameter_docs", "parse", "shown", "strategy"]
+
+_MODELS = {"embeddings": load_embeddings, "llm": load_llm}
 
 
 def strategy(name: str) -> type[Chunker]:
@@ -40,7 +43,12 @@ def build(name: str, parameters: Mapping[str, Any]) -> Chunker:
     kind = strategy(name)
     for parameter in parameters:
         _known(name, kind, parameter)
-    values = {key: _nested(kind.model_fields[key], value) for key, value in parameters.items()}
+    values = {
+        key: _MODELS[key](value)
+        if key in _MODELS and isinstance(value, str)
+        else _nested(kind.model_fields[key], value)
+        for key, value in parameters.items()
+    }
     try:
         return kind(**values)
     except ValidationError as error:
@@ -158,6 +166,7 @@ def _told(error: ValidationError) -> str:
         message = " ".join(detail["msg"].removeprefix("Value error, ").split())
         if detail["type"] == "missing":
             message = f"{name} is needed, and has no default"
+            message += f": give --{name}" if name in _MODELS else ""
         elif detail["type"] != "value_error":
             message = f"{name}: {message}, got {detail['input']!r}"
         elif name and name not in message:
