@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -160,3 +161,10 @@ def test_cached_embeddings_are_known_by_the_models_name() -> None:
     assert cached.description.endswith("Counting(counting)")
     assert cached.embed_query("a") == cached.embed_query("a") == [1.0, 1.0]
     assert model.questions == ["a"]
+
+
+def test_cache_serves_other_threads() -> None:
+    cache, model = EmbeddingCache(), Counting()
+    with ThreadPoolExecutor(4) as pool:
+        rows = list(pool.map(lambda text: cache.embed(model, [text]).tolist(), TEXTS * 3))
+    assert rows == [[[float(len(text)), 1.0]] for text in TEXTS * 3]

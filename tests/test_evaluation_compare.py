@@ -233,6 +233,12 @@ def test_report_prints_as_a_table(report: Report) -> None:
     assert f"{100 * recall:.1f}" in shown[100]
 
 
+def test_report_prints_as_a_table_without_rich_and_is_short_to_look_at(report: Report) -> None:
+    assert f"{100 * report.figure('recursive', 'recall').mean:.1f}" in str(report)
+    assert "\x1b" not in str(report)
+    assert repr(report) == f"Report(strategies={list(CHUNKERS)}, questions=16)"
+
+
 def test_report_as_markdown_has_a_table_for_each_document(report: Report, tmp_path: Path) -> None:
     written = report.to_markdown(tmp_path / "report.md")
     assert (tmp_path / "report.md").read_text("utf-8") == written

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,10 @@ class EmbeddingCache:
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
             where = str(Path(folder) / "embeddings.sqlite")
-        self._connection = sqlite3.connect(where, timeout=60, isolation_level=None)
+        self._lock = threading.RLock()
+        self._connection = sqlite3.connect(
+            where, timeout=60, isolation_level=None, check_same_thread=False
+        )
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute(_SCHEMA)
 
@@ -114,17 +118,19 @@ class EmbeddingCache:
         return np.stack([known[text] for text in texts])
 
     def _vector(self, key: bytes) -> NDArray[np.float32] | None:
-        row = self._connection.execute(_GET, (key,)).fetchone()
+        with self._lock:
+            row = self._connection.execute(_GET, (key,)).fetchone()
         return None if row is None else np.frombuffer(row[0], dtype=np.float32)
 
     def _write(self, rows: Sequence[tuple[bytes, bytes]]) -> None:
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            self._connection.executemany(_PUT, rows)
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.executemany(_PUT, rows)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
 
     def _name(self, model: Any) -> str:
         """The model's name; in memory, that of the object where the name says too little."""

@@ -31,7 +31,7 @@ FIGURES = ("recall", "precision", "precision_omega", "iou", "ndcg", "hit_rate", 
 _BLOCK = 64  # questions that are ranked at once
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Measured:
     """Figures for each question: `values` by name, and recall at each budget in `curve`."""
 

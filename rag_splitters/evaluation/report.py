@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,7 @@ class Settings:
         return (*FIGURES, *(f"recall@{budget}" for budget in self.budgets))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Strategy:
     """One strategy of a comparison: its chunks, and its figures for each question.
 
@@ -98,9 +99,9 @@ class Strategy:
         return sum(chunk.position is None for chunk in self.chunks) / len(self.chunks)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """What a comparison found. Prints as a table with `rich.print(report)`.
+    """What a comparison found. Prints as a table, with colours through `rich.print(report)`.
 
     Parameters:
         settings: how it was made.
@@ -179,6 +180,18 @@ class Report:
         """The documents that there are questions about, in their order."""
         names = {question.document for question in self.questions}
         return [name for name in self.documents if name in names]
+
+    def __repr__(self) -> str:
+        names = [strategy.name for strategy in self.strategies]
+        return f"{type(self).__name__}(strategies={names}, questions={len(self.questions)})"
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        console = Console(file=io.StringIO(), highlight=False)
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rag_splitters.evaluation.formats import rich_table

@@ -1,4 +1,9 @@
-"""A report as one page that asks the network for nothing: charts in SVG, tables, a map."""
+"""A report as one page that asks the network for nothing: charts in SVG, tables, a map.
+
+The charts are SVG written here, and a short script answers to the pointer and the keyboard. A
+plotting library would put several megabytes into each page (plotly), or pictures that answer to
+nothing and that nobody can read aloud (matplotlib).
+"""
 
 from __future__ import annotations
 
