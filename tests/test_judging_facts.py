@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
@@ -29,7 +30,7 @@ from rag_splitters.evaluation.judging import (
     generate_facts,
     read_facts,
 )
-from rag_splitters.models import chat_model
+from rag_splitters.models import HashingEmbeddings, chat_model
 from rag_splitters.testing import hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.openai_server import Fault, OpenAIServer
@@ -81,7 +82,7 @@ class Harness(OpenAIServer):
         again = self.asked[request["body"]["messages"][-1]["content"]] > 1
         if kind == "limited" or (kind == "recovers" and not again):
             return Fault(status=429, headers={"Retry-After": "0"}, body=SECRET.encode())
-        return {"late": Fault(delay=0.9), "cut": Fault(cut=True)}.get(kind, fault)
+        return {"late": Fault(delay=1.6), "cut": Fault(cut=True)}.get(kind, fault)
 
     def tell(self, prompt: str) -> str:
         kind = kind_in(prompt)
@@ -105,7 +106,7 @@ class HttpLlamaIndex(CustomLLM):
         return LLMMetadata(model_name="gpt-4o")
 
     def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        client = openai.OpenAI(base_url=self.url, api_key=SECRET, max_retries=0, timeout=0.3)
+        client = openai.OpenAI(base_url=self.url, api_key=SECRET, max_retries=0, timeout=0.8)
         messages: Any = [{"role": "user", "content": prompt}]
         answer = client.chat.completions.create(model="gpt-4o", messages=messages)
         return CompletionResponse(text=answer.choices[0].message.content or "")
@@ -115,7 +116,7 @@ class HttpLlamaIndex(CustomLLM):
 
 
 def langchain_client(url: str) -> Any:
-    return ChatOpenAI(model="gpt-4o", base_url=url, api_key=SECRET, max_retries=1, timeout=0.3)
+    return ChatOpenAI(model="gpt-4o", base_url=url, api_key=SECRET, max_retries=1, timeout=0.8)
 
 
 def llama_index_double(url: str) -> Any:
@@ -124,7 +125,7 @@ def llama_index_double(url: str) -> Any:
 
 def llama_index_client(url: str) -> Any:
     own = pytest.importorskip("llama_index.llms.openai")
-    return own.OpenAI(model="gpt-4o", api_base=url, api_key=SECRET, max_retries=1, timeout=0.3)
+    return own.OpenAI(model="gpt-4o", api_base=url, api_key=SECRET, max_retries=1, timeout=0.8)
 
 
 CLIENTS = [langchain_client, llama_index_double, llama_index_client]
@@ -160,17 +161,17 @@ def plain(reasons: dict[str, int]) -> dict[str, int]:
 
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("is_async", [False, True])
-def test_harness_reproduces_known_counts_over_http(
+async def test_harness_reproduces_known_counts_over_http(
     client: Any, is_async: bool, tmp_path: Path
 ) -> None:
-    def run(judge: Judge) -> FactReport:
+    async def run(judge: Judge) -> FactReport:
         if is_async:
-            return asyncio.run(aevaluate_facts(FACTS, finds, judge))
-        return evaluate_facts(FACTS, finds, judge)
+            return await aevaluate_facts(FACTS, finds, judge)
+        return await asyncio.to_thread(evaluate_facts, FACTS, finds, judge)
 
     with Harness() as server:
         llm = client(server.url)
-        report = run(judge := Judge(llm, cache=tmp_path))
+        report = await run(judge := Judge(llm, cache=tmp_path))
         check_counts(report)
         reasons = plain(report.failures)
         assert reasons["nothing was retrieved"] == 3
@@ -183,17 +184,17 @@ def test_harness_reproduces_known_counts_over_http(
 
         # A second run asks again only what had failed; the third, after it went well, nothing.
         server.asked.clear()
-        check_counts(run(Judge(llm, cache=tmp_path)))
-        asked_again = {kind_in(prompt) for prompt in server.asked}
-        assert asked_again == {"malformed", "silent", "limited", "late", "cut"}
         server.is_healthy = True
-        for name in ("third", "fourth"):
+        for name in ("second", "third"):
             server.requests.clear()
             judge = Judge(llm, cache=tmp_path)
-            assert run(judge).right == 23
+            again = await run(judge)
+            assert (again.right, again.wrong, again.failed) == (23, 3, 4)
             judge.export(tmp_path / name)
+        asked_again = {kind_in(prompt) for prompt in server.asked}
+        assert asked_again == {"malformed", "silent", "limited", "late", "cut"}
         assert len(server.requests) == 0
-        assert (tmp_path / "third").read_bytes() == (tmp_path / "fourth").read_bytes()
+        assert (tmp_path / "second").read_bytes() == (tmp_path / "third").read_bytes()
 
 
 def test_openai_client_asks_so_often_and_no_more(tmp_path: Path) -> None:
@@ -211,6 +212,51 @@ def test_openai_client_asks_so_often_and_no_more(tmp_path: Path) -> None:
         "the model raised TimeoutError": 1,
         "the retriever raised OSError": 1,
     }
+
+
+def writes_or_tells(prompt: str) -> str:
+    """The first sentence of a passage, and the same negated; is a statement in the passages?"""
+    if "<statement>" in prompt:
+        statement = prompt.partition("<statement>\n")[2].partition("\n</statement>")[0]
+        found = prompt.partition("<passages>\n")[2].partition("\n</passages>")[0]
+        return json.dumps({"verdict": statement in found})
+    first = passage_in(prompt).strip().splitlines()[-1].partition(". ")[0]
+    return json.dumps({"true": [first], "false": [f"It is wrong that {first}"]})
+
+
+def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
+    """From the documents to the figures, through a real retriever; and again for nothing."""
+    from rag_splitters import demo
+
+    folder = Path(demo.__file__).parent
+    documents = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.md"))}
+    chunks = [
+        chunk.text
+        for text in documents.values()
+        for chunk in RecursiveChunker(chunk_size=150, chunk_overlap=0).chunk(text)
+    ]
+    store = InMemoryVectorStore.from_texts(chunks, HashingEmbeddings())
+    retriever = store.as_retriever(search_kwargs={"k": 1})
+    passages = RecursiveChunker(chunk_size=400, chunk_overlap=0)
+
+    with OpenAIServer(writes_or_tells) as server:
+        llm = langchain_client(server.url)
+        runs = []
+        for _ in range(2):
+            judge = Judge(llm, cache=tmp_path)
+            facts = generate_facts(documents, judge, chunker=passages)
+            runs.append((facts, evaluate_facts(facts, retriever, judge)))
+        facts, report = runs[0]
+        assert runs[1] == runs[0]
+        assert len(server.requests) == facts.passages + len(facts.facts)  # of the first run alone
+
+    true = [fact for fact in facts.facts if fact.is_true]
+    held = [fact.statement in retriever.invoke(fact.statement)[0].page_content for fact in true]
+    assert 0 < sum(held) < len(true) == len(facts.facts) / 2
+    assert (report.right, report.wrong) == (len(true) + sum(held), len(true) - sum(held))
+    assert report.failed == 0
+    assert report.accuracy_of_true is not None
+    assert report.accuracy_of_true.mean == sum(held) / len(true)
 
 
 # Reports
