@@ -21,6 +21,7 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from rag_splitters import CATALOGUE, __version__
+from rag_splitters.cli_compare import compare
 from rag_splitters.cli_models import BaseUrlOption, EmbeddingsOption, LlmOption, models
 from rag_splitters.cli_parameters import build, parameter_docs, parse, shown, strategy
 from rag_splitters.cli_views import (
@@ -262,3 +263,6 @@ def query(
         typer.echo("Nothing found: the index is empty.", err=True)
     for number, result in enumerate(results, 1):
         console().print(passage_view(result, f"{number}. "))
+
+
+app.command()(_told()(compare))

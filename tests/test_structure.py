@@ -156,7 +156,7 @@ LAYERS = (
     {"nodes", "documents"},
     {"langchain", "llama_index", "evaluation"},
     {"parent_child", "playground"},
-    {"cli", "cli_index", "cli_models", "cli_parameters", "cli_views", "demo"},
+    {"cli", "cli_compare", "cli_index", "cli_models", "cli_parameters", "cli_views", "demo"},
     {"__main__"},
 )
 """Modules and packages, the lowest first; "" is the package itself. A layer's members may import
