@@ -309,7 +309,7 @@ def test_fact_is_not_asked_about_where_nothing_was_retrieved(found: list[str]) -
 
 
 def test_no_facts_are_no_figure() -> None:
-    for facts in ([], Facts((), (), 0, 0)):
+    for facts in ([], Facts(facts=(), rejected=(), passages=0, wanted=0)):
         report = evaluate_facts(facts, lambda statement: ["A."], str.upper)
         assert report.results == ()
         assert report.accuracy is report.accuracy_of_true is None
@@ -420,6 +420,10 @@ def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     ]
     assert len(llm.prompts) == 7  # the last is asked again, and no other
     assert "rejected: true and false (2)" in str(facts)
+    account = json.loads(json.dumps(facts.as_dict()))
+    assert (account["passages"], account["wanted"], len(account["facts"])) == (6, 12, 4)
+    assert account["reasons"] == facts.reasons
+    assert [row["text"] for row in account["rejected"]] == [each.text for each in facts.rejected]
 
 
 @pytest.mark.parametrize(

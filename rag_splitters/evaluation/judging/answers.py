@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -15,7 +15,17 @@ from pydantic import BaseModel
 from rag_splitters.ids import stable_uuid
 from rag_splitters.models import ModelError
 
-__all__ = ["Failure", "Judgement", "Task", "answer_key", "chosen", "counted", "write_lines"]
+__all__ = [
+    "Failure",
+    "Judgement",
+    "Task",
+    "answer_key",
+    "chosen",
+    "counted",
+    "listed",
+    "why",
+    "write_lines",
+]
 
 Verdict = TypeVar("Verdict")
 
@@ -89,16 +99,15 @@ class Judgement(Generic[Verdict]):
 
     def as_dict(self) -> dict[str, Any]:
         """The judgement for JSON."""
-        failure = self.failure
+        verdict = self.verdict
         return {
             "task": self.task,
             "version": self.version,
             "model": self.model,
             "prompt": self.prompt,
             "answer": self.answer,
-            "verdict": _plain(self.verdict),
-            "reason": failure and failure.reason,
-            "error": failure and failure.detail,
+            "verdict": verdict.model_dump() if isinstance(verdict, BaseModel) else verdict,
+            **why(self.failure),
         }
 
 
@@ -131,15 +140,17 @@ def counted(failures: Iterable[Failure | None]) -> dict[str, int]:
     return dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
+def listed(heading: str, counts: Mapping[str, int]) -> str:
+    """Counts as lines of a report, below a line."""
+    return "".join(f"\n  {heading}: {reason} ({count})" for reason, count in counts.items())
+
+
+def why(failure: Failure | None) -> dict[str, str | None]:
+    """A failure, or that there is none, as fields of a JSON line."""
+    return {"reason": failure and failure.reason, "error": failure and failure.detail}
+
+
 def write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write JSON lines, in ASCII, so that lone surrogates survive."""
     lines = [json.dumps(row, sort_keys=True) + "\n" for row in rows]
     Path(path).write_text("".join(lines), encoding="ascii", newline="\n")
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(each) for each in value]
-    return value

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.evaluation.bootstrap import Figure
-from rag_splitters.evaluation.judging.answers import Failure, counted, write_lines
+from rag_splitters.evaluation.judging.answers import Failure, counted, listed, why, write_lines
 from rag_splitters.evaluation.judging.facts import Fact
 from rag_splitters.evaluation.judging.intervals import share, shown
 
@@ -41,8 +41,7 @@ class FactResult:
             **self.fact.as_dict(),
             "texts": self.texts,
             "answer": self.answer,
-            "reason": self.failure and self.failure.reason,
-            "error": self.failure and self.failure.detail,
+            **why(self.failure),
         }
 
 
@@ -80,7 +79,10 @@ class FactReport:
 
     @property
     def accuracy(self) -> Figure | None:
-        """The share of right answers among the answers, with its interval; None of no answers."""
+        """The share of right answers among the answers; None of no answers.
+
+        The interval takes the facts as independent of each other.
+        """
         return share(self.right, self.right + self.wrong)
 
     @property
@@ -99,10 +101,9 @@ class FactReport:
         return share(sum(answered), len(answered))
 
     def __str__(self) -> str:
-        failed = "".join(f"\n  failed: {why} ({count})" for why, count in self.failures.items())
         return (
             f"{len(self.results)} facts: {self.right} right, {self.wrong} wrong, "
-            f"{self.failed} failed{failed}\n"
+            f"{self.failed} failed{listed('failed', self.failures)}\n"
             f"  accuracy {shown(self.accuracy)}\n"
             f"  true facts {shown(self.accuracy_of_true)}\n"
             f"  false facts {shown(self.accuracy_of_false)}"

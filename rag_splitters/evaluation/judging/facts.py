@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_splitters.evaluation.judging.answers import counted, write_lines
-from rag_splitters.evaluation.judging.passages import Rejected
+from rag_splitters.evaluation.judging.answers import listed, write_lines
+from rag_splitters.evaluation.judging.passages import Written
 
 __all__ = ["Fact", "Facts", "read_facts"]
 
@@ -36,34 +36,27 @@ class Fact:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """What a model wrote about passages.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts(Written):
+    """Facts that a model wrote about passages, and an account of what it wrote besides.
 
-    Parameters:
+    Parameters: see `Written`, and
+
         facts: the statements to be used.
-        rejected: what cannot be used, and why.
-        passages: how many passages it was shown.
-        wanted: how many statements were asked for.
     """
 
     facts: tuple[Fact, ...]
-    rejected: tuple[Rejected, ...]
-    passages: int
-    wanted: int
-
-    @property
-    def reasons(self) -> dict[str, int]:
-        """How many statements and passages were rejected, by the reason."""
-        return counted(each.failure for each in self.rejected)
 
     def __str__(self) -> str:
         true = sum(fact.is_true for fact in self.facts)
-        rejected = "".join(f"\n  rejected: {why} ({count})" for why, count in self.reasons.items())
         return (
             f"{len(self.facts)} facts of {self.wanted} asked for, about {self.passages} passages: "
-            f"{true} true, {len(self.facts) - true} false{rejected}"
+            f"{true} true, {len(self.facts) - true} false{listed('rejected', self.reasons)}"
         )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Facts and account for JSON."""
+        return {**self.account(), "facts": [each.as_dict() for each in self.facts]}
 
     def export(self, path: str | Path) -> None:
         """Write the facts as JSON lines, which `read_facts` reads; edit them as you like."""

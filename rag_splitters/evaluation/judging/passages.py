@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.evaluation.judging.answers import Failure
+from rag_splitters.evaluation.judging.answers import Failure, counted, why
 from rag_splitters.models.fields import check_count
+from rag_splitters.span import Span
 
-__all__ = ["Passage", "Rejected", "passages_of"]
+__all__ = ["Every", "Passage", "Rejected", "Written", "apassages_of", "passages_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,46 @@ class Rejected:
             "start": self.start,
             "end": self.end,
             "text": self.text,
-            "reason": self.failure.reason,
-            "error": self.failure.detail,
+            **why(self.failure),
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """An account of what a model wrote about passages.
+
+    Parameters:
+        rejected: what cannot be used, and why.
+        passages: how many passages the model was shown.
+        wanted: how many things it was asked for.
+    """
+
+    rejected: tuple[Rejected, ...]
+    passages: int
+    wanted: int
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many things and passages were rejected, by the reason."""
+        return counted(each.failure for each in self.rejected)
+
+    def account(self) -> dict[str, Any]:
+        """The account for JSON."""
+        return {
+            "passages": self.passages,
+            "wanted": self.wanted,
+            "reasons": self.reasons,
+            "rejected": [each.as_dict() for each in self.rejected],
+        }
+
+
+Every: TypeAlias = "int | Callable[[str], int]"
+"""How much to write: one thing for so many characters of a passage, and at least one; or a function
+from the passage to the number."""
+
+
 def passages_of(
-    documents: Mapping[str, str], chunker: Chunker | None, every: int | Callable[[str], int]
+    documents: Mapping[str, str], chunker: Chunker | None, every: Every
 ) -> list[Passage]:
     """The passages of documents, by their positions; those that nothing is wanted of are left out.
 
@@ -77,17 +111,31 @@ def passages_of(
         documents: texts by name.
         chunker: what cuts them; None: at paragraphs, into 2,000 characters. A passage is the source
             between a chunk's positions, whatever the chunker writes.
-        every: how much to write: one thing for so many characters of a passage, and at least one;
-            or a function passage -> number.
+        every: how much to write about each.
 
     >>> [(each.start, each.wanted) for each in passages_of({"a": "x" * 2500}, None, 500)]
     [(0, 4), (2000, 1)]
     """
+    return _passages(documents, (chunker or _CHUNKER).spans_many(documents.values()), every)
+
+
+async def apassages_of(
+    documents: Mapping[str, str], chunker: Chunker | None, every: Every
+) -> list[Passage]:
+    """`passages_of` without blocking the event loop."""
+    spans = await (chunker or _CHUNKER).aspans_many(documents.values())
+    return _passages(documents, spans, every)
+
+
+_CHUNKER = RecursiveChunker(chunk_size=2000, chunk_overlap=0)
+
+
+def _passages(
+    documents: Mapping[str, str], spans: Sequence[Sequence[Span]], every: Every
+) -> list[Passage]:
     if not callable(every):
         check_count(every, "every", 1)
-    cut = chunker or RecursiveChunker(chunk_size=2000, chunk_overlap=0)
     found = []
-    spans = cut.spans_many(documents.values())
     for (name, text), parts in zip(documents.items(), spans, strict=True):
         for span in parts:
             shown = text[span.start : span.end]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,19 @@ from rag_splitters.evaluation.judging.answers import (
     Failure,
     Judgement,
     Task,
-    counted,
+    listed,
     write_lines,
 )
 from rag_splitters.evaluation.judging.evidence import places_of
 from rag_splitters.evaluation.judging.judge import as_judge
-from rag_splitters.evaluation.judging.passages import Passage, Rejected, passages_of
+from rag_splitters.evaluation.judging.passages import (
+    Every,
+    Passage,
+    Rejected,
+    Written,
+    apassages_of,
+    passages_of,
+)
 from rag_splitters.evaluation.questions import Question
 from rag_splitters.models.asking import filled
 
@@ -67,33 +74,26 @@ class AskedQuestions(BaseModel):
     questions: list[AskedQuestion]
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenQuestions:
-    """What a model asked about passages.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenQuestions(Written):
+    """Questions that a model asked about passages, and an account of what it wrote besides.
 
-    Parameters:
+    Parameters: see `Written`, and
+
         questions: questions with the exact positions of their evidence.
-        rejected: what cannot be used, and why.
-        passages: how many passages it was shown.
-        wanted: how many questions were asked for.
     """
 
     questions: tuple[Question, ...]
-    rejected: tuple[Rejected, ...]
-    passages: int
-    wanted: int
-
-    @property
-    def reasons(self) -> dict[str, int]:
-        """How many questions and passages were rejected, by the reason."""
-        return counted(each.failure for each in self.rejected)
 
     def __str__(self) -> str:
-        rejected = "".join(f"\n  rejected: {why} ({count})" for why, count in self.reasons.items())
         return (
             f"{len(self.questions)} questions of {self.wanted} asked for, about {self.passages} "
-            f"passages{rejected}"
+            f"passages{listed('rejected', self.reasons)}"
         )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Questions and account for JSON."""
+        return {**self.account(), "questions": list(map(_row, self.questions))}
 
     def export(self, path: str | Path) -> None:
         """Write JSON lines that `rag_splitters.evaluation.read_questions` reads."""
@@ -110,7 +110,7 @@ def generate_questions(
     judge: Any,
     *,
     chunker: Chunker | None = None,
-    every: int | Callable[[str], int] = 1000,
+    every: Every = 1000,
 ) -> WrittenQuestions:
     """Let a model ask questions about the passages of documents, and quote the evidence.
 
@@ -147,11 +147,11 @@ async def agenerate_questions(
     judge: Any,
     *,
     chunker: Chunker | None = None,
-    every: int | Callable[[str], int] = 1000,
+    every: Every = 1000,
 ) -> WrittenQuestions:
     """`generate_questions` without blocking the event loop."""
     judge = as_judge(judge)
-    passages = passages_of(documents, chunker, every)
+    passages = await apassages_of(documents, chunker, every)
     return _written(passages, await judge.aask(_TASK, _prompts(passages)))
 
 
@@ -212,8 +212,12 @@ def _written(
                 rejected.append(Rejected.of(passage, text, found))
             else:
                 questions[passage.document, text] = Question(text, passage.document, found)
-    wanted = sum(each.wanted for each in passages)
-    return WrittenQuestions(tuple(questions.values()), tuple(rejected), len(passages), wanted)
+    return WrittenQuestions(
+        questions=tuple(questions.values()),
+        rejected=tuple(rejected),
+        passages=len(passages),
+        wanted=sum(each.wanted for each in passages),
+    )
 
 
 def _references(passage: Passage, asked: AskedQuestion) -> tuple[Interval, ...] | Failure:

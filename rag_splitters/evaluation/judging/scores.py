@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.evaluation.bootstrap import Figure
-from rag_splitters.evaluation.judging.answers import Failure, counted, write_lines
+from rag_splitters.evaluation.judging.answers import Failure, counted, listed, why, write_lines
 from rag_splitters.evaluation.judging.intervals import mean_score, shown
 from rag_splitters.evaluation.questions import Question
 
@@ -40,8 +40,7 @@ class QuestionScore:
             "texts": self.texts,
             "verdicts": self.verdicts,
             "score": self.score,
-            "reason": self.failure and self.failure.reason,
-            "error": self.failure and self.failure.detail,
+            **why(self.failure),
         }
 
 
@@ -80,7 +79,7 @@ class ScoreReport:
         return counted(each.failure for each in self.scores)
 
     def __str__(self) -> str:
-        failed = "".join(f"\n  failed: {why} ({count})" for why, count in self.failures.items())
+        failed = listed("failed", self.failures)
         empty = f"\n  nothing retrieved ({self.empty})" if self.empty else ""
         partial = f"\n  by a part of the verdicts ({self.partial})" if self.partial else ""
         return f"{self.figure}: {shown(self.score)}{empty}{partial}{failed}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -12,7 +12,13 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.evaluation.judging.answers import Failure, Judgement, Task
 from rag_splitters.evaluation.judging.facts import Fact, Facts
 from rag_splitters.evaluation.judging.judge import as_judge
-from rag_splitters.evaluation.judging.passages import Passage, Rejected, passages_of
+from rag_splitters.evaluation.judging.passages import (
+    Every,
+    Passage,
+    Rejected,
+    apassages_of,
+    passages_of,
+)
 from rag_splitters.models.asking import filled
 
 __all__ = ["Statements", "agenerate_facts", "generate_facts"]
@@ -48,7 +54,7 @@ def generate_facts(
     judge: Any,
     *,
     chunker: Chunker | None = None,
-    every: int | Callable[[str], int] = 500,
+    every: Every = 500,
 ) -> Facts:
     """Let a model write true and false statements about the passages of documents.
 
@@ -85,11 +91,11 @@ async def agenerate_facts(
     judge: Any,
     *,
     chunker: Chunker | None = None,
-    every: int | Callable[[str], int] = 500,
+    every: Every = 500,
 ) -> Facts:
     """`generate_facts` without blocking the event loop."""
     judge = as_judge(judge)
-    passages = passages_of(documents, chunker, every)
+    passages = await apassages_of(documents, chunker, every)
     return _facts(passages, await judge.aask(_TASK, _prompts(passages)))
 
 
@@ -139,8 +145,12 @@ def _facts(passages: Sequence[Passage], judgements: Sequence[Judgement[Statement
             surplus = Failure("more than was asked for", f"{passage.wanted} were asked for")
             rejected += [Rejected.of(passage, each, surplus) for each in texts[passage.wanted :]]
     facts, others = _usable(written)
-    wanted = 2 * sum(each.wanted for each in passages)
-    return Facts(tuple(facts), tuple(rejected + others), len(passages), wanted)
+    return Facts(
+        facts=tuple(facts),
+        rejected=tuple(rejected + others),
+        passages=len(passages),
+        wanted=2 * sum(each.wanted for each in passages),
+    )
 
 
 def _usable(written: Sequence[tuple[Passage, str, bool]]) -> tuple[list[Fact], list[Rejected]]:
