@@ -23,7 +23,7 @@ from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
 from tests.servers import PostgresServer, RedisServer
 from tests.stores import OpenStore
 
-ROWS = [(f"key-{number:04}", number) for number in range(1200)]
+ROWS = [(f"key-{number:04}", str(number) * 250) for number in range(1200)]
 
 
 @pytest.fixture(params=["redis", "postgres"])
@@ -59,7 +59,7 @@ def refuse_a_key_in_postgres(url: str) -> None:
 
 def refuse_more_memory_in_redis(url: str) -> None:
     with redis.Redis.from_url(url) as client:
-        client.config_set("maxmemory", client.info("memory")["used_memory"] + 30_000)
+        client.config_set("maxmemory", client.info("memory")["used_memory"] + 700_000)
 
 
 def forgive_redis(url: str) -> None:

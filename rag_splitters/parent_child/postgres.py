@@ -11,7 +11,7 @@ from rag_splitters.parent_child.stores import parts
 __all__ = ["PostgresKeyValueStore"]
 
 _MOST_KEY_BYTES = 2600  # an index of PostgreSQL takes a little more
-_LOCK = 0x7261675F73706C  # any number that others do not use
+_LOCK = 0x72616753  # any number that others do not use
 
 # bytea and not text, which holds neither NUL nor lone surrogates.
 _CREATE = "CREATE TABLE IF NOT EXISTS {table} (key bytea PRIMARY KEY, value bytea NOT NULL)"
@@ -20,10 +20,7 @@ _WRITE = (
     "INSERT INTO {table} (key, value) SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
     "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
-_REMOVE = (
-    "DELETE FROM {table} WHERE key IN "
-    "(SELECT key FROM {table} WHERE key = ANY(%b::bytea[]) ORDER BY key FOR UPDATE)"
-)
+_REMOVE = "DELETE FROM {table} WHERE key = ANY(%b::bytea[])"
 _KEYS = "SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1000"
 
 
@@ -68,17 +65,20 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
                     f"a key in PostgreSQL must not have more than {_MOST_KEY_BYTES} bytes, "
                     f"got {len(key)}: {key[:40].decode('utf-8', 'replace')!r}..."
                 )
-        # All who write lock rows in the order of their keys, so that no two wait for each other.
-        ordered = batches(sorted(rows.items()))
-        await self._transact(*((_WRITE, [*map(list, zip(*part, strict=True))]) for part in ordered))
+        columns = (list(zip(*part, strict=True)) for part in batches(rows.items()))
+        await self._change(*((_WRITE, [list(keys), list(values)]) for keys, values in columns))
 
     async def _remove(self, keys: list[bytes]) -> int:
-        removals = [(_REMOVE, [part]) for part in parts(sorted(keys), MOST_ROWS)]
-        return sum(await self._transact(*removals))
+        return sum(await self._change(*((_REMOVE, [part]) for part in parts(keys, MOST_ROWS))))
 
     async def _page(self, start: bytes, end: bytes) -> list[bytes]:
         (rows,) = await self._transact((_KEYS, [start, end]))
         return [key for (key,) in rows]
+
+    async def _change(self, *statements: Statement) -> list[Any]:
+        """What each has touched. One store at a time: its rows are not mixed with another's."""
+        alone = ("SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)", [_LOCK])
+        return (await self._transact(alone, *statements))[1:] if statements else []
 
     async def _transact(self, *statements: Statement) -> list[Any]:
         if not self._is_made:
