@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.parent_child.passages import Passage, storable_text
+from rag_splitters.parent_child.smoothing import smoothed
 from rag_splitters.parent_child.stores import Found, parts, threaded
-from rag_splitters.parent_child.vectors import Vectors, most_diverse, smoothed
+from rag_splitters.parent_child.vectors import Vectors, most_diverse
 
 if TYPE_CHECKING:
     from chromadb import Collection

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rag_splitters.models.hashing import text_terms
+from rag_splitters.parent_child.smoothing import neighbour_weights
+from rag_splitters.parent_child.stores import parts
 
 __all__ = ["KeywordIndex"]
 
@@ -18,10 +21,8 @@ CREATE TABLE IF NOT EXISTS children (number INTEGER PRIMARY KEY, id TEXT NOT NUL
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (terms, tokenize = 'ascii');
 CREATE TABLE IF NOT EXISTS stamps (stamp TEXT NOT NULL);
 """
-_FIND = (
-    "SELECT children.id, -bm25(words) FROM words JOIN children ON children.number = words.rowid "
-    "WHERE words MATCH ? ORDER BY bm25(words), children.id LIMIT ?"
-)
+_MOST_MATCHES = 2000  # of which the best are found; deeper than any ranking is read
+_MATCHES = "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
 
 
 class KeywordIndex:
@@ -30,12 +31,15 @@ class KeywordIndex:
     SQLite's own, with k1 = 1.2 and b = 0.75; kept in a file or, for None, in memory. Words are
     stemmed, stop words dropped, and scripts without spaces taken in pairs of characters, as in
     `HashingEmbeddings`. Every update is one transaction. The stamp tells which state of the
-    docstore the index knows; see `rag_splitters.parent_child.state`.
+    docstore the index knows; see `rag_splitters.parent_child.state`. Neighbours in a document have
+    neighbouring numbers, and between two documents one is left out.
 
     >>> index = KeywordIndex(None)
-    >>> index.update([("a", "the red apple"), ("b", "blue skies")], forgotten=[])
+    >>> index.update([[("a", "the red apple"), ("b", "blue skies")]], forgotten=[])
     >>> [name for name, score in index.find("apples", 5)]
     ['a']
+    >>> [name for name, score in index.find("apples", 5, smoothing=0.6)]
+    ['a', 'b']
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -59,25 +63,35 @@ class KeywordIndex:
 
     def update(
         self,
-        rows: Sequence[tuple[str, str]],
+        documents: Sequence[Sequence[tuple[str, str]]],
         forgotten: Sequence[str],
         stamp: str | None = None,
     ) -> None:
         """Write and remove children at once.
 
         Parameters:
-            rows: id and text of each child to write.
+            documents: id and text of each child to write, in the order of each document.
             forgotten: ids to remove; those that are not there are passed over.
-            stamp: the state that the index knows then; None: the next `restamp` tells.
+            stamp: the state that the index knows then; None: none, until it is told one.
         """
         known: dict[str, tuple[str, ...]] = {}
-        terms = [(name, " ".join(_tokens(text, known))) for name, text in rows]
+        terms = [
+            [(name, " ".join(_tokens(text, known))) for name, text in rows] for rows in documents
+        ]
         with self._lock, self._transaction() as run:
             run.execute("DELETE FROM stamps")
-            self._forget(run, [*forgotten, *(name for name, _ in rows)])
-            for name, words in terms:
-                number = run.execute("INSERT INTO children (id) VALUES (?)", (name,)).lastrowid
-                run.execute("INSERT INTO words (rowid, terms) VALUES (?, ?)", (number, words))
+            self._forget(run, [*forgotten, *(name for rows in documents for name, _ in rows)])
+            (last,) = run.execute("SELECT COALESCE(MAX(number), 0) FROM children").fetchone()
+            for rows in terms:
+                numbered = [(last + 2 + n, name, words) for n, (name, words) in enumerate(rows)]
+                run.executemany(
+                    "INSERT INTO children VALUES (?, ?)", [(n, name) for n, name, _ in numbered]
+                )
+                run.executemany(
+                    "INSERT INTO words (rowid, terms) VALUES (?, ?)",
+                    [(n, words) for n, _, words in numbered],
+                )
+                last += 1 + len(rows)
             if stamp is not None:
                 run.execute("INSERT INTO stamps VALUES (?)", (stamp,))
 
@@ -87,13 +101,27 @@ class KeywordIndex:
             for table in ("stamps", "words", "children"):
                 run.execute(f"DELETE FROM {table}")  # noqa: S608  (our own names)
 
-    def find(self, question: str, n: int) -> list[tuple[str, float]]:
-        """The n children that match best, each with its score (higher is better)."""
+    def find(self, question: str, n: int, smoothing: float = 0.0) -> list[tuple[str, float]]:
+        """The n children that match best, each with its score (higher is better).
+
+        With `smoothing` a child's score is the sum of its own and its neighbours', weighted by a
+        Gaussian of this width in children.
+        """
         terms = list(dict.fromkeys(_tokens(question, {})))[:_MOST_TERMS]
         if not terms or n < 1:
             return []
+        weights = neighbour_weights(smoothing)
         with self._lock:
-            return self._connection.execute(_FIND, (" OR ".join(terms), n)).fetchall()
+            matches = self._connection.execute(_MATCHES, (" OR ".join(terms), _MOST_MATCHES))
+            scores: dict[int, float] = defaultdict(float)
+            for number, score in matches.fetchall():
+                scores[number] += score
+                for distance, weight in enumerate(weights, 1):
+                    scores[number - distance] += weight * score
+                    scores[number + distance] += weight * score
+            names = self._names(list(scores))
+        found = [(name, scores[number]) for number, name in names]
+        return sorted(found, key=lambda match: (-match[1], match[0]))[:n]
 
     def close(self) -> None:
         """Close the file; what was kept in memory is gone."""
@@ -102,9 +130,17 @@ class KeywordIndex:
                 self._opened.close()
             self._opened = None
 
+    def _names(self, numbers: Sequence[int]) -> list[tuple[int, str]]:
+        """Those of the numbers that are children, with their ids."""
+        found: list[tuple[int, str]] = []
+        for part in parts(numbers, _MOST_VARIABLES):
+            marks = ", ".join("?" * len(part))
+            query = f"SELECT number, id FROM children WHERE number IN ({marks})"  # noqa: S608
+            found += self._connection.execute(query, part).fetchall()
+        return found
+
     def _forget(self, run: sqlite3.Connection, ids: Sequence[str]) -> None:
-        for start in range(0, len(ids), _MOST_VARIABLES):
-            part = ids[start : start + _MOST_VARIABLES]
+        for part in parts(ids, _MOST_VARIABLES):
             marks = ", ".join("?" * len(part))
             query = f"SELECT number FROM children WHERE id IN ({marks})"  # noqa: S608
             numbers = run.execute(query, part).fetchall()

@@ -86,7 +86,7 @@ async def _write(stores: Stores, changed: Sequence[tuple[Record, Record | None, 
     await stores.children.forget(gone)
     await stores.rows.remove([i for new, old in pairs for i in _without(old.parents, new.parents)])
     await stores.rows.write([new.to_row() for new, _ in pairs])
-    await keywords_told(stores, stamp, [child for each in children for child in each], gone)
+    await keywords_told(stores, stamp, children, gone)
 
 
 async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) -> list[str]:

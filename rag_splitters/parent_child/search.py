@@ -77,7 +77,8 @@ async def _fused(stores: Stores, text: str, depth: int) -> tuple[list[Found], bo
     if stores.keywords is None:
         raise ValueError("search_type='hybrid' needs a keyword index")
     near = _settled(await stores.children.find(text, depth))
-    worded = await stores.call(stores.keywords.find, text, depth)
+    smoothing = stores.children.smoothing
+    worded = await stores.call(stores.keywords.find, text, depth, smoothing)
     children = {match.child.id or "": match.child for match in near}
     unread = [name for name, _ in worded if name not in children]
     read = zip(unread, await stores.children.read(unread, filtered=True), strict=True)

@@ -40,13 +40,16 @@ async def stamped(stores: Stores, rows: Sequence[tuple[str, Passage]]) -> str | 
 
 
 async def keywords_told(
-    stores: Stores, stamp: str | None, children: Sequence[Passage], gone: Sequence[str]
+    stores: Stores,
+    stamp: str | None,
+    documents: Sequence[Sequence[Passage]],
+    gone: Sequence[str],
 ) -> None:
     """Give the keyword index what an operation wrote and removed, if it knew the state before."""
     if stores.keywords is None or stamp is None:
         return
     if await _state(stores) == stamp:
-        rows = [(child.id or "", child.text) for child in children]
+        rows = [[(child.id or "", child.text) for child in children] for children in documents]
         await stores.call(stores.keywords.update, rows, gone, stamp)
     else:  # another process wrote meanwhile, and may take its own index for complete
         await stores.rows.write([_row(uuid.uuid4().hex)])
@@ -89,8 +92,13 @@ async def rebuild(stores: Stores, keywords: KeywordIndex) -> str:
         records = [Record.from_row(row) for row in await stores.rows.read(part)]
         ids = [child for record in records if record is not None for child in record.children]
         children = await stores.children.read(ids, filtered=False)
-        rows = [(child.id or "", child.text) for child in children if child is not None]
-        await stores.call(keywords.update, rows, [])
+        found = {child.id: child.text for child in children if child is not None}
+        documents = [
+            [(name, found[name]) for name in record.children if name in found]
+            for record in records
+            if record is not None
+        ]
+        await stores.call(keywords.update, documents, [])
     if await _state(stores) == stamp:
         await stores.call(keywords.update, [], [], stamp)
     return stamp

@@ -1,22 +1,19 @@
-"""Vectors of children and of questions, and how neighbours' vectors are mixed."""
+"""Vectors of children and of questions, and how unlike ones are chosen."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.models import Embedder
-from rag_splitters.parent_child.passages import Passage, storable_text
-from rag_splitters.parent_child.stores import parts, threaded
+from rag_splitters.parent_child.passages import storable_text
+from rag_splitters.parent_child.stores import threaded
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Vectors", "most_diverse", "smoothed"]
-
-_LEAST_WEIGHT = 0.001
+__all__ = ["Vectors", "most_diverse"]
 
 
 class Vectors:
@@ -54,58 +51,6 @@ class Vectors:
                     return await awaited(question)
                 return await threaded(asynchronous=True)(method, question)
         return (await self.of_texts([question]))[0]
-
-
-async def smoothed(
-    documents: Sequence[Sequence[Passage]], vectors: Vectors, batch: int, width: float
-) -> AsyncIterator[tuple[Sequence[Passage], NDArray[np.float32]]]:
-    """The children of some documents with their vectors, in batches.
-
-    With a `width` each vector is the mean of its own and its neighbours' in the same document,
-    weighted by a Gaussian of that width (in children) and made as long as before: a child then
-    stands for the passage around it too, and no text is embedded twice for it.
-    """
-    import numpy as np
-
-    children = [child for document in documents for child in document]
-    owners = np.repeat(np.arange(len(documents)), [len(document) for document in documents])
-    reach = 0 if not width else int(width * math.sqrt(-2 * math.log(_LEAST_WEIGHT)))
-    first = done = 0  # the first child whose vector is at hand, and the first not given out
-    known: NDArray[np.float32] | None = None
-    for part in parts(children, batch):
-        new = await vectors.of_texts([storable_text(child.text) for child in part])
-        known = new if known is None else np.concatenate([known, new])
-        end = first + len(known)
-        ready = end if end == len(children) else max(done, end - reach)
-        if ready == done:
-            continue
-        mixed = _mixed(known, owners[first:end], reach, width) if reach else known
-        for few in parts(range(done, ready), batch):
-            rows = mixed[few[0] - first : few[-1] + 1 - first]
-            yield [children[number] for number in few], rows
-        done = ready
-        keep = max(0, done - reach)
-        known, first = known[keep - first :], keep
-
-
-def _mixed(
-    vectors: NDArray[np.float32], owners: NDArray[Any], reach: int, width: float
-) -> NDArray[np.float32]:
-    import numpy as np
-
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = vectors / lengths
-    mixed = units.copy()
-    for distance in range(1, min(reach, len(units) - 1) + 1):
-        weight = math.exp(-(distance**2) / (2 * width**2))
-        same = (owners[distance:] == owners[:-distance])[:, None] * np.float32(weight)
-        mixed[distance:] += same * units[:-distance]
-        mixed[:-distance] += same * units[distance:]
-    norms = np.linalg.norm(mixed, axis=1, keepdims=True)
-    vanished = norms[:, 0] < 1e-6  # neighbours that point the other way
-    mixed[vanished], norms[vanished] = units[vanished], 1.0
-    result: NDArray[np.float32] = (mixed / norms * lengths).astype(np.float32)
-    return result
 
 
 def most_diverse(

@@ -27,8 +27,9 @@ from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.nodes import text_of
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.passages import POSITION_KEYS, SOURCE_KEY, Passage, copied
+from rag_splitters.parent_child.smoothing import smoothed
 from rag_splitters.parent_child.stores import Found, Level, Split, parts
-from rag_splitters.parent_child.vectors import Vectors, smoothed
+from rag_splitters.parent_child.vectors import Vectors
 
 __all__ = [
     "DocumentStoreRows",
