@@ -22,13 +22,14 @@ ROOT = Path(__file__).parent.parent
 ROWS = 1500
 
 
-def started(code: str, place: Sequence[str]) -> subprocess.Popen[str]:
+def started(code: str, place: Sequence[str], stderr: int | None = None) -> subprocess.Popen[str]:
     """A process with `store` open on the place."""
     opening = "import os, sys\nfrom tests.stores import opener\nstore = opener(*sys.argv[1:])()\n"
     return subprocess.Popen(
         [sys.executable, "-c", opening + code, *place],
         cwd=ROOT,
         stdout=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         bufsize=1,
     )
@@ -172,3 +173,10 @@ assert store.mget(["key"]) == [1]
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_store_is_refused_after_a_fork(place: tuple[str, str]) -> None:
     assert started(FORK, place).wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize("use", ["", "store.mset([('key', 1)])"])
+def test_program_that_leaves_a_store_open_ends_in_silence(place: tuple[str, str], use: str) -> None:
+    process = started(use, place, stderr=subprocess.PIPE)
+    assert process.communicate(timeout=60) == ("", "")
+    assert process.returncode == 0

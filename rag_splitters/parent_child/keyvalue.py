@@ -123,7 +123,8 @@ class KeyValueStore(ABC):
         except StoreError:
             raise
         except self._failures as error:
-            raise StoreError(f"{self!r}: {error}") from error
+            reason = " is closed" if self._is_closed else f": {error}"
+            raise StoreError(f"{self!r}{reason}") from error
 
 
 def check_json(value: object, where: str) -> None:

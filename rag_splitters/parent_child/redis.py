@@ -26,8 +26,8 @@ class RedisKeyValueStore(RemoteKeyValueStore):
     again. How durable rows are is for the server to say: turn on its append-only file, and turn off
     the eviction of keys, for what is evicted is lost.
 
-    The rows of a namespace are the hash `{namespace}:rows`; the sorted set `{namespace}:keys` has
-    its keys in order. (The braces keep both on one node of a cluster.)
+    The rows of a namespace are the hash `namespace:rows`; the sorted set `namespace:keys` has its
+    keys in order.
 
     Parameters:
         url: `redis://[user:password@]host:port/database`, `rediss://` for TLS, or `unix://`.
@@ -45,7 +45,7 @@ class RedisKeyValueStore(RemoteKeyValueStore):
         super().__init__(self._pool, timeout)
         self.namespace = namespace
         self._place = _without_secrets(url)
-        self._hash, self._index = f"{{{namespace}}}:rows", f"{{{namespace}}}:keys"
+        self._hash, self._index = f"{namespace}:rows", f"{namespace}:keys"
         from redis import RedisError
 
         self._failures = (RedisError, OSError)

@@ -84,8 +84,9 @@ def batches(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, b
 
 
 def _disconnect(connections: Connections, process: int) -> Future[None] | None:
-    """Close the connections, unless they are those of the process that this one was forked from."""
-    return _submit(connections.disconnect()) if process == os.getpid() else None
+    """Close the connections, if there are any that are not those of a process before a fork."""
+    is_ours = process == os.getpid() and process in _loops
+    return _submit(connections.disconnect()) if is_ours else None
 
 
 def _submit(work: Coroutine[Any, Any, Any]) -> Future[Any]:
