@@ -72,8 +72,11 @@ def test_embed_questions_uses_a_function_as_it_is() -> None:
 
 def test_embed_in_memory_tells_functions_of_one_name_apart() -> None:
     cache = EmbeddingCache()
-    models = [lambda texts, value=value: [[value]] * len(texts) for value in (1.0, 2.0)]
-    assert [cache.embed(model, ["a"]).item() for model in models] == [1.0, 2.0]
+    values = [float(value) for value in range(1, 20)]
+    assert values == [
+        cache.embed(lambda texts, value=value: [[value]] * len(texts), ["a"]).item()
+        for value in values
+    ]
 
 
 def test_embed_in_a_folder_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
@@ -120,6 +123,15 @@ def test_embed_questions_names_the_model_that_fails() -> None:
 
     with pytest.raises(ModelError, match=r"Broken\(counting\) failed on a question.*out of order"):
         EmbeddingCache().embed_questions(Broken(), ["a"])
+
+
+def test_embed_questions_refuses_what_is_no_vector() -> None:
+    class Empty(Counting):
+        def embed_query(self, text: str) -> list[float]:
+            return [float("nan"), 1.0]
+
+    with pytest.raises(ModelError, match="a number that is not finite for the question 'Why'"):
+        EmbeddingCache().embed_questions(Empty(), ["Why"])
 
 
 def test_embed_takes_the_embedded_model() -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rag_splitters.models import Embedder, describe_model, embedding_model
 from rag_splitters.models.calling import call, client_retries, model_error, sendable
+from rag_splitters.models.vectors import as_vectors
 
 __all__ = ["CachedEmbeddings", "EmbeddingCache"]
 
@@ -46,7 +47,7 @@ class EmbeddingCache:
         if folder is not None:
             Path(folder).mkdir(parents=True, exist_ok=True)
             where = str(Path(folder) / "embeddings.sqlite")
-        self._lock = threading.RLock()
+        self._lock, self._unnamed = threading.RLock(), dict[int, Any]()
         self._connection = sqlite3.connect(
             where, timeout=60, isolation_level=None, check_same_thread=False
         )
@@ -83,7 +84,7 @@ class EmbeddingCache:
         def embedded(texts: list[str]) -> NDArray[np.float32]:
             try:
                 rows = [call(ask, sendable(text), retries=retries) for text in texts]
-                return np.asarray(rows, dtype=np.float32)
+                return as_vectors(rows, len(texts), lambda row: f"the question {texts[row]!r}")
             except Exception as error:  # whatever a client raises
                 raise model_error(source, "failed on a question", error)  # noqa: B904
 
@@ -142,6 +143,7 @@ class EmbeddingCache:
                 f"{name} cannot be known again in another run: use a function at the top level of "
                 "a module, or give the model a description"
             )
+        self._unnamed[id(model)] = model  # so that no other object is given its place
         return f"{name} at {id(model)}"
 
 
