@@ -131,6 +131,7 @@ def test_chat_model_loses_no_answer_to_the_failure_of_another(is_async: bool) ->
     errors = [each for each in found if isinstance(each, ModelError)]
     assert [error.index for error in errors] == [1, 3, 4, 5]
     assert [error.answered for error in errors] == [False, True, True, True]
+    assert [error.kind for error in errors] == ["RuntimeError", "", "", ""]
     for error, message in zip(
         errors,
         (

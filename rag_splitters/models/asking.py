@@ -56,7 +56,9 @@ def first_failure(chunker: type, failures: Sequence[tuple[int, str, ModelError]]
     document, place, error = failures[0]
     others = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
     message = f"{chunker.__name__}: document {document}, {place}: {error}{others}"
-    raised = ModelError(message, model=error.model, index=document, answered=error.answered)
+    raised = ModelError(
+        message, model=error.model, index=document, answered=error.answered, kind=error.kind
+    )
     raised.__cause__ = error.__cause__
     return raised
 

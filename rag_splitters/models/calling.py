@@ -50,30 +50,37 @@ class ModelError(ValueError):
         model: the model, as `describe_model` names it.
         index: which text or prompt of the call it was, from 0, where known.
         answered: did the model answer, but with something else than what it was asked for?
+        kind: the name of the client's exception's class, where there was one.
 
     The client's own exception is its `__cause__`, unless that one holds a secret.
     """
 
     def __init__(
-        self, message: str, *, model: str = "", index: int | None = None, answered: bool = False
+        self,
+        message: str,
+        *,
+        model: str = "",
+        index: int | None = None,
+        answered: bool = False,
+        kind: str = "",
     ) -> None:
         super().__init__(message)
         self.model = model
         self.index = index
         self.answered = answered
+        self.kind = kind
 
 
 def model_error(
     model: Any, what: str, cause: BaseException | None = None, index: int | None = None
 ) -> ModelError:
     """A `ModelError` for this model, with what its client said and without its secrets."""
-    said = ""
-    if cause is not None:
-        said = f": {type(cause).__name__}: {str(cause)[:500]}"
+    kind = "" if cause is None else type(cause).__name__
+    said = "" if cause is None else f": {kind}: {str(cause)[:500]}"
     name = describe_model(model)
     told = without_secrets(f"{name} {what}{said}", model)
     answered = cause is None or isinstance(cause, ValueError)  # what parsers and pydantic raise
-    error = ModelError(told, model=name, index=index, answered=answered)
+    error = ModelError(told, model=name, index=index, answered=answered, kind=kind)
     if cause is not None:
         is_clean = without_secrets(str(cause) + repr(cause), model) == str(cause) + repr(cause)
         error.__cause__ = cause if is_clean else None
