@@ -194,6 +194,8 @@ def test_secrets_stay_out_of_keys_and_exports(tmp_path: Path) -> None:
         judge.ask(Task(f"test {script.__name__}", 1, Answer, read), PROMPTS)
         judge.export(tmp_path / "run.jsonl")
         assert "very-secret" not in (tmp_path / "run.jsonl").read_text()
+    reasons = {each.failure.reason for each in judge.judgements if each.failure}
+    assert reasons == {"the model raised RuntimeError"}
     assert len(cache.store) == 3
     assert "very-secret" not in str(cache.store)
 

@@ -100,13 +100,14 @@ class HttpLlamaIndex(CustomLLM):
     """A LlamaIndex LLM that asks over HTTP, for where LlamaIndex's own client is not installed."""
 
     url: str
+    api_key: str = SECRET
 
     @property
     def metadata(self) -> LLMMetadata:
         return LLMMetadata(model_name="gpt-4o")
 
     def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        client = openai.OpenAI(base_url=self.url, api_key=SECRET, max_retries=0, timeout=0.8)
+        client = openai.OpenAI(base_url=self.url, api_key=self.api_key, max_retries=0, timeout=0.8)
         messages: Any = [{"role": "user", "content": prompt}]
         answer = client.chat.completions.create(model="gpt-4o", messages=messages)
         return CompletionResponse(text=answer.choices[0].message.content or "")

@@ -53,9 +53,7 @@ class Failure:
         """A model's error as a failure."""
         if error.answered:
             return cls("the answer could not be used", str(error))
-        cause = error.__cause__
-        kind = "the call failed" if cause is None else f"the model raised {type(cause).__name__}"
-        return cls(kind, str(error))
+        return cls(f"the model raised {error.kind}", str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,9 @@ def listed(heading: str, counts: Mapping[str, int]) -> str:
 
 def why(failure: Failure | None) -> dict[str, str | None]:
     """A failure, or that there is none, as fields of a JSON line."""
-    return {"reason": failure and failure.reason, "error": failure and failure.detail}
+    if failure is None:
+        return {"reason": None, "error": None}
+    return {"reason": failure.reason, "error": failure.detail}
 
 
 def write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
