@@ -108,7 +108,7 @@ def test_page_data_shows_few_of_many_chunks(page: Path) -> None:
     found = re.search(r'id="data">(.*?)</script>', report.to_html(), re.DOTALL)
     assert found is not None
     points = json.loads(found[1])["strategies"][0]["points"]
-    assert len(points) == 400 < len(report.strategies[0].chunks)
+    assert len(points) == 300 < len(report.strategies[0].chunks)
     assert [point[2] for point in points] == sorted(point[2] for point in points)
     assert {point[2] for point in points} == {0, 1}, "chosen from all documents"
 

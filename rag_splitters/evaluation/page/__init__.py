@@ -25,8 +25,8 @@ from rag_splitters.evaluation.suggesting import advice
 
 __all__ = ["page"]
 
-_MOST_POINTS = 400  # of a strategy on the map, so that twenty strategies stay a small file
-_MOST_TEXT = 600  # characters of a chunk on the map
+_MOST_POINTS = 300  # of a strategy on the map, so that twenty strategies stay a small file
+_MOST_TEXT = 400  # characters of a chunk on the map
 _BARS = 25
 
 
