@@ -6,30 +6,16 @@ import importlib.util
 import os
 import re
 import threading
-from array import array
 from bisect import bisect_left, bisect_right
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rag_splitters.sizing import CallableMeasure, Measure, Sizer
+from rag_splitters.token_counts import BLOCK, TokenCounts
 
 __all__ = ["load_encoding", "token_sizer"]
 
-# tiktoken overflows its stack on very long white space and is superlinear on very long words:
-# it is never handed more than this many characters of a run without a border.
-_BLOCK = 20_000
-_CACHED_COUNTS = 500_000
-_TOKENS = 2**32 - 1
-
-# Every pattern that tiktoken ships begins a new piece at a single space between two other
-# characters, and at a CJK mark between two letters or digits, whatever stands further away.
-# So counts add up at these borders, in the whole text and in any part of it.
-_OTHER_SPACES = [chr(code) for code in range(0x3001) if chr(code).isspace() and chr(code) != " "]
-_SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
-_CJK_MARK = re.compile("[，。、；：！？]")
-_BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=[^\W_])(?=[，。、；：！？][^\W_])")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
@@ -41,7 +27,7 @@ def token_sizer(tokenizer: Any) -> Sizer:
     if isinstance(tokenizer, str):
         tokenizer = load_encoding(tokenizer.partition(":")[2] or "cl100k_base")
     if hasattr(tokenizer, "encode_ordinary"):
-        return _Encoding(tokenizer).measure
+        return partial(_measured, TokenCounts(tokenizer))
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(fast, "to_str"):
         return lambda text: CallableMeasure(text, lambda part: len(tokenizer.tokenize(part)))
@@ -51,84 +37,26 @@ def token_sizer(tokenizer: Any) -> Sizer:
     return lambda text: _HuggingFaceMeasure(text, plain)
 
 
-def _is_singly_spaced(text: str) -> bool:
-    """Does every space stand between two characters that are no white space?"""
-    if "  " in text or text[:1] == " " or text[-1:] == " ":
-        return False
-    others = (space for space in _OTHER_SPACES if space in text)
-    return not any(f"{space} " in text or f" {space}" in text for space in others)
-
-
-class _Counts(dict[str, int]):
-    """Characters and tokens of the units seen so far, each after a prefix; English repeats itself.
-
-    A value is `characters << 32 | tokens`: one look-up and one array give both.
-    """
-
-    def __init__(self, encoding: Any, prefix: str) -> None:
-        super().__init__()
-        self._encode = encoding.encode_ordinary
-        self._prefix = prefix
-
-    def __missing__(self, unit: str) -> int:
-        text = self._prefix + unit
-        if len(text) <= 100:
-            if len(self) >= _CACHED_COUNTS:
-                self.clear()
-            value = self[unit] = len(text) << 32 | len(self._encode(text))
-            return value
-        blocks = (text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK))
-        return len(text) << 32 | sum(len(self._encode(block)) for block in blocks)
-
-
-class _Encoding:
-    """A tiktoken encoding with the counts that it has been asked for."""
-
-    def __init__(self, encoding: Any) -> None:
-        self.encoding = encoding
-        self.plain = _Counts(encoding, "")
-        self.spaced = _Counts(encoding, " ")
-
-    def measure(self, text: str) -> Measure:
-        if not text.isascii() and _SURROGATE.search(text):
-            if _SURROGATE_PAIR.search(text):  # tiktoken joins a pair to one character
-                return CallableMeasure(text, self.count)
-            text = _SURROGATE.sub("\ufffd", text)  # as tiktoken does
-        return _TiktokenMeasure(text, self)
-
-    def count(self, text: str) -> int:
-        """Tokens of a text, which may be long."""
-        if len(text) <= _BLOCK:
-            return self.plain[text] & _TOKENS
-        joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return sum(self.plain[unit] & _TOKENS for unit in _BORDER.split(joined))
-
-    def units(self, text: str) -> tuple[Any, Any]:
-        """Characters and tokens of each unit between two borders."""
-        if not text.isascii() and _CJK_MARK.search(text):
-            units = _BORDER.split(text)
-            values = np.fromiter(map(self.plain.__getitem__, units), np.int64, len(units))
-        else:
-            words = text.split(" ") if _is_singly_spaced(text) else _SINGLE_SPACE.split(text)
-            values = np.fromiter(map(self.spaced.__getitem__, words), np.int64, len(words))
-            values[0] = self.plain[words[0]]
-        return values >> 32, values & _TOKENS
+def _measured(counts: TokenCounts, text: str) -> Measure:
+    if not _is_unicode(text):
+        if _SURROGATE_PAIR.search(text):  # tiktoken joins a pair to one character
+            return CallableMeasure(text, counts.count)
+        text = _SURROGATE.sub("\ufffd", text)  # as tiktoken does
+    return _TiktokenMeasure(text, counts)
 
 
 class _TiktokenMeasure(Measure):
     """Tokens by tiktoken: every unit counted once, and only the two edges of a part again."""
 
-    def __init__(self, text: str, encoding: _Encoding) -> None:
+    def __init__(self, text: str, counts: TokenCounts) -> None:
         super().__init__(text)
-        self._encoding = encoding
-        lengths, counts = encoding.units(text)
-        self._borders = _cumulative(lengths)
-        self._totals = _cumulative(counts)
+        self._counts = counts
+        self._borders, self._totals = counts.sums(text)
 
     def length(self, start: int, end: int) -> int:
         first = bisect_right(self._borders, start)
         last = bisect_left(self._borders, end - 1) - 1
-        count = self._encoding.count
+        count = self._counts.count
         if first > last:
             return count(self.text[start:end]) if end > start else 0
         head = count(self.text[start : self._borders[first]])
@@ -147,6 +75,8 @@ class _TiktokenMeasure(Measure):
         if borders[last] >= text_end:
             return text_end
         left = size - used - (totals[last] - totals[first])
+        if left == 0:
+            return borders[last]
         end, _ = self._reach(borders[last], borders[last + 1], left)
         return borders[last] if end <= borders[last] + 1 else end
 
@@ -163,27 +93,27 @@ class _TiktokenMeasure(Measure):
             return 0
         room = size - tail - (totals[last] - totals[first])
         stop, unit = borders[first], borders[first - 1]
-        part = _TextMeasure(self.text[unit:stop], self._encoding) if room else None
+        part = _TextMeasure(self.text[unit:stop], self._counts) if room else None
         return unit + part.earliest(stop - unit, room) if part else stop
 
     def _reach(self, start: int, stop: int, size: int) -> tuple[int, int]:
         """How far towards `stop` `size` tokens reach from `start`, and the tokens used."""
-        encode, span = self._encoding.encoding.encode_ordinary, 4 * size + 64
-        if stop - start <= 100 and (used := self._encoding.count(self.text[start:stop])) <= size:
+        encode, span = self._counts.encoding.encode_ordinary, 4 * size + 64
+        if stop - start <= 100 and (used := self._counts.count(self.text[start:stop])) <= size:
             return stop, used
         while True:
-            part = self.text[start : min(start + min(span, _BLOCK), stop)]
+            part = self.text[start : min(start + min(span, BLOCK), stop)]
             tokens = encode(part)
             if len(tokens) > size:
                 break
             if start + len(part) >= stop:
                 return stop, len(tokens)
-            if span >= _BLOCK:  # a run without a border: go on behind this block
+            if span >= BLOCK:  # a run without a border: go on behind this block
                 end, used = self._reach(start + len(part), stop, size - len(tokens))
                 return end, used + len(tokens)
             span *= 4
         for kept in range(size, 0, -1):
-            known = self._encoding.encoding.decode_bytes(tokens[:kept]).decode("utf-8", "ignore")
+            known = self._counts.encoding.decode_bytes(tokens[:kept]).decode("utf-8", "ignore")
             if known and len(encode(known)) <= size:
                 return start + len(known), len(encode(known))
         return start, 0
@@ -192,12 +122,12 @@ class _TiktokenMeasure(Measure):
 class _TextMeasure(Measure):
     """A short text counted by tiktoken without borders."""
 
-    def __init__(self, text: str, encoding: _Encoding) -> None:
+    def __init__(self, text: str, counts: TokenCounts) -> None:
         super().__init__(text)
-        self._encoding = encoding
+        self._counts = counts
 
     def length(self, start: int, end: int) -> int:
-        return self._encoding.count(self.text[start:end])
+        return self._counts.count(self.text[start:end])
 
 
 class _HuggingFaceMeasure(Measure):
@@ -211,11 +141,13 @@ class _HuggingFaceMeasure(Measure):
         return len(self._tokenizer.encode(self.text[start:end], add_special_tokens=False).ids)
 
 
-def _cumulative(values: Any) -> array[int]:
-    """0 and the running sums, in a form that `bisect` reads fast."""
-    sums = array("q", [0])
-    sums.frombytes(np.cumsum(values).tobytes())
-    return sums
+def _is_unicode(text: str) -> bool:
+    """Is it without lone surrogates? Encoding is the fastest way to know."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def load_encoding(name: str) -> Any:

@@ -6,6 +6,7 @@ import os
 import random
 import socket
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from rag_splitters import (
     SentenceChunker,
     SlidingWindowChunker,
     TokenChunker,
+    token_counts,
 )
 from rag_splitters.sizing import check_length_function, sizer
 from rag_splitters.testing import check_chunker, hostile_texts
@@ -254,6 +256,28 @@ def test_second_chunker_does_not_encode_known_units_again() -> None:
     assert counting.characters() == 0, "measuring a known text again encodes nothing"
     SentenceChunker(chunk_size=500, length_function=counting).chunk(text)
     assert counting.characters() < first
+
+
+def test_forgotten_and_long_words_are_counted_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(token_counts, "_MOST_KEPT", 50)
+    count = encoding("cl100k_base").encode_ordinary
+    measured = sizer(CountingEncoding())
+    for seed in range(5):
+        words = [
+            prose(30_000, seed),
+            "https://example.org/" + "a-long-path/" * 20,
+            "two  spaces \n",
+        ]
+        text = " ".join(words * 2)
+        assert measured(text).length(0, len(text)) == len(count(text))
+
+
+def test_threads_measure_by_one_tokenizer() -> None:
+    measured = sizer(CountingEncoding())
+    texts = [prose(40_000, seed, words=5_000) for seed in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        lengths = list(pool.map(lambda text: measured(text).length(0, len(text)), texts))
+    assert lengths == [len(encoding("cl100k_base").encode_ordinary(text)) for text in texts]
 
 
 def test_equal_names_share_one_tokenizer() -> None:
