@@ -23,13 +23,16 @@ _ATX = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*\Z")
 _HTML = re.compile(r"<h([1-6])(?:\s[^<>]{0,500})?>(.{1,500}?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"<[^<>]*>")
+_WIKI = re.compile(r"=(?: ?=){0,5}")
 
 
 def find_headings(text: str) -> list[Heading]:
-    """The headings of a Markdown or HTML text, in order; `#` inside a code fence is none.
+    """The headings of a Markdown, HTML or wiki text, in order; `#` inside a code fence is none.
 
     >>> [heading.text for heading in find_headings("# One\\n\\ntext\\n\\nTwo\\n---\\n")]
     ['One', 'Two']
+    >>> find_headings("== Three ==\\ntext")
+    [Heading(start=0, level=2, text='Three')]
     """
     found: list[Heading] = []
     fence, previous = "", None
@@ -45,12 +48,15 @@ def find_headings(text: str) -> list[Heading]:
         if fence:
             continue
         underline = _UNDERLINE.match(content)
+        wiki = None
         if atx := _ATX.match(content):
             found.append(Heading(line.start(), len(atx.group(1)), _plain(atx.group(2))))
+        elif wiki := _wiki_heading(content):
+            found.append(Heading(line.start(), *wiki))
         elif underline and previous and _adjacent(text, previous.end(), line.start()):
             level = 1 if "=" in underline.group(1) else 2
             found.append(Heading(previous.start(), level, previous.group().strip()))
-        previous = None if atx or underline or not content.strip() else line
+        previous = None if atx or wiki or underline or not content.strip() else line
     found += [
         Heading(match.start(), int(match.group(1)), _plain(match.group(2)))
         for match in _HTML.finditer(text)
@@ -80,6 +86,17 @@ class Outline:
         """The texts of the headings that `position` stands under, the outermost first."""
         index = bisect_right(self._starts, position) - 1
         return self.paths[index] if index >= 0 else []
+
+
+def _wiki_heading(line: str) -> tuple[int, str] | None:
+    """Level and text of a heading between equals signs, as MediaWiki and WikiText write it."""
+    content = line.strip(" \t")
+    mark = _WIKI.match(content)
+    if mark is None or not content.endswith(mark.group()):
+        return None
+    text = content[mark.end() : -mark.end()].strip()
+    is_heading = bool(text) and text[0] != "=" and text[-1] != "="
+    return (mark.group().count("="), text) if is_heading else None
 
 
 def _plain(text: str) -> str:

@@ -74,7 +74,8 @@ def _joined(spans: Sequence[tuple[int, int, int]], document: Passage, size: int)
         last = runs[-1] if runs else None
         if last and last.start is not None and last.end is not None:
             reach = max(last.end, end)
-            if reach - last.start <= size and not _text(document, last.end, start).strip():
+            fits = reach == last.end or reach - last.start <= size
+            if fits and not _text(document, last.end, start).strip():
                 runs[-1] = _Run(sorted([*last.ranks, rank]), last.start, reach)
                 continue
         runs.append(_Run([rank], start, end))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag_splitters.headings import Outline
 from rag_splitters.ids import chunk_id
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Passage",
     "base_of",
     "children_of",
+    "contexts",
     "copied",
     "full_child",
     "parents_of",
@@ -28,6 +30,7 @@ __all__ = [
 
 SOURCE_KEY = "_source_id"
 NESTED_KEY = "_nested"
+_LONGEST_HEADING = 120  # characters; what is longer says too little for what it costs
 POSITION_KEYS = ("start_index", "end_index", "chunk_index")
 
 
@@ -38,6 +41,13 @@ class Passage:
     text: str
     metadata: dict[str, Any]
     id: str | None = None
+    context: str = ""
+    """What a child stands under; put before its text where that is embedded or indexed."""
+
+    @property
+    def searched(self) -> str:
+        """The text that is searched for."""
+        return f"{self.context}\n\n{self.text}" if self.context else self.text
 
     def unplaced(self) -> Passage:
         """Without positions, so that a splitter that reports none does not hand these on."""
@@ -95,12 +105,13 @@ def children_of(
     chunks: Sequence[Sequence[Passage]],
     id_key: str,
     inherited: frozenset[str] | None = None,
+    context: Callable[[Passage], str] = lambda child: "",
 ) -> Draft:
     """The draft of a document from its parents and the chunks of each.
 
     Where parents overlap, a child that lies in two of them belongs to the first. A parent without
     children could never be found and is left out. With `inherited`, a child keeps only these keys
-    of its document's metadata.
+    of its document's metadata; `context` tells what it stands under.
     """
     kept: dict[str, Passage] = {}
     children: dict[str, Passage] = {}
@@ -116,9 +127,30 @@ def children_of(
                 placed = {key: value for key, value in placed.items() if key not in gone}
             metadata = _child_metadata(placed, parent.passage.metadata)
             metadata |= {id_key: parent.passage.id or "", SOURCE_KEY: storable_text(identity)}
-            children[new_id] = Passage(piece.text, metadata, new_id)
+            child = Passage(piece.text, metadata, new_id)
+            children[new_id] = replace(child, context=context(child))
             kept[parent.passage.id or ""] = parent.passage
     return Draft(identity, source, list(kept.values()), list(children.values()))
+
+
+def contexts(source: Passage) -> Callable[[Passage], str]:
+    """Tells the context of a source's children: its title and the headings that they stand under.
+
+    >>> source = Passage("# Cats\\n\\nThey sleep.", {"title": "Animals"})
+    >>> contexts(source)(Passage("They sleep.", {"start_index": 8, "end_index": 19}))
+    'Animals > Cats'
+    """
+    outline, base = Outline(source.text), base_of(source)
+    title = source.metadata.get("title")
+    first = [title] if isinstance(title, str) else []
+
+    def context(child: Passage) -> str:
+        start = child.metadata.get("start_index")
+        above = outline.above(start - base) if isinstance(start, int) else []
+        lines = [" ".join(part.split())[:_LONGEST_HEADING] for part in [*first, *above]]
+        return " > ".join(dict.fromkeys(filter(None, lines)))
+
+    return context
 
 
 def full_child(child: Passage, parent: Passage, kept: frozenset[str] | None = None) -> Passage:

@@ -18,13 +18,14 @@ from rag_splitters.parent_child.passages import (
     Draft,
     Passage,
     children_of,
+    contexts,
     parents_of,
 )
 from rag_splitters.parent_child.records import SOURCES, Record, source_key
 from rag_splitters.parent_child.state import keywords_told, stamped
 from rag_splitters.parent_child.stores import Stores, parts
 
-__all__ = ["Added", "add", "documents_from", "get", "records_of", "remove"]
+__all__ = ["Added", "add", "documents_from", "get", "matches", "records_of", "remove"]
 
 _LAYOUT = "2"  # counts up when what is stored changes, so that everything is written again
 _GROUP_DOCUMENTS = 256
@@ -62,7 +63,7 @@ async def _add_group(
     changed: list[tuple[Record, Record | None, Draft]] = []
     olds = await records_of(stores, list(group))
     for draft, old in zip(drafts, olds, strict=True):
-        new = _record(draft, stores.children.smoothing)
+        new = _record(draft, f"{_LAYOUT} {stores.children.smoothing:g} {stores.headings:d}")
         is_new = old is None or bool(old.pending) or old.digest != new.digest
         outcomes[draft.identity] = Added(draft.identity, old is not None, is_new or always)
         if is_new or always:
@@ -182,18 +183,19 @@ async def _drafts(stores: Stores, group: Mapping[str, Passage]) -> list[Draft]:
     drafts = []
     for (identity, source), places in zip(group.items(), parents, strict=True):
         pieces = [next(split) for _ in places]
+        above = {"context": contexts(source)} if stores.headings else {}
         drafts.append(
-            children_of(identity, source, places, pieces, stores.id_key, stores.inherited)
+            children_of(identity, source, places, pieces, stores.id_key, stores.inherited, **above)
         )
     return drafts
 
 
-def _record(draft: Draft, smoothing: float) -> Record:
+def _record(draft: Draft, how: str) -> Record:
     content = source_identity(draft.source.text, draft.source.metadata)
     parents = tuple(parent.id or "" for parent in draft.parents)
     children = tuple(child.id or "" for child in draft.children)
     rows = json.dumps([child.metadata for child in draft.children], sort_keys=True)
-    how = f"{_LAYOUT} {smoothing:g}"
+
     digest = stable_uuid(how, content, *parents, "", *children, rows)
     keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
     return Record(draft.identity, draft.source, digest, parents, children, keys)

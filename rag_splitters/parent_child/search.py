@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from rag_splitters.parent_child.keywords import KeywordIndex
 from rag_splitters.parent_child.merging import match_of, merged_passages, source_of
 from rag_splitters.parent_child.passages import Passage, copied, full_child
 from rag_splitters.parent_child.stores import Found, Stores
@@ -22,6 +23,7 @@ SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"
 
 _CHILDREN_PER_RESULT = 4  # how many are fetched at first for each result made of several
 _LEAST_FUSED = 50  # how deep two rankings are read, at least, before they are fused
+_MOST_TIED = 1000  # how many children with one score are put in order
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
 
 
@@ -38,6 +40,17 @@ class Query:
     lambda_mult: float = 0.5
     merged_size: int = 2000
 
+    def __post_init__(self) -> None:
+        """Check what may have been set since the retriever was made."""
+        for name, kinds in (("retrieve", Retrieve), ("search_type", SearchType)):
+            value = getattr(self, name)
+            if value not in get_args(kinds):
+                known = ", ".join(get_args(kinds))
+                raise ValueError(f"{name} must be one of {known}, got {value!r}")
+        for name in ("k", "fetch_k", "merged_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
 
 async def search(stores: Stores, query: Query) -> list[Passage]:
     """The k best results, best first, with `score` and, but for children, `matches` told."""
@@ -45,12 +58,15 @@ async def search(stores: Stores, query: Query) -> list[Passage]:
     parents: dict[str, Passage | None] = {}
     while True:
         found, is_all = await _candidates(stores, query, depth)
-        held = await _held(stores, found, parents)
+        tied = [m for m in found if isinstance(m.child.metadata.get(stores.id_key), str)]
+        held = await _held(stores, tied, parents)
         results = await _results(stores, query, held, parents)
         # The last test is for stores that give fewer than asked for whatever is asked.
         if len(results) >= query.k or is_all or len(found) == seen:
             break
         depth, seen = depth * 2, len(found)
+    if found and not tied:  # one that names none is another program's; if all are, it is an error
+        raise _untied(found, stores.id_key)
     _warn_of_missing(parents)
     return results
 
@@ -63,33 +79,68 @@ async def _candidates(stores: Stores, query: Query, depth: int) -> tuple[list[Fo
         pool = max(query.fetch_k, depth)
         found = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
         return found, len(found) < depth
-    found = _settled(await stores.children.find(query.text, depth))
+    found, is_all = await _nearest(stores, query.text, depth)
     if query.search_type == "similarity":
-        return found, len(found) < depth
+        return found, is_all
     if any(match.score is None for match in found):
         raise ValueError("the vector store tells no scores: a score_threshold cannot be held")
     good = [match for match in found if (match.score or 0.0) >= query.score_threshold]
-    return good, len(good) < depth
+    return good, is_all or len(good) < len(found)
+
+
+async def _nearest(stores: Stores, text: str, depth: int) -> tuple[list[Found], bool]:
+    """The nearest children, at least `depth` of them, and whether there are no more.
+
+    Equal scores are in the order of the ids. A store gives any of those that score like its last:
+    they are left out, unless they are very many.
+    """
+    n = depth + 1
+    while True:
+        found = await stores.children.find(text, n)
+        if len(found) < n or found[-1].score is None:
+            return _settled(found), len(found) < n
+        sure = [match for match in found if match.score != found[-1].score]
+        if len(sure) >= depth:
+            return _settled(sure), False
+        if n > depth + _MOST_TIED:
+            return _settled(found), False
+        n *= 2
 
 
 async def _fused(stores: Stores, text: str, depth: int) -> tuple[list[Found], bool]:
     """Neighbours by vector and by keyword, fused by reciprocal rank (Cormack et al. 2009)."""
     if stores.keywords is None:
         raise ValueError("search_type='hybrid' needs a keyword index")
-    near = _settled(await stores.children.find(text, depth))
-    smoothing = stores.children.smoothing
-    worded = await stores.call(stores.keywords.find, text, depth, smoothing)
+    near, no_more_near = await _nearest(stores, text, depth)
     children = {match.child.id or "": match.child for match in near}
-    unread = [name for name, _ in worded if name not in children]
-    read = zip(unread, await stores.children.read(unread, filtered=True), strict=True)
-    children.update({name: child for name, child in read if child is not None})
+    by_vector = list(children)
+    by_keyword, no_more_worded = await _worded(stores, stores.keywords, text, depth, children)
     scores: dict[str, float] = defaultdict(float)
-    for ranking in ([match.child.id or "" for match in near], [name for name, _ in worded]):
-        for rank, name in enumerate(filter(children.__contains__, ranking), 1):
+    for ranking in (by_vector, by_keyword):
+        for rank, name in enumerate(ranking, 1):
             scores[name] += 1 / (_RANK_CONSTANT + rank)
     ordered = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-    is_all = len(near) < depth and len(worded) < depth
-    return [Found(children[name], score) for name, score in ordered], is_all
+    found = [Found(children[name], score) for name, score in ordered]
+    return found, no_more_near and no_more_worded
+
+
+async def _worded(
+    stores: Stores, keywords: KeywordIndex, text: str, depth: int, known: dict[str, Passage]
+) -> tuple[list[str], bool]:
+    """The best `depth` children by keyword, and whether there are no more.
+
+    Those that a filter refuses do not count. What has to be read is added to the `known` children.
+    """
+    n = depth
+    while True:
+        found = await stores.call(keywords.find, text, n, stores.children.smoothing)
+        unread = [name for name, _ in found if name not in known]
+        read = zip(unread, await stores.children.read(unread, filtered=True), strict=True)
+        known.update({name: child for name, child in read if child is not None})
+        allowed = [name for name, _ in found if name in known]
+        if len(allowed) >= depth or len(found) < n:
+            return allowed[:depth], len(found) < n
+        n *= 4
 
 
 async def _held(
@@ -97,17 +148,19 @@ async def _held(
 ) -> list[Found]:
     """The children that have a parent in the docstore; `parents` remembers what was read."""
     key = stores.id_key
-    tied = [match for match in found if isinstance(match.child.metadata.get(key), str)]
-    if found and not tied:
-        keys = ", ".join(sorted(found[0].child.metadata))
-        raise ValueError(
-            f"none of the {len(found)} children that were found names its parent under "
-            f"id_key={key!r}; the first has {keys}: set id_key to the key that holds the parent's "
-            "id (langchain_classic's retriever uses 'doc_id')"
-        )
-    unread = list(dict.fromkeys(match.child.metadata[key] for match in tied) - parents.keys())
+    names = dict.fromkeys(match.child.metadata[key] for match in found)
+    unread = [name for name in names if name not in parents]
     parents.update(zip(unread, await stores.rows.read(unread), strict=True))
-    return [match for match in tied if parents[match.child.metadata[key]] is not None]
+    return [match for match in found if parents[match.child.metadata[key]] is not None]
+
+
+def _untied(found: Sequence[Found], id_key: str) -> ValueError:
+    keys = ", ".join(sorted(found[0].child.metadata))
+    return ValueError(
+        f"none of the {len(found)} children that were found names its parent under "
+        f"id_key={id_key!r}; the first has {keys}: set id_key to the key that holds the parent's "
+        "id (langchain_classic's retriever uses 'doc_id')"
+    )
 
 
 async def _results(

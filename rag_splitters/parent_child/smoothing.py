@@ -53,7 +53,7 @@ async def smoothed(
     first = done = 0  # the first child whose vector is at hand, and the first not given out
     known: NDArray[np.float32] | None = None
     for part in parts(children, batch):
-        new = await vectors.of_texts([storable_text(child.text) for child in part])
+        new = await vectors.of_texts([storable_text(child.searched) for child in part])
         known = new if known is None else np.concatenate([known, new])
         end = first + len(known)
         ready = end if end == len(children) else max(done, end - reach)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.keywords import KeywordIndex
-from rag_splitters.parent_child.passages import Passage
+from rag_splitters.parent_child.passages import Passage, contexts
 from rag_splitters.parent_child.records import SOURCES, Record
 from rag_splitters.parent_child.stores import Stores, parts
 
@@ -49,7 +50,7 @@ async def keywords_told(
     if stores.keywords is None or stamp is None:
         return
     if await _state(stores) == stamp:
-        rows = [[(child.id or "", child.text) for child in children] for children in documents]
+        rows = [[(each.id or "", each.searched) for each in children] for children in documents]
         await stores.call(stores.keywords.update, rows, gone, stamp)
     else:  # another process wrote meanwhile, and may take its own index for complete
         await stores.rows.write([_row(uuid.uuid4().hex)])
@@ -92,9 +93,9 @@ async def rebuild(stores: Stores, keywords: KeywordIndex) -> str:
         records = [Record.from_row(row) for row in await stores.rows.read(part)]
         ids = [child for record in records if record is not None for child in record.children]
         children = await stores.children.read(ids, filtered=False)
-        found = {child.id: child.text for child in children if child is not None}
+        found = {child.id: child for child in children if child is not None}
         documents = [
-            [(name, found[name]) for name in record.children if name in found]
+            _searched(record, [found[name] for name in record.children if name in found], stores)
             for record in records
             if record is not None
         ]
@@ -102,6 +103,13 @@ async def rebuild(stores: Stores, keywords: KeywordIndex) -> str:
     if await _state(stores) == stamp:
         await stores.call(keywords.update, [], [], stamp)
     return stamp
+
+
+def _searched(record: Record, children: Sequence[Passage], stores: Stores) -> list[tuple[str, str]]:
+    """Id and searched text of a document's children."""
+    context = contexts(record.document) if stores.headings else None
+    told = [replace(child, context=context(child)) if context else child for child in children]
+    return [(child.id or "", child.searched) for child in told]
 
 
 async def _state(stores: Stores) -> str | None:

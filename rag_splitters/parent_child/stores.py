@@ -90,6 +90,8 @@ class Stores:
     call: Callable[..., Awaitable[Any]]
     """Calls what blocks; see `threaded`."""
     id_key: str
+    headings: bool = False
+    """Do title and headings stand before a child's text where that is embedded or indexed?"""
     keywords: KeywordIndex | None = None
     inherited: frozenset[str] | None = None
     """The keys of a parent's metadata that its children keep; None: all."""

@@ -40,9 +40,10 @@ def parent_document_retriever(
     parent_splitter: TextSplitter | EllipsisType | None = ...,
     k: int = 4,
     retrieve: Retrieve = "parents",
-    search_type: SearchType = "similarity",
+    search_type: SearchType | None = None,
     search_kwargs: dict[str, Any] | None = None,
-    smoothing: float = 0.0,
+    smoothing: float | None = None,
+    headings: bool | None = None,
     reranker: Reranker | BaseDocumentCompressor | None = None,
     id_key: str = "parent_id",
     collection_name: str = "rag_splitters",
@@ -58,13 +59,18 @@ def parent_document_retriever(
     list[list[float]]; without one, `HashingEmbeddings`, which match words and not meaning. A folder
     can only be opened with the model that it was written with. `child_splitter` is by default
     `RecursiveTextSplitter(chunk_size=400)` and `parent_splitter` the same with 2,000 characters;
-    `parent_splitter=None` takes documents whole. The other parameters are the retriever's.
+    `parent_splitter=None` takes documents whole.
+
+    `search_type`, `smoothing` and `headings` are by default what finds most by the figures in the
+    README: "hybrid", 0.6 and True. A `vectorstore` that you hand in is searched by "similarity"
+    alone, as it is. The other parameters are the retriever's.
 
     Raises: ValueError for options that contradict each other, and for a folder of another model;
     RuntimeError for a folder that another process has open.
     """
     _refuse_contradictions(path, client, embeddings, vectorstore, docstore)
     folder = None if path is None else Path(path)
+    is_ours = vectorstore is None
     with ExitStack() as opened:
         guard = None
         if folder is not None:
@@ -84,9 +90,10 @@ def parent_document_retriever(
             else parent_splitter,
             k=k,
             retrieve=retrieve,
-            search_type=search_type,
+            search_type=search_type or ("hybrid" if is_ours else "similarity"),
             search_kwargs=search_kwargs or {},
-            smoothing=smoothing,
+            smoothing=(0.6 if is_ours else 0.0) if smoothing is None else smoothing,
+            headings=is_ours if headings is None else headings,
             reranker=reranker,
             id_key=id_key,
         )

@@ -23,16 +23,14 @@ from typing_extensions import Self, override
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.index import ParentChildIndex
 from rag_splitters.parent_child.keywords import KeywordIndex
-from rag_splitters.parent_child.langchain.adapters import (
-    ByteDocuments,
-    DocumentRows,
+from rag_splitters.parent_child.langchain.children import children_in, chroma_collection
+from rag_splitters.parent_child.langchain.documents import (
     caller,
-    children_in,
-    chroma_collection,
     named_passages,
     splitting,
     to_document,
 )
+from rag_splitters.parent_child.langchain.rows import ByteDocuments, DocumentRows
 from rag_splitters.parent_child.passages import SOURCE_KEY, Passage
 from rag_splitters.parent_child.reranking import Reranker
 from rag_splitters.parent_child.search import Query, Retrieve, SearchType
@@ -106,6 +104,9 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
     """Mixes each child's vector with its neighbours' in the document, by a Gaussian of this width
     in children; 0 does not. Needs Chroma."""
+    headings: bool = False
+    """Puts a document's title (`metadata["title"]`) and the headings that a child stands under
+    before its text, where that is embedded and indexed; the text stays as it is. Needs Chroma."""
     reranker: Reranker | BaseDocumentCompressor | None = None
     """Orders results anew: (question, texts) -> scores, or a document compressor."""
     rerank_k: int | None = Field(default=None, ge=1)
@@ -135,10 +136,10 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
 
     @model_validator(mode="after")
     def _check_smoothing(self) -> Self:
-        if self.smoothing and chroma_collection(self.vectorstore) is None:
+        told = f"smoothing={self.smoothing:g}" if self.smoothing else "headings=True"
+        if (self.smoothing or self.headings) and chroma_collection(self.vectorstore) is None:
             raise ValueError(
-                f"smoothing={self.smoothing:g} needs Chroma: {type(self.vectorstore).__name__} "
-                "embeds by itself"
+                f"{told} needs Chroma: {type(self.vectorstore).__name__} embeds by itself"
             )
         return self
 
@@ -243,6 +244,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
             ),
             call=threaded(asynchronous),
             id_key=self.id_key,
+            headings=self.headings,
             keywords=self._keywords if is_hybrid or self._keywords.is_open else None,
             inherited=None if fields is None else frozenset(fields),
         )

@@ -42,9 +42,10 @@ def parent_document_retriever(
     parent_parser: NodeParser | EllipsisType | None = ...,
     similarity_top_k: int = 4,
     retrieve: Retrieve = "parents",
-    search_type: SearchType = "similarity",
+    search_type: SearchType | None = None,
     filters: MetadataFilters | None = None,
-    smoothing: float = 0.0,
+    smoothing: float | None = None,
+    headings: bool | None = None,
     reranker: Reranker | BaseNodePostprocessor | None = None,
     id_key: str = "parent_id",
     collection_name: str = "rag_splitters",
@@ -61,7 +62,11 @@ def parent_document_retriever(
     list[list[float]]; without one, `HashingEmbeddings`, which match words and not meaning. A folder
     can only be opened with the model that it was written with. `child_parser` is by default
     `RecursiveNodeParser(chunk_size=400)` and `parent_parser` the same with 2,000 characters;
-    `parent_parser=None` takes documents whole. The other parameters are the retriever's.
+    `parent_parser=None` takes documents whole.
+
+    `search_type`, `smoothing` and `headings` are by default what finds most by the figures in the
+    README: "hybrid", 0.6 and True. A `vector_store` that you hand in is searched by "similarity"
+    alone, as it is. The other parameters are the retriever's.
 
     Raises: ValueError for options that contradict each other, and for a folder of another model;
     RuntimeError for a folder that another process has open.
@@ -69,6 +74,7 @@ def parent_document_retriever(
     _refuse_contradictions(path, client, vector_store, docstore)
     model = HashingEmbeddings() if embed_model is None else embed_model
     folder = None if path is None else Path(path)
+    is_ours = vector_store is None
     with ExitStack() as opened:
         guard = None
         if folder is not None:
@@ -89,9 +95,10 @@ def parent_document_retriever(
             else parent_parser,
             similarity_top_k=similarity_top_k,
             retrieve=retrieve,
-            search_type=search_type,
+            search_type=search_type or ("hybrid" if is_ours else "similarity"),
             filters=filters,
-            smoothing=smoothing,
+            smoothing=(0.6 if is_ours else 0.0) if smoothing is None else smoothing,
+            headings=is_ours if headings is None else headings,
             reranker=reranker,
             id_key=id_key,
             **options,

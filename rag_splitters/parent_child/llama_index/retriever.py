@@ -21,19 +21,17 @@ from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.index import ParentChildIndex
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.keywords import KeywordIndex
-from rag_splitters.parent_child.llama_index.adapters import (
+from rag_splitters.parent_child.llama_index.children import VectorStoreChildren, chroma_collection
+from rag_splitters.parent_child.llama_index.documents import (
     Call,
-    DocumentStoreRows,
-    KeyValueRows,
-    KVStoreRows,
-    VectorStoreChildren,
     caller,
-    chroma_collection,
     named_passages,
     splitting,
     to_document,
     to_node,
 )
+from rag_splitters.parent_child.llama_index.rows import DocumentStoreRows, KeyValueRows, KVStoreRows
+from rag_splitters.parent_child.llama_index_kvstores import JSONKVStore
 from rag_splitters.parent_child.passages import Passage
 from rag_splitters.parent_child.reranking import Reranker
 from rag_splitters.parent_child.search import Query, Retrieve, SearchType
@@ -82,6 +80,9 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         filters: metadata that children must have.
         smoothing: mixes each child's vector with its neighbours' in the document, by a Gaussian of
             this width in children; 0 does not.
+        headings: puts a document's title (`metadata["title"]`) and the headings that a child
+            stands under before its text, where that is embedded and indexed; the text stays as it
+            is.
         reranker: orders results anew: (question, texts) -> scores, or a node postprocessor.
         rerank_k: how many results the reranker is given; None: four times as many as are returned.
         id_key: the key in a child's metadata that holds its parent's UUID.
@@ -116,6 +117,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         mmr_prefetch_k: int = 20,
         filters: MetadataFilters | None = None,
         smoothing: float = 0.0,
+        headings: bool = False,
         reranker: Reranker | BaseNodePostprocessor | None = None,
         rerank_k: int | None = None,
         id_key: str = "parent_id",
@@ -129,7 +131,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
                 "alone: leave it out for Chroma, or hand in another"
             )
         self.vector_store = vector_store
-        self.docstore = docstore
+        self.docstore = docstore.rows if isinstance(docstore, JSONKVStore) else docstore
         self.embed_model = embed_model
         self.child_parser = child_parser
         self.parent_parser = parent_parser
@@ -144,6 +146,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         if not 0 <= smoothing <= 10:
             raise ValueError(f"smoothing must be between 0 and 10 children, got {smoothing}")
         self.smoothing = smoothing
+        self.headings = headings
         self.reranker = reranker
         self.rerank_k = None if rerank_k is None else _at_least_one("rerank_k", rerank_k)
         self.id_key = id_key
@@ -214,6 +217,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
             split=splitting(parsers, call),
             call=threaded(asynchronous),
             id_key=self.id_key,
+            headings=self.headings,
             keywords=self._keywords if is_hybrid or self._keywords.is_open else None,
         )
 
