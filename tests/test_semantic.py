@@ -1,13 +1,10 @@
-"""SemanticChunker, EmbeddingChunker and ClusterChunker: guarantees, counts, cuts, and borders."""
+"""SemanticChunker, EmbeddingChunker and ClusterChunker: guarantees, counts and cuts."""
 
 from __future__ import annotations
 
 import asyncio
 import pickle
-import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,9 +15,7 @@ from langchain_core.embeddings import Embeddings as LangChainEmbeddings
 from langchain_openai import OpenAIEmbeddings
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.ingestion import IngestionPipeline
-from llama_index.core.node_parser import SemanticSplitterNodeParser
 
-from rag_splitters import FixedSizeChunker, RecursiveChunker
 from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.embedding import EmbeddingChunker
 from rag_splitters.chunkers.semantic import SemanticChunker
@@ -31,8 +26,9 @@ from rag_splitters.meaning.units import EmbeddedSizes, sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
 from rag_splitters.sentences import sentence_cuts
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from tests.borders import CASES as BORDERS
+from tests.borders import llama_index, subjects
 from tests.cases import SIZES, halves
-from tests.minilm import minilm
 from tests.openai_server import Fault, OpenAIServer
 from tests.test_models_embedding import LangChainModel, LlamaIndexModel, Secretive, called
 
@@ -68,28 +64,7 @@ CASES: list[EmbeddedSizes] = [
 ]
 
 
-def subjects() -> list[tuple[str, str]]:
-    """(subject, passage) of the texts that were written for this test."""
-    path = Path(__file__).parent / "data" / "subjects.txt"
-    blocks = path.read_text(encoding="utf-8").split("# ")[1:]
-    return [(name, text.strip()) for name, _, text in (each.partition("\n") for each in blocks)]
-
-
-def glued(seed: int) -> tuple[str, list[int]]:
-    """The passages in an order in which the subject always changes, and the borders."""
-    passages, order = subjects(), random.Random(seed)
-    while any(one[0] == other[0] for one, other in pairwise(passages)):
-        order.shuffle(passages)
-    text, borders = "", []
-    for _, passage in passages:
-        if text:
-            text += " "
-            borders.append(len(text))
-        text += passage
-    return text, borders
-
-
-GLUED = [glued(seed) for seed in range(3)]
+GLUED = BORDERS["returning"]
 TEXT = GLUED[0][0]
 
 
@@ -179,24 +154,11 @@ def test_chunker_asks_no_more_than_langchain(kind: Any, text: str) -> None:
 @every_kind
 def test_chunker_asks_less_than_llama_index(kind: Any) -> None:
     theirs, ours = LlamaIndexModel(), LlamaIndexModel()
-    llama_semantic(theirs, TEXT)
+    llama_index(theirs)(TEXT)
     kind(embeddings=ours).spans(TEXT)
     assert len(ours.calls) * 5 <= len(theirs.calls)
     for size in (len, lambda texts: sum(map(len, texts))):
         assert sum(map(size, ours.calls)) <= sum(map(size, theirs.calls))
-
-
-def llama_semantic(model: Any, text: str) -> list[int]:
-    """Where LlamaIndex's own semantic splitter begins chunks, with our sentences."""
-
-    def sentences(part: str) -> list[str]:
-        edges = [0, *sentence_cuts(part), len(part)]
-        return [part[start:end] for start, end in pairwise(edges)]
-
-    parser = SemanticSplitterNodeParser(embed_model=model, sentence_splitter=sentences)
-    nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=text)])
-    lengths = np.cumsum([len(node.get_content()) for node in nodes])
-    return [int(each) for each in lengths[:-1]]
 
 
 # The same cuts, whatever the model came in
@@ -508,94 +470,3 @@ def test_neighbour_distances_compare_what_has_nothing_in_common() -> None:
 def test_breakpoints_lie_above_the_threshold(kind: str, amount: float, wanted: list[int]) -> None:
     distances = np.array([0.1, 0.2, 0.1, 0.3, 0.9])
     assert list(np.flatnonzero(breakpoints(distances, kind, amount))) == wanted
-
-
-# Borders between subjects
-
-
-def pk(size: int, borders: Iterable[int], found: Iterable[int], *, is_diff: bool = False) -> float:
-    """Pk (Beeferman et al. 1999) or WindowDiff (Pevzner and Hearst 2002), per character."""
-
-    def segments(cuts: Iterable[int]) -> Any:
-        marks = np.zeros(size, dtype=np.int64)
-        marks[list(cuts)] = 1
-        return marks.cumsum()
-
-    known = list(borders)
-    window = size // (2 * (len(known) + 1))
-    one, other = (each[window:] - each[:-window] for each in (segments(known), segments(found)))
-    return float(np.mean(one != other if is_diff else (one == 0) != (other == 0)))
-
-
-def error(cut: Callable[[str], Sequence[int]], *, is_diff: bool = False) -> float:
-    """The mean over the glued texts."""
-    return float(
-        np.mean([pk(len(text), known, cut(text), is_diff=is_diff) for text, known in GLUED])
-    )
-
-
-class Remembering(LangChainEmbeddings):
-    """Asks a slow model for each text once in all tests."""
-
-    known: dict[str, list[float]] = {}  # noqa: RUF012
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        new = [text for text in dict.fromkeys(texts) if text not in self.known]
-        self.known.update(zip(new, self.model.embed_documents(new), strict=True))
-        return [self.known[text] for text in texts]
-
-    def embed_query(self, text: str) -> list[float]:
-        return self.embed_documents([text])[0]
-
-
-@pytest.fixture(scope="module", params=["hashing", "minilm"])
-def model(request: pytest.FixtureRequest) -> Iterator[Any]:
-    if request.param == "hashing":
-        yield HashingEmbeddings()
-        return
-    Remembering.known = {}
-    yield Remembering(minilm())
-
-
-LIMITS = {SemanticChunker: 0.28, EmbeddingChunker: 0.2, ClusterChunker: 0.15}
-"""The worst Pk that is borne with hashed words, which know no synonyms."""
-
-
-@every_kind
-def test_borders_are_found_better_than_by_fixed_windows(kind: Any, model: Any) -> None:
-    for is_diff in (False, True):
-        ours = error(lambda text: beginnings(kind(embeddings=model), text), is_diff=is_diff)
-        for size in (500, 1000):
-            windows = FixedSizeChunker(chunk_size=size)
-            fixed = error(
-                lambda text, chunker=windows: [s.start for s in chunker.spans(text)][1:],  # type: ignore[misc]
-                is_diff=is_diff,
-            )
-            assert ours < 0.6 * fixed
-        assert ours < error(lambda text: [s.start for s in RecursiveChunker().spans(text)][1:])
-        assert ours < LIMITS[kind]
-
-
-@every_kind
-def test_borders_are_found_better_than_by_llama_index(kind: Any, model: Any) -> None:
-    class Wrapped(LlamaIndexModel):
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            return [list(map(float, each)) for each in model.embed_documents(texts)]
-
-    theirs = error(lambda text: llama_semantic(Wrapped(), text))
-    assert error(lambda text: beginnings(kind(embeddings=model), text)) < 0.75 * theirs
-
-
-@every_kind
-def test_borders_are_found_better_than_by_langchain(kind: Any, model: Any) -> None:
-    experimental = pytest.importorskip("langchain_experimental.text_splitter")
-
-    def cut(text: str) -> list[int]:
-        parts = experimental.SemanticChunker(model).split_text(text)
-        return [int(each) for each in np.cumsum([len(part) + 1 for part in parts])[:-1]]
-
-    theirs = error(cut)
-    assert error(lambda text: beginnings(kind(embeddings=model), text)) < 0.75 * theirs

@@ -1,13 +1,11 @@
-"""TopicChunker: borders between subjects, determinism, texts without topics, guarantees."""
+"""TopicChunker: determinism, texts without topics, guarantees."""
 
 from __future__ import annotations
 
 import json
 import pickle
-import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,96 +15,26 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from pydantic import ValidationError
 
-from rag_splitters import FixedSizeChunker
 from rag_splitters.chunkers.topic import TopicChunker
 from rag_splitters.meaning.topics import _partition, find_segments
-from rag_splitters.sentences import sentence_cuts, sentence_spans
 from rag_splitters.testing import check_chunker, hostile_texts
+from tests.borders import CASES, ORDERS, cuts_of, error, sentences, uneven
 
 pytest.importorskip("sklearn")
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-_FILE = Path(__file__).parent / "data" / "subjects.md"
-_SUBJECTS = [
-    [part[start:end] for start, end in sentence_spans(part)]
-    for part in re.split(r"^# .*\n", _FILE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-]
-BEES, VOLCANOES, BOOKS, CHESS, BAKING = _SUBJECTS
-_COUNTS = (8, 5, 7, 4, 6)
-"""How many sentences of each subject are taken, so that no fixed window fits by chance."""
-ORDERS = ((0, 1, 2, 3, 4), (4, 2, 0, 3, 1), (3, 0, 4, 1, 2), (2, 4, 1, 0, 3))
-
-Cut = Callable[[str], list[int]]
-
-
-def glued(order: Sequence[int]) -> tuple[str, list[int]]:
-    """The subjects in an order, and where each but the first begins."""
-    parts = [" ".join(_SUBJECTS[i][:count]) for i, count in zip(order, _COUNTS, strict=True)]
-    borders = [len(" ".join(parts[:n])) + 1 for n in range(1, len(parts))]
-    return " ".join(parts), borders
-
-
-def segment_numbers(text: str, borders: Sequence[int]) -> list[int]:
-    """For each sentence the number of its segment."""
-    starts = [0, *sentence_cuts(text)]
-    return [sum(border <= start for border in borders) for start in starts]
-
-
-def pk(wanted: Sequence[int], found: Sequence[int], width: int) -> float:
-    """Beeferman, Berger and Lafferty (1999): how often two sentences that are `width` apart are
-    wrongly said to be in one segment, or in two."""
-    pairs = [(i, i + width) for i in range(len(wanted) - width)]
-    wrong = [(wanted[i] == wanted[j]) != (found[i] == found[j]) for i, j in pairs]
-    return sum(wrong) / len(pairs)
-
-
-def window_diff(wanted: Sequence[int], found: Sequence[int], width: int) -> float:
-    """Pevzner and Hearst (2002): how often the number of borders between the two is wrong."""
-    pairs = [(i, i + width) for i in range(len(wanted) - width)]
-    wrong = [wanted[j] - wanted[i] != found[j] - found[i] for i, j in pairs]
-    return sum(wrong) / len(pairs)
-
-
-def errors(cut: Cut) -> tuple[float, float]:
-    """(Pk, WindowDiff) over all orders."""
-    figures = []
-    for order in ORDERS:
-        text, borders = glued(order)
-        wanted, found = segment_numbers(text, borders), segment_numbers(text, cut(text))
-        figures.append((pk(wanted, found, 3), window_diff(wanted, found, 3)))
-    sums = [sum(column) / len(figures) for column in zip(*figures, strict=True)]
-    return sums[0], sums[1]
-
-
-def topic_cuts(**parameters: Any) -> Cut:
-    chunker = TopicChunker(chunk_size=10_000, **parameters)
-    return lambda text: [span.start for span in chunker.spans(text)][1:]
-
-
-def fixed_cuts(text: str) -> list[int]:
-    """Windows as long as the segments are on average."""
-    return [span.start for span in FixedSizeChunker(chunk_size=len(text) // 5 + 1).spans(text)][1:]
-
-
-def test_topic_finds_the_borders_between_subjects() -> None:
-    by_topic, by_size = errors(topic_cuts()), errors(fixed_cuts)
-    uncut = errors(lambda text: [])
-    assert by_topic == pytest.approx((0.076, 0.095), abs=0.05)
-    assert by_size == pytest.approx((0.209, 0.209), abs=0.01)
-    assert by_topic[0] < by_size[0] / 2
-    assert by_topic[1] < by_size[1] / 2
-    assert by_topic[0] < uncut[0] / 2
-    assert by_topic[1] < uncut[1] / 2
+BEES, VOLCANOES, BOOKS, CHESS, BAKING = sentences()
+CASE = CASES["uneven"]
 
 
 def test_topic_with_lda_beats_no_cut() -> None:
-    by_lda, uncut = errors(topic_cuts(model="lda")), errors(lambda text: [])
-    assert by_lda[0] < uncut[0]
-    assert by_lda[1] < uncut[1]
+    by_lda = cuts_of(TopicChunker(chunk_size=10_000, model="lda"))
+    for is_diff in (False, True):
+        assert error(by_lda, CASE, is_diff=is_diff) < error(lambda text: [], CASE, is_diff=is_diff)
 
 
 def test_topic_terms_name_the_subject() -> None:
-    text, _ = glued(ORDERS[0])
+    text, _ = uneven(ORDERS[0])
     chunks = TopicChunker(chunk_size=10_000).chunk(text)
     found = [set(chunk.metadata["topic_terms"]) for chunk in chunks]
     wanted = ({"hive", "comb"}, {"magma", "rock"}, {"balance", "accountant"}, {"king", "pawn"})
@@ -134,7 +62,7 @@ def test_topic_is_the_same_in_two_processes(model: str) -> None:
         f"chunks = TopicChunker(chunk_size=300, model={model!r}).chunk(sys.stdin.read())\n"
         "sys.stdout.write(repr([(c.start, c.end, c.id, c.metadata) for c in chunks]))"
     )
-    text = glued(ORDERS[1])[0]
+    text = uneven(ORDERS[1])[0]
     answers = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -243,7 +171,7 @@ def test_topic_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "sklearn", None)
     message = r"TopicChunker needs scikit-learn: pip install 'rag-splitters\[topics\]'"
     with pytest.raises(ImportError, match=message):
-        TopicChunker().spans(glued(ORDERS[0])[0])
+        TopicChunker().spans(uneven(ORDERS[0])[0])
 
 
 def test_topic_import_is_light() -> None:
