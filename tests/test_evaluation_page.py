@@ -146,6 +146,20 @@ def test_projected_by_pca_keeps_what_differs_most_and_is_the_same_again() -> Non
     assert (projected(vectors)[0] == places).all()
 
 
+def test_projected_by_pca_finds_the_directions_that_all_eigenvectors_give() -> None:
+    model = HashingEmbeddings(dimensions=256)
+    chunks = SentenceChunker(chunk_size=100)
+    texts = [chunk.text for text in BENCHMARK.documents.values() for chunk in chunks.chunk(text)]
+    vectors = np.array(model.embed_documents(texts), dtype=np.float32)
+    places, share = projected(vectors)
+    centred = vectors - vectors.mean(axis=0)
+    variances, directions = np.linalg.eigh(centred.T @ centred)
+    assert share == pytest.approx(variances[-2:].sum() / variances.sum(), rel=0.01)
+    for axis in (0, 1):
+        exact = centred @ directions[:, -1 - axis]
+        assert abs(np.corrcoef(places[:, axis], exact)[0, 1]) > 0.98
+
+
 @pytest.mark.parametrize("shape", [(1, 4), (2, 1), (3, 4)])
 def test_projected_takes_few_and_equal_vectors(shape: tuple[int, int]) -> None:
     places, share = projected(np.ones(shape, dtype=np.float32))

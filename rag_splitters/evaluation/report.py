@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,11 +147,10 @@ class Report:
 
     def curve(self, name: str) -> list[tuple[int, Figure]]:
         """Recall at each of the settings' `curve_budgets`."""
-        columns = self.strategy(name).measured.curve.T
-        return [
-            (budget, self.estimate(column))
-            for budget, column in zip(self.settings.curve_budgets, columns, strict=True)
-        ]
+        if name not in self._curves:
+            columns = map(self.estimate, self.strategy(name).measured.curve.T)
+            self._curves[name] = list(zip(self.settings.curve_budgets, columns, strict=True))
+        return self._curves[name]
 
     def to_html(self, path: str | Path | None = None, *, projection: Projection = "pca") -> str:
         """One page with charts that needs nothing else; written to `path` where one is given.
@@ -215,6 +215,10 @@ class Report:
         from rag_splitters.evaluation.formats import csv_text
 
         return _written(csv_text(self), path)
+
+    @cached_property
+    def _curves(self) -> dict[str, list[tuple[int, Figure]]]:
+        return {}
 
     def _resampled(self, size: int) -> NDArray[np.float64]:
         return resampled(size, self.settings.resamples, self.settings.seed)
