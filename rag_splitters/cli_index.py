@@ -144,10 +144,11 @@ def _documents(
 def _opened(
     folder: Path, embeddings: Embedder | None, **options: Any
 ) -> Iterator[ParentDocumentRetriever]:
-    """The retriever over a folder; a damaged one is a ValueError."""
+    """The retriever over a folder; one that is damaged or in use is a ValueError."""
     from chromadb.errors import ChromaError
 
     from rag_splitters.langchain import parent_document_retriever
+    from rag_splitters.parent_child.guard import FolderInUseError
     from rag_splitters.parent_child.keyvalue import StoreError
 
     model = None if embeddings is None else _checked(embeddings)
@@ -155,6 +156,8 @@ def _opened(
         opened = parent_document_retriever(path=folder, embeddings=model, **options)
         with closing(opened) as retriever:
             yield retriever
+    except FolderInUseError as error:
+        raise ValueError(str(error)) from error
     except (ChromaError, StoreError, sqlite3.Error) as error:
         raise ValueError(f"the index in {folder} cannot be used: {error}") from error
 

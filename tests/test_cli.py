@@ -422,6 +422,23 @@ def test_query_of_an_empty_index_says_so(folder: Path) -> None:
     assert "Nothing found" in result.stderr
 
 
+def test_query_of_an_index_that_another_process_has_open_gives_one_line(docs: Path) -> None:
+    assert run("index", "idx", "docs").exit_code == 0
+    code = (
+        "from rag_splitters.langchain import parent_document_retriever as open_index\n"
+        "index = open_index(path='idx')\nprint('open', flush=True)\ninput()"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"open\n"
+        line = refused("query", "idx", "anything")
+        owner.kill()
+    assert line.startswith(f"idx is open in process {owner.pid}, and one process at a time")
+    assert "chroma run --path idx" in line
+    assert run("query", "idx", "anything").exit_code == 0, "its lock ended with it"
+
+
 def test_query_of_a_damaged_index_gives_one_line(folder: Path) -> None:
     (folder / "idx" / "chroma").mkdir(parents=True)
     (folder / "idx" / "parents.sqlite").write_text("this is no database, however long it may be")

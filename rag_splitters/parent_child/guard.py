@@ -10,11 +10,15 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-__all__ = ["Guard", "own_folder"]
+__all__ = ["FolderInUseError", "Guard", "own_folder"]
 
 _WAIT = 0.01  # seconds between two looks of a task at a guard that another holds
 _guards: WeakValueDictionary[Path, Guard] = WeakValueDictionary()
 _making = threading.Lock()
+
+
+class FolderInUseError(RuntimeError):
+    """Another process has the index's folder open."""
 
 
 class Guard:
@@ -61,7 +65,7 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
 
     Returns: the guard, and how to give the folder back.
 
-    Raises: RuntimeError where another process has it: Chroma's files are silently damaged when two
+    Raises: FolderInUseError where another process has it: Chroma's files are silently damaged when two
     processes write to them.
     """
     from filelock import FileLock, Timeout
@@ -73,7 +77,7 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise RuntimeError(_refusal(folder, owner)) from None
+        raise FolderInUseError(_refusal(folder, owner)) from None
     owner.write_text(str(os.getpid()), encoding="utf-8")
     with _making:
         guard = _guards.setdefault(path, Guard())

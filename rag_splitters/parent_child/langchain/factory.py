@@ -66,7 +66,7 @@ def parent_document_retriever(
     alone, as it is. The other parameters are the retriever's.
 
     Raises: ValueError for options that contradict each other, and for a folder of another model;
-    RuntimeError for a folder that another process has open.
+    FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
     _refuse_contradictions(path, client, embeddings, vectorstore, docstore)
     folder = None if path is None else Path(path)

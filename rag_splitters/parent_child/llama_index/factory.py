@@ -69,7 +69,7 @@ def parent_document_retriever(
     alone, as it is. The other parameters are the retriever's.
 
     Raises: ValueError for options that contradict each other, and for a folder of another model;
-    RuntimeError for a folder that another process has open.
+    FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
     _refuse_contradictions(path, client, vector_store, docstore)
     model = HashingEmbeddings() if embed_model is None else embed_model
