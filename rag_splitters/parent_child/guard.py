@@ -65,8 +65,8 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
 
     Returns: the guard, and how to give the folder back.
 
-    Raises: FolderInUseError where another process has it: Chroma's files are silently damaged when two
-    processes write to them.
+    Raises: FolderInUseError where another process has it: Chroma's files are silently damaged when
+    two processes write to them.
     """
     from filelock import FileLock, Timeout
 
