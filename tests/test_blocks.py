@@ -16,8 +16,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from rag_splitters.blocks import Block, detect_format, read_blocks
+from rag_splitters.blocks.markdown import _parser
 from rag_splitters.blocks.stripping import strip_tags
 from rag_splitters.blocks.tags import scan_tags
 from rag_splitters.span import Span
@@ -395,3 +397,19 @@ def test_tags_are_found_in_broken_html() -> None:
         ("close", "p"),
         ("dropped", "comment"),
     ]
+
+
+@pytest.mark.parametrize("mark", ["", "> ", "- "])
+@pytest.mark.parametrize(
+    "end",
+    ["", "text", "    code", "\t| 3 | 4 |", "# H", "> q", "- item", "1. x", "```", "---", "<div>"],
+)
+def test_markdown_table_ends_where_markdown_it_ends_it(end: str, mark: str) -> None:
+    """Rows and cells are not cut by the parser, which would take most of the time."""
+    own = MarkdownIt("commonmark").enable("table")
+    rows = ["| a | b |", "|:-:|---|", "| 1 | 2 |", "| 1 | 2 | 3 |", "x", end, "| 5 | 6 |"]
+    inner = mark.replace("-", " ")
+    text = "\n".join((inner if number else mark) + row for number, row in enumerate(rows))
+    known = [token.map for token in own.parse(text) if token.type == "table_open"]
+    found = [token.map for token in _parser().parse(text) if token.type == "table_open"]
+    assert found == known != []

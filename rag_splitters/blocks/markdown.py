@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rag_splitters.blocks.block import Block
 from rag_splitters.blocks.leaves import Leaves
-from rag_splitters.blocks.rules import formula, nested_less, scans_less
+from rag_splitters.blocks.rules import Rule, formula, nested_less, scans_less, uncut_rows
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -69,10 +69,11 @@ def _parser() -> MarkdownIt:
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     block = parser.block.ruler
     interrupted = ["paragraph", "reference", "blockquote", "list"]
+    own: dict[str, Rule] = {rule.name: rule.fn for rule in block.__rules__}
+    block.at("table", uncut_rows(own["table"]), {"alt": ["paragraph", "reference"]})
     block.before("table", "formula", formula, {"alt": interrupted})
     for name, ends in (("blockquote", interrupted), ("list", interrupted[:3])):
-        rule = next(each.fn for each in block.__rules__ if each.name == name)
-        limited = nested_less(scans_less(rule) if name == "blockquote" else rule)
+        limited = nested_less(scans_less(own[name]) if name == "blockquote" else own[name])
         block.at(name, limited, {"alt": ends})
     return parser
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
-__all__ = ["Rule", "formula", "nested_less", "scans_less"]
+__all__ = ["Rule", "formula", "nested_less", "scans_less", "uncut_rows"]
 
 Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
 
@@ -73,6 +73,33 @@ def _runs(state: StateBlock, start: int, end: int, count: int) -> int:
 
 def _is_marked(state: StateBlock, line: int) -> bool:
     return state.src.startswith(">", state.bMarks[line] + state.tShift[line])
+
+
+def uncut_rows(table: Rule) -> Rule:
+    """The rule of tables, without tokens for rows and cells: who needs them cuts them himself.
+
+    Whether a table begins is the rule's to say; it ends at the same lines as there.
+    """
+
+    def whole(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if silent or not table(state, start, end, True):
+            return silent and table(state, start, end, True)
+        parent, state.parentType = state.parentType, "table"
+        ends = state.md.block.ruler.getRules("blockquote")
+        line = start + 2
+        while line < end and not (
+            state.isEmpty(line)
+            or state.sCount[line] < state.blkIndent
+            or state.is_code_block(line)
+            or any(rule(state, line, end, True) for rule in ends)
+        ):
+            line += 1
+        state.push("table_open", "table", 1).map = [start, line]
+        state.push("table_close", "table", -1)
+        state.parentType, state.line = parent, line
+        return True
+
+    return whole
 
 
 def formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
