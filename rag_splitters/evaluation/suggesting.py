@@ -164,11 +164,11 @@ def advice(report: Report) -> str:
 
 def _folds(report: Report, folds: int) -> NDArray[np.int64]:
     """The number of each question's fold: those about a document dealt out in turn, shuffled."""
-    count = len(report.questions)
+    count, asked = len(report.questions), report.asked
     if count < 2:
         raise ValueError("cross-validation needs at least 2 questions, got 1")
     order = np.random.default_rng(report.settings.seed).permutation(count).tolist()
-    order.sort(key=lambda row: report.asked.index(report.questions[row].document))
+    order.sort(key=lambda row: asked.index(report.questions[row].document))
     fold_of = np.zeros(count, dtype=np.int64)
     fold_of[order] = np.arange(count) % min(folds, count)
     return fold_of
