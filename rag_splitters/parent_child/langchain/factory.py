@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import EllipsisType
@@ -13,12 +13,16 @@ from langchain_core.stores import BaseStore, InMemoryStore
 from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 
-from rag_splitters.models import HashingEmbeddings, describe_embeddings, embedding_model
-from rag_splitters.parent_child.chroma import open_collection
-from rag_splitters.parent_child.guard import own_folder
-from rag_splitters.parent_child.keywords import KeywordIndex
+from rag_splitters.models import HashingEmbeddings, embedding_model
 from rag_splitters.parent_child.langchain.retriever import ParentDocumentRetriever
 from rag_splitters.parent_child.langchain_docstores import SQLiteStore
+from rag_splitters.parent_child.opening import (
+    CHILD_SIZE,
+    PARENT_SIZE,
+    Place,
+    refuse_contradictions,
+    search_options,
+)
 from rag_splitters.parent_child.reranking import Reranker
 from rag_splitters.parent_child.search import Retrieve, SearchType
 
@@ -40,12 +44,16 @@ def parent_document_retriever(
     parent_splitter: TextSplitter | EllipsisType | None = ...,
     k: int = 4,
     retrieve: Retrieve = "parents",
+    merged_size: int = 2000,
     search_type: SearchType | None = None,
     search_kwargs: dict[str, Any] | None = None,
     smoothing: float | None = None,
     headings: bool | None = None,
     reranker: Reranker | BaseDocumentCompressor | None = None,
+    rerank_k: int | None = None,
     id_key: str = "parent_id",
+    child_metadata_fields: Sequence[str] | None = None,
+    batch_size: int | None = None,
     collection_name: str = "rag_splitters",
 ) -> ParentDocumentRetriever:
     """Set up a `ParentDocumentRetriever`, and add `documents` to it.
@@ -68,64 +76,43 @@ def parent_document_retriever(
     Raises: ValueError for options that contradict each other, and for a folder of another model;
     FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
-    _refuse_contradictions(path, client, embeddings, vectorstore, docstore)
-    folder = None if path is None else Path(path)
-    is_ours = vectorstore is None
+    refuse_contradictions(path, client, vectorstore, docstore, "vectorstore")
+    if vectorstore is not None and embeddings is not None:
+        raise ValueError("embeddings would not be used: the vectorstore brings its own")
+    options = search_options(vectorstore is None, search_type, smoothing, headings)
     with ExitStack() as opened:
-        guard = None
-        if folder is not None:
-            guard, release = own_folder(folder)
-            opened.callback(release)
+        place = Place(path, opened)
         if vectorstore is None:
-            vectorstore = _chroma(folder, client, embeddings, collection_name, opened)
-        if docstore is None and folder is not None:
-            docstore = SQLiteStore(folder / "parents.sqlite")
+            vectorstore = _chroma(place, client, embeddings, collection_name)
+        if docstore is None and place.folder is not None:
+            docstore = SQLiteStore(place.folder / "parents.sqlite")
             opened.callback(docstore.close)
         retriever = ParentDocumentRetriever(
             vectorstore=vectorstore,
             docstore=InMemoryStore() if docstore is None else docstore,
-            child_splitter=child_splitter or _default_splitter(400),
-            parent_splitter=_default_splitter(2000)
+            child_splitter=child_splitter or _default_splitter(CHILD_SIZE),
+            parent_splitter=_default_splitter(PARENT_SIZE)
             if isinstance(parent_splitter, EllipsisType)
             else parent_splitter,
             k=k,
             retrieve=retrieve,
-            search_type=search_type or ("hybrid" if is_ours else "similarity"),
             search_kwargs=search_kwargs or {},
-            smoothing=(0.6 if is_ours else 0.0) if smoothing is None else smoothing,
-            headings=is_ours if headings is None else headings,
             reranker=reranker,
             id_key=id_key,
+            **options,
         )
-        retriever._keywords = KeywordIndex(folder and folder / "keywords.sqlite")
-        opened.callback(retriever._keywords.close)
-        retriever._guard = guard or retriever._guard
+        retriever._keywords, retriever._guard = place.keywords, place.guard
         if documents is not None:
             retriever.add_documents(documents)
         retriever._opened = opened.pop_all()
     return retriever
 
 
-def _refuse_contradictions(
-    path: object, client: object, embeddings: object, vectorstore: object, docstore: object
-) -> None:
-    has_children = vectorstore is not None or client is not None
-    if path is not None and has_children and docstore is not None:
-        raise ValueError("path has nothing to keep: docstore and vectorstore or client were given")
-    if vectorstore is not None and embeddings is not None:
-        raise ValueError("embeddings would not be used: the vectorstore brings its own")
-    if vectorstore is not None and client is not None:
-        raise ValueError("client would not be used: the vectorstore is given")
-
-
-def _chroma(
-    folder: Path | None, client: Any, embeddings: Any, name: str, opened: ExitStack
-) -> VectorStore:
+def _chroma(place: Place, client: Any, embeddings: Any, name: str) -> VectorStore:
     from langchain_chroma import Chroma
 
     model = embedding_model(HashingEmbeddings() if embeddings is None else embeddings)
-    client, collection, close = open_collection(folder, client, describe_embeddings(model), name)
-    opened.callback(close)
+    client, collection = place.collection(client, model, name)
     return Chroma(
         client=client,
         collection_name=collection.name,

@@ -15,11 +15,15 @@ from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 
 from rag_splitters.llama_index import RecursiveNodeParser
-from rag_splitters.models import HashingEmbeddings, describe_embeddings
-from rag_splitters.parent_child.chroma import open_collection
-from rag_splitters.parent_child.guard import own_folder
-from rag_splitters.parent_child.keywords import KeywordIndex
+from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.llama_index.retriever import Docstore, ParentDocumentRetriever
+from rag_splitters.parent_child.opening import (
+    CHILD_SIZE,
+    PARENT_SIZE,
+    Place,
+    refuse_contradictions,
+    search_options,
+)
 from rag_splitters.parent_child.reranking import Reranker
 from rag_splitters.parent_child.search import Retrieve, SearchType
 from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
@@ -71,62 +75,40 @@ def parent_document_retriever(
     Raises: ValueError for options that contradict each other, and for a folder of another model;
     FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
-    _refuse_contradictions(path, client, vector_store, docstore)
+    refuse_contradictions(path, client, vector_store, docstore, "vector_store")
     model = HashingEmbeddings() if embed_model is None else embed_model
-    folder = None if path is None else Path(path)
-    is_ours = vector_store is None
+    options |= search_options(vector_store is None, search_type, smoothing, headings)
     with ExitStack() as opened:
-        guard = None
-        if folder is not None:
-            guard, release = own_folder(folder)
-            opened.callback(release)
+        place = Place(path, opened)
         if vector_store is None:
-            vector_store = _chroma(folder, client, model, collection_name, opened)
-        if docstore is None and folder is not None:
-            docstore = SQLiteKeyValueStore(folder / "parents.sqlite")
+            vector_store = _chroma(place, client, model, collection_name)
+        if docstore is None and place.folder is not None:
+            docstore = SQLiteKeyValueStore(place.folder / "parents.sqlite")
             opened.callback(docstore.close)
         retriever = ParentDocumentRetriever(
             vector_store=vector_store,
             docstore=SimpleKVStore() if docstore is None else docstore,
             embed_model=model,
-            child_parser=child_parser or RecursiveNodeParser(chunk_size=400),
-            parent_parser=RecursiveNodeParser(chunk_size=2000)
+            child_parser=child_parser or RecursiveNodeParser(chunk_size=CHILD_SIZE),
+            parent_parser=RecursiveNodeParser(chunk_size=PARENT_SIZE)
             if isinstance(parent_parser, EllipsisType)
             else parent_parser,
             similarity_top_k=similarity_top_k,
             retrieve=retrieve,
-            search_type=search_type or ("hybrid" if is_ours else "similarity"),
             filters=filters,
-            smoothing=(0.6 if is_ours else 0.0) if smoothing is None else smoothing,
-            headings=is_ours if headings is None else headings,
             reranker=reranker,
             id_key=id_key,
             **options,
         )
-        retriever._keywords = KeywordIndex(folder and folder / "keywords.sqlite")
-        opened.callback(retriever._keywords.close)
-        retriever._guard = guard or retriever._guard
+        retriever._keywords, retriever._guard = place.keywords, place.guard
         if documents is not None:
             retriever.add_documents(documents)
         retriever._opened = opened.pop_all()
     return retriever
 
 
-def _refuse_contradictions(
-    path: object, client: object, vector_store: object, docstore: object
-) -> None:
-    has_children = vector_store is not None or client is not None
-    if path is not None and has_children and docstore is not None:
-        raise ValueError("path has nothing to keep: docstore and vector_store or client were given")
-    if vector_store is not None and client is not None:
-        raise ValueError("client would not be used: the vector_store is given")
-
-
-def _chroma(
-    folder: Path | None, client: Any, model: Any, name: str, opened: ExitStack
-) -> BasePydanticVectorStore:
+def _chroma(place: Place, client: Any, model: Any, name: str) -> BasePydanticVectorStore:
     from llama_index.vector_stores.chroma import ChromaVectorStore
 
-    _, collection, close = open_collection(folder, client, describe_embeddings(model), name)
-    opened.callback(close)
+    _, collection = place.collection(client, model, name)
     return ChromaVectorStore(chroma_collection=collection)
