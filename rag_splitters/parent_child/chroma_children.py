@@ -111,10 +111,14 @@ class ChromaChildren:
         import numpy as np
 
         include = ["metadatas", "documents", "distances", "embeddings"]
-        rows = await self._nearest(query, pool, include)
+        rows = await self._nearest(query, 2 * pool, include)  # with those equal to the pool's last
         found, vectors = self._found(rows), np.asarray(rows["embeddings"][0], dtype=np.float32)
         question = await self._vectors.of_question(query)
-        return [found[number] for number in most_diverse(question, vectors, n, balance)]
+        # Of equals the first is chosen, and Chroma gives them in any order.
+        order = sorted(range(len(found)), key=lambda i: (-(found[i].score or 0), found[i].child.id))
+        order = order[:pool]
+        chosen = most_diverse(question, vectors[order], n, balance)
+        return [found[order[number]] for number in chosen]
 
     async def _nearest(self, query: str, n: int, include: list[str]) -> Any:
         vector = await self._vectors.of_question(query)

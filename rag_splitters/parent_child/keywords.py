@@ -15,6 +15,7 @@ from rag_splitters.parent_child.stores import parts
 __all__ = ["KeywordIndex"]
 
 _MOST_VARIABLES = 500
+_GAP = 64  # numbers between two documents: more than any smoothing reaches
 _MOST_TERMS = 256  # of a question; SQLite parses no expression deeper than a thousand
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS children (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
@@ -32,7 +33,7 @@ class KeywordIndex:
     stemmed, stop words dropped, and scripts without spaces taken in pairs of characters, as in
     `HashingEmbeddings`. Every update is one transaction. The stamp tells which state of the
     docstore the index knows; see `rag_splitters.parent_child.state`. Neighbours in a document have
-    neighbouring numbers, and between two documents one is left out.
+    neighbouring numbers, and between two documents many are left out.
 
     >>> index = KeywordIndex(None)
     >>> index.update([[("a", "the red apple"), ("b", "blue skies")]], forgotten=[])
@@ -83,7 +84,7 @@ class KeywordIndex:
             self._forget(run, [*forgotten, *(name for rows in documents for name, _ in rows)])
             (last,) = run.execute("SELECT COALESCE(MAX(number), 0) FROM children").fetchone()
             for rows in terms:
-                numbered = [(last + 2 + n, name, words) for n, (name, words) in enumerate(rows)]
+                numbered = [(last + _GAP + n, *row) for n, row in enumerate(rows)]
                 run.executemany(
                     "INSERT INTO children VALUES (?, ?)", [(n, name) for n, name, _ in numbered]
                 )
@@ -91,7 +92,7 @@ class KeywordIndex:
                     "INSERT INTO words (rowid, terms) VALUES (?, ?)",
                     [(n, words) for n, _, words in numbered],
                 )
-                last += 1 + len(rows)
+                last += _GAP + len(rows)
             if stamp is not None:
                 run.execute("INSERT INTO stamps VALUES (?)", (stamp,))
 
@@ -176,6 +177,9 @@ class KeywordIndex:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")  # lost with the power: built again
             connection.executescript(_SCHEMA)
+            (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
         except BaseException:
             connection.close()
             raise

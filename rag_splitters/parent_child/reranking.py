@@ -21,7 +21,8 @@ async def reranked(
 ) -> list[Passage]:
     """The passages by the scores that the function gives them, which take the place of their own.
 
-    Raises: ValueError where the function does not give one score for each text.
+    Raises: ValueError where the function does not give one score for each text; TypeError for a
+    coroutine function in a synchronous call.
 
     >>> from rag_splitters.parent_child.stores import run
     >>> found = [Passage("a", {}), Passage("abc", {})]
@@ -31,10 +32,10 @@ async def reranked(
     """
     if not passages:
         return []
-    answer: Any = threaded(asynchronous and not inspect.iscoroutinefunction(reranker))(
-        reranker, question, [passage.text for passage in passages]
-    )
-    scores = await answer
+    if not asynchronous and inspect.iscoroutinefunction(reranker):
+        raise TypeError("the reranker is asynchronous: ask with await, or hand in a plain function")
+    call = threaded(asynchronous and not inspect.iscoroutinefunction(reranker))
+    scores: Any = await call(reranker, question, [passage.text for passage in passages])
     if inspect.isawaitable(scores):
         scores = await scores
     told = [float(score) for score in scores]

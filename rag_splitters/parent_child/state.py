@@ -24,10 +24,11 @@ _STATE = "state/keywords"
 _GROUP_DOCUMENTS = 256
 
 
-async def stamped(stores: Stores, rows: Sequence[tuple[str, Passage]]) -> str | None:
+async def stamped(stores: Stores, rows: Sequence[tuple[str, Passage]]) -> tuple[str, bool] | None:
     """Write an operation's first rows, together with a new name for the docstore's state.
 
-    Returns: the name, if the keyword index knew the state before; else None.
+    Returns: the name, and whether the keyword index knew the state before; None where no keyword
+    index is kept of the docstore.
     """
     before = await _state(stores)
     if before is None and stores.keywords is None:
@@ -36,24 +37,25 @@ async def stamped(stores: Stores, rows: Sequence[tuple[str, Passage]]) -> str | 
     if before is None and stores.keywords is not None:
         before = await rebuild(stores, stores.keywords)
     after = uuid.uuid4().hex
-    await stores.rows.write([_row(after), *rows])
-    return after if stores.keywords is not None and stores.keywords.stamp == before else None
+    await stores.rows.write([*rows, _row(after)])
+    return after, stores.keywords is not None and stores.keywords.stamp == before
 
 
 async def keywords_told(
     stores: Stores,
-    stamp: str | None,
+    stamp: tuple[str, bool] | None,
     documents: Sequence[Sequence[Passage]],
     gone: Sequence[str],
 ) -> None:
     """Give the keyword index what an operation wrote and removed, if it knew the state before."""
-    if stores.keywords is None or stamp is None:
+    if stamp is None:
         return
-    if await _state(stores) == stamp:
-        rows = [[(each.id or "", each.searched) for each in children] for children in documents]
-        await stores.call(stores.keywords.update, rows, gone, stamp)
-    else:  # another process wrote meanwhile, and may take its own index for complete
+    name, was_in_step = stamp
+    if await _state(stores) != name:  # another process may take its own index for complete
         await stores.rows.write([_row(uuid.uuid4().hex)])
+    elif was_in_step and stores.keywords is not None:
+        rows = [[(each.id or "", each.searched) for each in children] for children in documents]
+        await stores.call(stores.keywords.update, rows, gone, name)
 
 
 async def ready(
@@ -84,25 +86,36 @@ async def rebuild(stores: Stores, keywords: KeywordIndex) -> str:
     Returns: the name of the state that the index knows then, unless another process wrote
     meanwhile.
     """
-    stamp = uuid.uuid4().hex
+    stamp = await _state(stores)
+    # While an operation is under way, its end must not go unnoticed: it finds another name then.
+    if stamp is None or not await _filled(stores, keywords):
+        stamp = uuid.uuid4().hex
+        await stores.rows.write([_row(stamp)])
+        await _filled(stores, keywords)
+    if await _state(stores) == stamp:
+        await stores.call(keywords.update, [], [], stamp)
+    return stamp
+
+
+async def _filled(stores: Stores, keywords: KeywordIndex) -> bool:
+    """Fill the index with all children; was no operation under way?"""
+    is_quiet = True
     keywords.is_usable = False
-    await stores.rows.write([_row(stamp)])
     await stores.call(keywords.clear)
     keys = [key async for key in stores.rows.keys(SOURCES)]
     for part in parts(keys, _GROUP_DOCUMENTS):
-        records = [Record.from_row(row) for row in await stores.rows.read(part)]
-        ids = [child for record in records if record is not None for child in record.children]
+        rows = [Record.from_row(row) for row in await stores.rows.read(part)]
+        records = [record for record in rows if record is not None]
+        is_quiet = is_quiet and not any(record.pending for record in records)
+        ids = [child for record in records for child in record.children]
         children = await stores.children.read(ids, filtered=False)
         found = {child.id: child for child in children if child is not None}
         documents = [
             _searched(record, [found[name] for name in record.children if name in found], stores)
             for record in records
-            if record is not None
         ]
         await stores.call(keywords.update, documents, [])
-    if await _state(stores) == stamp:
-        await stores.call(keywords.update, [], [], stamp)
-    return stamp
+    return is_quiet
 
 
 def _searched(record: Record, children: Sequence[Passage], stores: Stores) -> list[tuple[str, str]]:

@@ -1,0 +1,602 @@
+"""How parent-child retrieval finds and makes results: both front ends, with and without waiting."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import BaseDocumentCompressor
+from langchain_text_splitters import CharacterTextSplitter
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.models.hashing import text_terms
+from rag_splitters.parent_child.keywords import KeywordIndex
+from rag_splitters.parent_child.merging import merged_passages
+from rag_splitters.parent_child.passages import Passage
+from rag_splitters.parent_child.records import Record
+from rag_splitters.parent_child.stores import Found, Stores, run, threaded
+from tests.front_ends import FRONT_ENDS, FrontEnd, Result, every_front_end, sentence
+
+TEXTS = {f"d{d}": " ".join(sentence(20 * d + n) for n in range(20)) for d in range(4)}
+DOCUMENTS = [
+    (name, text, {"source": name, "parity": "even" if name in "d0 d2" else "odd"})
+    for name, text in TEXTS.items()
+]
+QUESTION = "Amber cedar grove n17"
+
+
+@lru_cache
+def filled(front: FrontEnd) -> Any:
+    """One retriever for all tests that do not change it."""
+    return front.build(DOCUMENTS)
+
+
+def rows_of(front: FrontEnd, retriever: Any) -> dict[str, tuple[str, Any, Any]]:
+    """Text, vector and metadata of every child."""
+    rows = front.collection(retriever).get(include=["documents", "embeddings", "metadatas"])
+    made = zip(rows["documents"], np.asarray(rows["embeddings"]), rows["metadatas"], strict=True)
+    return dict(zip(rows["ids"], made, strict=True))
+
+
+def assert_exact(results: Sequence[Result]) -> None:
+    for result in results:
+        assert result.text == TEXTS[result.metadata["source"]][result.start : result.end]
+
+
+@every_front_end
+@pytest.mark.parametrize("retrieve", ["parents", "children", "merged"])
+@pytest.mark.parametrize("kind", ["similarity", "similarity_score_threshold", "mmr", "hybrid"])
+def test_k_counts_results_until_none_are_left(front: FrontEnd, kind: str, retrieve: str) -> None:
+    options = {"search_type": kind, "retrieve": retrieve, "search_kwargs": {"score_threshold": -9}}
+    if retrieve == "merged":
+        options["merged_size"] = 150
+    retriever = front.varied(filled(front), **options)
+    children = rows_of(front, retriever)
+    most = {
+        "children": len(children),
+        "parents": len({m["parent_id"] for *_, m in children.values()}),
+    }
+    everything = front.find(front.varied(retriever, k=500), QUESTION)
+    assert len(everything) == most.get(retrieve, len(everything))
+    for k in (1, 3, 10):
+        results = front.find(front.varied(retriever, k=k), QUESTION)
+        assert len(results) == len({result.id for result in results}) == k
+        assert_exact(results)
+        scores = [result.score for result in results]
+        if kind != "mmr":
+            assert scores == sorted(scores, reverse=True)
+        for result in results if retrieve != "children" else ():
+            assert result.matches[0]["score"] == result.score
+            for match in result.matches:
+                assert result.start <= match["start_index"] < match["end_index"] <= result.end
+    assert_exact(everything)
+    seen = {(r.metadata["source"], at) for r in everything for at in range(r.start, r.end)}
+    words = {(name, at) for name, text in TEXTS.items() for at, c in enumerate(text) if c != " "}
+    assert words <= seen, "with k large enough, everything is found"
+    assert front.find(front.varied(retriever, k=3), QUESTION) == everything_again(front, retriever)
+
+
+def everything_again(front: FrontEnd, retriever: Any) -> list[Result]:
+    """The same query of the synchronous twin."""
+    twin = FrontEnd(front.framework, not front.asynchronous)
+    return twin.find(twin.varied(retriever, k=3), QUESTION)
+
+
+@pytest.mark.parametrize("front", FRONT_ENDS[::2], ids=lambda front: front.framework)
+@pytest.mark.parametrize("kind", ["similarity", "hybrid"])
+def test_equal_scores_are_in_the_order_of_ids(front: FrontEnd, kind: str) -> None:
+    same = [(f"d{n}", "The very same words.", {}) for n in range(150)]
+    orders = (same, same[::-1], random.Random(1).sample(same, len(same)))
+    found = []
+    for documents in orders:
+        retriever = front.build(documents, retrieve="children", search_type=kind, k=7)
+        ids = [result.id for result in front.find(retriever, "same words")]
+        assert ids == sorted(rows_of(front, retriever))[:7]
+        found.append(ids)
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("balance", [0.0, 0.4, 1.0])
+def test_mmr_is_that_of_a_naive_implementation(balance: float) -> None:
+    told = {"fetch_k": 30, "lambda_mult": balance}
+    options = {"search_type": "mmr", "retrieve": "children", "k": 6, "search_kwargs": told}
+    found = [f.find(f.varied(filled(f), **options), QUESTION) for f in FRONT_ENDS]
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    ids = [result.id for result in found[0]]
+    assert [result.id for result in found[2]] == ids
+    rows = rows_of(FRONT_ENDS[0], filled(FRONT_ENDS[0]))
+    vectors = {name: vector / np.linalg.norm(vector) for name, (_, vector, _) in rows.items()}
+    question = np.asarray(HashingEmbeddings().embed_query(QUESTION))
+    likeness = {name: float(v @ question) / np.linalg.norm(question) for name, v in vectors.items()}
+    nearest = FRONT_ENDS[0].varied(filled(FRONT_ENDS[0]), retrieve="children", k=30)
+    pool = [result.id for result in FRONT_ENDS[0].find(nearest, QUESTION)]
+    for place, chosen in enumerate(ids):
+        worth = {
+            name: balance * likeness[name]
+            - (1 - balance) * max([float(vectors[name] @ vectors[c]) for c in ids[:place]] or [0])
+            for name in pool
+            if name not in ids[:place]
+        }
+        assert worth[chosen] == pytest.approx(max(worth.values()), abs=1e-5)
+        assert found[0][place].score == pytest.approx(likeness[chosen], abs=1e-5)
+
+
+@every_front_end
+def test_a_score_threshold_holds_for_cosines(front: FrontEnd) -> None:
+    scores = [
+        r.score
+        for r in front.find(front.varied(filled(front), retrieve="children", k=80), QUESTION)
+    ]
+    for threshold in (scores[0] + 0.01, (scores[4] + scores[5]) / 2, -1.0):
+        retriever = front.varied(
+            filled(front),
+            retrieve="children",
+            search_type="similarity_score_threshold",
+            search_kwargs={"score_threshold": threshold},
+            k=50,
+        )
+        wanted = [score for score in scores if score >= threshold][:50]
+        assert [result.score for result in front.find(retriever, QUESTION)] == wanted
+
+
+@every_front_end
+@pytest.mark.parametrize("kind", ["similarity", "mmr", "hybrid"])
+def test_filters_hold_for_every_search_type(front: FrontEnd, kind: str) -> None:
+    retriever = front.varied(filled(front), where={"parity": "odd"}, search_type=kind, k=100)
+    results = front.find(retriever, QUESTION)
+    assert {result.metadata["source"] for result in results} == {"d1", "d3"}
+    nothing = front.varied(filled(front), where={"parity": "none"}, search_type=kind)
+    assert front.find(nothing, QUESTION) == []
+
+
+def test_chroma_filters_by_text_too() -> None:
+    front = FRONT_ENDS[0]
+    for kind in ("similarity", "hybrid"):
+        told = {"where_document": {"$contains": "n33."}}
+        retriever = front.varied(filled(front), search_kwargs=told, search_type=kind)
+        (parent,) = front.find(retriever, QUESTION)
+        assert [TEXTS["d1"][m["start_index"] : m["end_index"]] for m in parent.matches] == [
+            sentence(33)
+        ]
+
+
+# Keywords
+
+
+def naive_bm25(texts: dict[str, str], question: str) -> dict[str, float]:
+    terms = {name: text_terms(text, {}) for name, text in texts.items()}
+    mean = sum(map(len, terms.values())) / len(terms)
+    scores: dict[str, float] = {}
+    for word in set(text_terms(question, {})):
+        holders = [name for name in terms if word in terms[name]]
+        rarity = math.log((len(terms) - len(holders) + 0.5) / (len(holders) + 0.5))
+        for name in holders:
+            count, length = terms[name].count(word), len(terms[name])
+            worth = count * 2.2 / (count + 1.2 * (0.25 + 0.75 * length / mean))
+            scores[name] = scores.get(name, 0.0) + max(rarity, 1e-6) * worth
+    return scores
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from("ash birch cedar delta 東京都 กรุงเทพ e\u0301 \ud800x x1.2 the".split()),
+            max_size=8,
+        ),
+        max_size=12,
+    ),
+    st.lists(st.sampled_from("ash birch cedar 東京 กรุง the zzz".split()), max_size=4),
+    st.integers(0, 3),
+)
+def test_keyword_scores_are_those_of_a_naive_bm25(
+    made: list[list[str]], asked: list[str], rounds: int
+) -> None:
+    texts = {f"{n:02}": " ".join(words) for n, words in enumerate(made)}
+    index = KeywordIndex(None)
+    for _ in range(rounds):  # rewritten and removed: counts must follow
+        index.update([[(name, f"old birch {text}")] for name, text in texts.items()], ["99"])
+        index.update([[("99", "ash birch")]], list(texts)[:2])
+    index.update([[(name, text)] for name, text in texts.items()], ["99"])
+    question = " ".join(asked)
+    found, wanted = index.find(question, 100), naive_bm25(texts, question) if texts else {}
+    assert dict(found) == pytest.approx(wanted)
+    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
+    assert index.find(question, 2) == found[:2]
+
+
+def test_keyword_scores_are_smoothed_within_a_document() -> None:
+    texts = {"a": "red", "b": "green", "c": "red blue", "d": "blue", "e": "white", "f": "black"}
+    names = list(texts)
+    index = KeywordIndex(None)
+    index.update([[(n, texts[n]) for n in names[:4]], [(n, texts[n]) for n in names[4:]]], [])
+    plain = naive_bm25(texts, "blue")
+    weights = {0: 1.0, 1: math.exp(-0.5 / 0.7**2), 2: math.exp(-2 / 0.7**2)}
+    wanted = {
+        one: sum(
+            weights.get(abs(i - j), 0) * plain.get(other, 0) for j, other in enumerate(names[:4])
+        )
+        for i, one in enumerate(names[:4])
+    }
+    assert dict(index.find("blue", 10, smoothing=0.7)) == pytest.approx(wanted)
+
+
+CODED = [
+    (f"c{n}", f"{sentence(n)} The part is called ZX{n:04}Q. {sentence(n + 1)}", {"half": n % 2})
+    for n in range(60)
+]
+
+
+@every_front_end
+def test_hybrid_finds_a_code_word_and_follows_every_change(front: FrontEnd) -> None:
+    def flat(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.1 * len(text) / 60] for text in texts]  # tells nothing about words
+
+    retriever = front.build(CODED, search_type="hybrid", embeddings=flat, child_size=30, k=2)
+    plain = front.varied(retriever, search_type="similarity")
+
+    def best(code: str) -> str:
+        return " ".join(result.text for result in front.find(retriever, f"Where is {code}?"))
+
+    assert not any("0042" in result.text for result in front.find(plain, "Where is ZX0042Q?"))
+    assert "ZX0042Q" in best("ZX0042Q")
+    changed = ("c42", "The part is called YY7777Q now.", {"half": 0})
+    front.do(retriever, "add_documents", front.documents([changed]))
+    assert "0042" not in best("ZX0042Q")
+    assert "7777" in best("YY7777Q")
+    front.delete(retriever, ["c42"])
+    assert "7777" not in best("YY7777Q")
+    front.do(retriever, "sync", front.documents([*CODED[:40], changed]))
+    assert "7777" in best("YY7777Q")
+    assert "0055" not in best("ZX0055Q")
+    front.do(plain, "add_documents", front.documents(CODED[50:]))
+    assert "0055" in best("ZX0055Q"), "one without hybrid search wrote"
+
+
+@every_front_end
+def test_hybrid_looks_past_what_a_filter_refuses(front: FrontEnd) -> None:
+    many = [
+        (f"m{n}", "Valve " * (n % 5 + 1) + f"valve {n}.", {"kind": "other"}) for n in range(300)
+    ]
+    one = (
+        "one",
+        "A long text in which the word valve is only one of the many that are here.",
+        {"kind": "mine"},
+    )
+    rest = [(f"r{n}", sentence(n), {"kind": "mine"}) for n in range(80)]
+
+    def flat(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 1.0 if "valve" in text and len(text) > 60 else 0.0] for text in texts]
+
+    def ask(texts: list[str]) -> list[list[float]]:
+        return [[1.0, -1.0] if text == "valve" else flat([text])[0] for text in texts]
+
+    retriever = front.build(
+        [*many, one, *rest],
+        search_type="hybrid",
+        embeddings=ask,
+        where={"kind": "mine"},
+        child_size=200,
+        k=2,
+    )
+    results = front.find(retriever, "valve")
+    assert {result.metadata["kind"] for result in results} == {"mine"}
+    assert any("valve" in result.text for result in results)
+
+
+@every_front_end
+@pytest.mark.parametrize(
+    "question",
+    [
+        "",
+        " ",
+        "?!...",
+        "\ud800",
+        "\0",
+        '"',
+        "a OR b AND NOT (",
+        "東京",
+        "กรุงเทพ",
+        "the of",
+        "w" * 40_000,
+        " ".join(f"word{n}" for n in range(5000)),
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_any_question_is_answered(front: FrontEnd, question: str) -> None:
+    for kind in ("similarity", "hybrid", "mmr"):
+        assert len(front.find(front.varied(filled(front), search_type=kind, k=2), question)) == 2
+
+
+@pytest.mark.parametrize("front", FRONT_ENDS[::2], ids=lambda front: front.framework)
+def test_hybrid_finds_words_of_any_script(front: FrontEnd) -> None:
+    texts = [
+        "東京都は日本の首都です。",
+        "大阪は大きい。",
+        "กรุงเทพมหานครเป็นเมืองหลวง",
+        "lone \ud800 here",
+        "Ünïcode straße",
+    ]
+    retriever = front.build([(t, t, {}) for t in texts], search_type="hybrid", k=1)
+    for question, text in zip(
+        ("東京", "大阪", "กรุงเทพ", "lone \ud800", "STRASSE"), texts, strict=True
+    ):
+        assert front.find(retriever, question)[0].text == text
+
+
+@pytest.mark.parametrize("front", FRONT_ENDS[::2], ids=lambda front: front.framework)
+@pytest.mark.parametrize(
+    "damage", ["missing", "empty", "half", "first page", "garbage", "holes", "behind"]
+)
+def test_the_keyword_file_is_built_again(front: FrontEnd, damage: str, tmp_path: Path) -> None:
+    retriever = front.build(CODED, search_type="hybrid", path=tmp_path)
+    before = front.find(retriever, "ZX0042Q")
+    retriever.close()
+    file = tmp_path / "keywords.sqlite"
+    size = file.stat().st_size
+    if damage == "missing":
+        file.unlink()
+    elif damage == "behind":
+        old = file.read_bytes()
+        retriever = front.build(path=tmp_path, search_type="hybrid")
+        front.delete(retriever, ["c42"])
+        front.do(retriever, "add_documents", front.documents([CODED[42]]))
+        retriever.close()
+        file.write_bytes(old)
+    else:
+        content = bytearray(file.read_bytes())
+        if damage == "holes":
+            for start in range(4096, size, 8192):
+                content[start : start + 2048] = random.Random(start).randbytes(2048)
+        kept = {"empty": 0, "half": size // 2, "first page": 4096, "holes": size}
+        file.write_bytes(content[: kept[damage]] if damage in kept else b"garbage " * 999)
+    retriever = front.build(path=tmp_path, search_type="hybrid")
+    assert front.find(retriever, "ZX0042Q") == before
+    assert front.delete(retriever, ["c42"]) == ["c42"]
+    assert "0042" not in front.find(retriever, "ZX0042Q")[0].text
+    retriever.close()
+
+
+@every_front_end
+def test_two_hybrid_retrievers_on_one_docstore_do_not_chase_each_other(front: FrontEnd) -> None:
+    first = front.build(CODED[:20], search_type="hybrid", k=1)
+    names = (
+        ("vectorstore", "docstore")
+        if front.framework == "langchain"
+        else ("vector_store", "docstore")
+    )
+    options: dict[str, Any] = {name: getattr(first, name) for name in names}
+    if front.framework == "llama_index":
+        options["embeddings"] = HashingEmbeddings()
+    second = front.build(search_type="hybrid", k=1, **options)
+    cleared = []
+    for retriever in (first, second):
+        clear = retriever._keywords.clear
+        retriever._keywords.clear = lambda clear=clear: (cleared.append(1), clear())
+    for _ in range(3):
+        for retriever in (first, second):
+            assert "0011" in front.find(retriever, "ZX0011Q")[0].text
+    assert len(cleared) <= 2
+    front.delete(first, ["c11"])
+    assert "0011" not in front.find(second, "ZX0011Q")[0].text
+
+
+# Merged passages
+
+
+class RecordRows:
+    """Rows that hold records alone."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.rows = dict(record.to_row() for record in records)
+
+    async def read(self, keys: Sequence[str]) -> list[Passage | None]:
+        return [self.rows.get(key) for key in keys]
+
+
+SPANS = st.lists(
+    st.tuples(st.sampled_from("abz"), st.integers(0, 70), st.integers(1, 30)), max_size=25
+)
+
+
+@given(SPANS, st.integers(1, 6), st.integers(1, 60), st.sampled_from([0, 1000]))
+def test_merged_passages_are_what_lies_side_by_side(
+    made: list[tuple[str, int, int]], k: int, size: int, base: int
+) -> None:
+    text = "ab cd   efgh\n\nij kl mnop qrs  tu vwx yz " * 2
+    offset = {"start_index": base, "end_index": base + len(text)} if base else {}
+    records = [Record(name, Passage(text, offset, name), "", (), (), ()) for name in "ab"]
+    found = []
+    for n, (name, start, length) in enumerate(dict.fromkeys(made)):
+        end = min(start + length, len(text))
+        places = {"start_index": base + start, "end_index": base + end} if n % 7 else {}
+        metadata = {"parent_id": "p", "_source_id": name, **places}
+        found.append(Found(Passage(text[start:end], metadata, f"{n}"), 1.0 - n / 100))
+    stores: Any = Stores(RecordRows(records), None, None, threaded(False), "parent_id")  # type: ignore[arg-type]
+    passages = run(merged_passages(stores, found, {"p": Passage("", {}, "p")}, k, size))
+    assert len(passages) == min(k, len(passages))
+    assert bool(passages) == bool(found)
+    ranks = [[round(100 * (1.0 - m["score"])) for m in p.metadata["matches"]] for p in passages]
+    taken = [rank for own in ranks for rank in own]
+    assert sorted(taken) == list(range(len(taken))), "the best children, each of them once"
+    assert [each[0] for each in ranks] == sorted(min(each) for each in ranks)
+    whole = [match for match in found if match.child.metadata["_source_id"] != "z"]
+    for passage, own in zip(passages, ranks, strict=True):
+        children = [found[rank].child for rank in own]
+        start, end = passage.metadata.get("start_index"), passage.metadata.get("end_index")
+        if len(children) == 1:
+            assert passage.text == children[0].text
+            continue
+        assert {child.metadata["_source_id"] for child in children} <= {"a", "b"}
+        assert passage.text == text[start - base : end - base]
+        assert len(passage.text) <= max(size, *(len(child.text) for child in children))
+        covered = {
+            at for c in children for at in range(c.metadata["start_index"], c.metadata["end_index"])
+        }
+        assert covered <= set(range(start, end))
+        assert all(text[at - base].isspace() for at in set(range(start, end)) - covered)
+    assert len(whole) <= len(found)
+
+
+@every_front_end
+def test_merged_passages_reach_over_parents_and_repeated_passages(front: FrontEnd) -> None:
+    text = "\n\n".join([" ".join(sentence(n) for n in range(6))] * 3)
+    options = {"retrieve": "merged", "merged_size": 10**6, "k": 50}
+    for metadata in ({}, {"start_index": 700, "end_index": 700 + len(text)}):
+        retriever = front.build([("d", text, metadata)], parent_size=70, **options)
+        (passage,) = front.find(retriever, "amber")
+        base = metadata.get("start_index", 0)
+        assert (passage.text, passage.start, passage.end) == (text, base, base + len(text))
+        assert len(passage.matches) == 18
+        small = front.varied(retriever, merged_size=120)
+        results = front.find(small, "amber")
+        assert all(len(result.text) <= 120 for result in results)
+        assert all(r.text == text[r.start - base : r.end - base] for r in results)
+        places = sorted((result.start, result.end) for result in results)
+        assert all(end <= start for (_, end), (start, _) in pairwise(places))
+
+
+def test_merged_children_of_other_splitters_stay_by_themselves() -> None:
+    stock = CharacterTextSplitter(separator=". ", chunk_size=40, chunk_overlap=0)
+    retriever = FRONT_ENDS[0].build(DOCUMENTS[:1], child_splitter=stock, retrieve="merged", k=50)
+    results = FRONT_ENDS[0].find(retriever, QUESTION)
+    assert len(results) == 20
+    assert all(result.start is None and len(result.matches) == 1 for result in results)
+
+
+# Smoothing
+
+
+@pytest.mark.parametrize("front", FRONT_ENDS[::2], ids=lambda front: front.framework)
+@pytest.mark.parametrize("width", [0.0, 0.6, 2.0])
+def test_smoothed_vectors_are_those_of_a_naive_gaussian(front: FrontEnd, width: float) -> None:
+    documents = [*DOCUMENTS, ("one", "Alone.", {}), ("two", "Left here. Right there.", {})]
+    model = HashingEmbeddings(dimensions=48)
+    for batch in (1, 3, 7, None):
+        options = {"embeddings": model, "smoothing": width, "child_size": 40}
+        retriever = front.build(**options)
+        retriever = front.varied(retriever, batch_size=batch)
+        front.do(retriever, "add_documents", front.documents(documents))
+        rows = rows_of(front, retriever)
+        for name, *_ in documents:
+            ours = [row for row in rows.values() if row[2]["_source_id"] == name]
+            ours.sort(key=lambda row: row[2]["start_index"])
+            units = np.asarray(model.embed_documents([text for text, *_ in ours]))
+            for i, (_, vector, _) in enumerate(ours):
+                weights = [
+                    math.exp(-((i - j) ** 2) / (2 * width**2)) if width else float(i == j)
+                    for j in range(len(ours))
+                ]
+                mixed = np.array([w if w >= 0.001 else 0.0 for w in weights]) @ units
+                np.testing.assert_allclose(vector, mixed / np.linalg.norm(mixed), atol=1e-5)
+
+
+@every_front_end
+def test_changed_smoothing_writes_everything_again(front: FrontEnd) -> None:
+    counted: list[int] = []
+
+    def model(texts: list[str]) -> list[list[float]]:
+        counted.append(len(texts))
+        return HashingEmbeddings(dimensions=32).embed_documents(texts)
+
+    retriever = front.build(DOCUMENTS, embeddings=model)
+    first = sum(counted)
+    other = front.varied(retriever, smoothing=0.6)
+    for _ in range(2):
+        front.do(other, "add_documents", front.documents(DOCUMENTS))
+        assert sum(counted) == 2 * first
+
+
+# Rerankers
+
+
+def backwards(question: str, texts: list[str]) -> list[float]:
+    """Scores by the highest number in the text; the retriever does not look at it."""
+    return [
+        max(float(word[1:-1]) for word in text.split() if word[1:-1].isdigit()) for text in texts
+    ]
+
+
+async def later(question: str, texts: list[str]) -> list[float]:
+    await asyncio.sleep(0)
+    return backwards(question, texts)
+
+
+@every_front_end
+@pytest.mark.parametrize("retrieve", ["parents", "children", "merged"])
+def test_a_reranker_orders_more_results_than_are_returned(front: FrontEnd, retrieve: str) -> None:
+    plain = front.varied(filled(front), retrieve=retrieve, merged_size=150)
+    reranker = later if front.asynchronous else backwards
+    for rerank_k in (None, 10, 2):
+        given = max(3, 12 if rerank_k is None else rerank_k)
+        before = front.find(front.varied(plain, k=given), QUESTION)
+        retriever = front.varied(plain, k=3, reranker=reranker, rerank_k=rerank_k)
+        scores = dict(
+            zip((r.id for r in before), backwards("", [r.text for r in before]), strict=True)
+        )
+        results = front.find(retriever, QUESTION)
+        assert [result.score for result in results] == sorted(scores.values(), reverse=True)[:3]
+        assert all(scores[result.id] == result.score for result in results)
+
+
+@every_front_end
+def test_a_reranker_that_cannot_be_used_is_named(front: FrontEnd) -> None:
+    for wrong in ([], [1.0], [1.0] * 99):
+        retriever = front.varied(filled(front), reranker=lambda question, texts, w=wrong: w)
+        with pytest.raises(ValueError, match=f"score for each of 16 texts, gave {len(wrong)}"):
+            front.find(retriever, QUESTION)
+    if not front.asynchronous:
+        with pytest.raises(TypeError, match="reranker is asynchronous"):
+            front.find(front.varied(filled(front), reranker=later), QUESTION)
+
+
+class Shortest(BaseDocumentCompressor):
+    """Keeps the two shortest."""
+
+    def compress_documents(self, documents: Any, query: str, callbacks: Any = None) -> Any:
+        assert query == QUESTION
+        return sorted(documents, key=lambda document: len(document.page_content))[:2]
+
+
+class ShortestNodes(BaseNodePostprocessor):
+    """The same for LlamaIndex."""
+
+    def _postprocess_nodes(self, nodes: Any, query_bundle: Any = None) -> Any:
+        assert query_bundle.query_str == QUESTION
+        return sorted(nodes, key=lambda node: len(node.node.text))[:2]
+
+
+@every_front_end
+def test_the_rerankers_of_a_framework_are_taken(front: FrontEnd) -> None:
+    reranker = Shortest() if front.framework == "langchain" else ShortestNodes()
+    many = front.find(front.varied(filled(front), k=16), QUESTION)
+    results = front.find(front.varied(filled(front), reranker=reranker, k=4), QUESTION)
+    assert [len(r.text) for r in results] == sorted(len(r.text) for r in many)[:2]
+
+
+@every_front_end
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"search_type": "bm25"}, "search_type must be one of similarity, .*hybrid, got 'bm25'"),
+        ({"retrieve": "all"}, "retrieve must be one of parents, children, merged, got 'all'"),
+        ({"k": 0}, "k must be at least 1, got 0"),
+        ({"merged_size": 0}, "merged_size must be at least 1, got 0"),
+    ],
+)
+def test_options_that_were_changed_later_are_checked(
+    front: FrontEnd, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        front.find(front.varied(filled(front), **options), QUESTION)
