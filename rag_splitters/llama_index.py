@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from llama_index.core.schema import (
 )
 from llama_index.core.utils import get_tqdm_iterable
 from pydantic import AfterValidator, BaseModel
+from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
 from rag_splitters.chunker import Chunker
@@ -46,6 +48,7 @@ from rag_splitters.chunkers import (
     TopicChunker,
 )
 from rag_splitters.frontend import Identities, spans_in_turn
+from rag_splitters.models.calling import showing
 from rag_splitters.nodes import (
     chunk_nodes,
     holds_more_than_text,
@@ -169,9 +172,10 @@ class ChunkerNodeParser(Chunker, NodeParser):
     ) -> list[BaseNode]:
         texts = [text_of(node) for node in nodes]
         shown = get_tqdm_iterable(texts, show_progress, "Parsing nodes")
-        return self._assembled(
-            nodes, texts, spans_in_turn(self, shown, [node.metadata for node in nodes])
-        )
+        with _shown(show_progress):
+            return self._assembled(
+                nodes, texts, spans_in_turn(self, shown, [node.metadata for node in nodes])
+            )
 
     @override
     async def _aparse_nodes(
@@ -179,9 +183,9 @@ class ChunkerNodeParser(Chunker, NodeParser):
     ) -> list[BaseNode]:
         texts = [text_of(node) for node in nodes]
         shown = get_tqdm_iterable(texts, show_progress, "Parsing nodes")
-        return self._assembled(
-            nodes, texts, await self.aspans_of_documents(shown, [node.metadata for node in nodes])
-        )
+        with _shown(show_progress):
+            results = await self.aspans_of_documents(shown, [node.metadata for node in nodes])
+        return self._assembled(nodes, texts, results)
 
     @override
     def _postprocess_parsed_nodes(
@@ -232,6 +236,13 @@ def __getattr__(name: str) -> Any:
         module = import_module(f"rag_splitters.parent_child.{_PARENT_CHILD[name]}")
         return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _shown(show_progress: bool) -> AbstractContextManager[None]:
+    """A bar for the requests to a model, where there are any, behind that for the texts."""
+    if not show_progress:
+        return nullcontext()
+    return showing(lambda total: tqdm(total=total, desc="Asking the model"))
 
 
 class AgenticNodeParser(AgenticChunker, ChunkerNodeParser):

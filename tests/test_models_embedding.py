@@ -17,9 +17,11 @@ import numpy as np
 import pytest
 from langchain_core.embeddings import Embeddings as LangChainEmbeddings
 from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
+from llama_index.core import Document
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from pydantic import Field
 
+from rag_splitters.llama_index import SemanticNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, describe_model
 from rag_splitters.models.calling import retry_after
 from rag_splitters.tokens import load_encoding
@@ -223,6 +225,18 @@ def test_embedder_awaits_several_calls_at_once_but_no_more_than_it_may() -> None
     texts = [str(number) for number in range(40)]
     asyncio.run(Embedder(model, max_texts=2, max_concurrency=3).aembed(texts))
     assert most == 3
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_embedder_shows_requests_only_where_asked(is_async: bool, capsys: Any) -> None:
+    parser = SemanticNodeParser(embeddings=Embedder(called, max_texts=2))
+    documents = [Document(text="A sentence that is long enough to be a unit by itself. " * 5)]
+    for shown in (True, False):
+        if is_async:
+            asyncio.run(parser.aget_nodes_from_documents(documents, show_progress=shown))
+        else:
+            parser.get_nodes_from_documents(documents, show_progress=shown)
+        assert ("Asking the model: 100%" in capsys.readouterr().err) is shown
 
 
 def test_embedder_does_not_block_the_event_loop() -> None:

@@ -7,8 +7,9 @@ import contextvars
 import email.utils
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rag_splitters.models.describing import describe_model, without_secrets
@@ -25,6 +26,7 @@ __all__ = [
     "retry_after",
     "run_async",
     "sendable",
+    "showing",
 ]
 
 _LOG = logging.getLogger(__name__)
@@ -170,36 +172,72 @@ async def acall(function: Callable[..., Awaitable[_R]], *arguments: Any, retries
     return await AsyncRetrying(**_policy(retries))(once)
 
 
+_BAR: contextvars.ContextVar[Callable[[int], Any] | None] = contextvars.ContextVar(
+    "bar", default=None
+)
+
+
+@contextmanager
+def showing(bar: Callable[[int], Any]) -> Iterator[None]:
+    """Show how many calls of a model are done in here, by a bar like tqdm's of so many."""
+    token = _BAR.set(bar)
+    try:
+        yield
+    finally:
+        _BAR.reset(token)
+
+
+@contextmanager
+def _counting(total: int) -> Iterator[Callable[[], object]]:
+    """What to call when one of so many calls is done."""
+    bar = _BAR.get()
+    if bar is None or not total:
+        yield lambda: None
+        return
+    with bar(total) as shown:
+        yield shown.update
+
+
 def bounded(function: Callable[[_T], _R], items: Sequence[_T], limit: int) -> list[_R]:
     """The function's result for each item, `limit` of them at a time, in threads."""
-    if limit == 1 or len(items) < 2:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(min(limit, len(items))) as pool:
-        futures = [pool.submit(contextvars.copy_context().run, function, item) for item in items]
-        try:
-            return [future.result() for future in futures]
-        except BaseException:
-            for future in futures:
-                future.cancel()
-            raise
+    with _counting(len(items)) as done:
+
+        def counted(item: _T) -> _R:
+            result = function(item)
+            done()
+            return result
+
+        if limit == 1 or len(items) < 2:
+            return [counted(item) for item in items]
+        with ThreadPoolExecutor(min(limit, len(items))) as pool:
+            futures = [pool.submit(contextvars.copy_context().run, counted, item) for item in items]
+            try:
+                return [future.result() for future in futures]
+            except BaseException:
+                for future in futures:
+                    future.cancel()
+                raise
 
 
 async def abounded(
     function: Callable[[_T], Coroutine[Any, Any, _R]], items: Iterable[_T], limit: int
 ) -> list[_R]:
     """The awaited result for each item, `limit` of them at a time; after an error none goes on."""
-    gate = asyncio.Semaphore(limit)
+    gate, known = asyncio.Semaphore(limit), list(items)
+    with _counting(len(known)) as done:
 
-    async def gated(item: _T) -> _R:
-        async with gate:
-            return await function(item)
+        async def gated(item: _T) -> _R:
+            async with gate:
+                result = await function(item)
+                done()
+                return result
 
-    tasks = [asyncio.ensure_future(gated(item)) for item in items]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
+        tasks = [asyncio.ensure_future(gated(item)) for item in known]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
 
 
 def run_async(awaited: Coroutine[Any, Any, _R]) -> _R:

@@ -12,6 +12,7 @@ from rag_splitters.models.calling import (
     ModelError,
     abounded,
     acall,
+    bounded,
     call,
     client_retries,
     model_error,
@@ -120,7 +121,7 @@ class Embedder:
             return run_async(self.aembed(texts, places))
         work = _Work(self, texts, places, is_awaited=False)
         ask = embed_call(work.model)
-        return work.joined([work.answered(request, ask) for request in work.requests])
+        return work.joined(bounded(lambda request: work.answered(request, ask), work.requests, 1))
 
     async def aembed(
         self, texts: Sequence[str], places: Sequence[Place] | None = None
