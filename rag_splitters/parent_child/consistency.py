@@ -144,7 +144,7 @@ async def _checked(stores: Stores) -> Verified:
         without_parents=no_parents,
         without_children=no_children,
         orphans=await _orphans(stores, listed_children),
-        stray_parents=sorted(filter(_is_our_id, parents_there - listed_parents)),
+        stray_parents=await _stray(stores, parents_there - listed_parents),
         keywords_in_step=stores.keywords is None or await in_step(stores, stores.keywords),
     )
 
@@ -161,6 +161,14 @@ async def _orphans(stores: Stores, listed: set[str]) -> list[str] | None:
         return None
 
 
-def _is_our_id(key: str) -> bool:
-    """Is the key a UUID version 5? Parents that others wrote have ids of another kind."""
-    return len(key) == 36 and key[14] == "5" and key[8] == key[13] == key[18] == key[23] == "-"
+async def _stray(stores: Stores, keys: set[str]) -> list[str]:
+    """Those of the keys under which a parent of ours is; other rows are not ours to judge."""
+    found: list[str] = []
+    for part in parts(sorted(keys), _GROUP_DOCUMENTS):
+        rows = zip(part, await stores.rows.read(part), strict=True)
+        found += [
+            key
+            for key, row in rows
+            if row is not None and row.id == key and "chunk_index" in row.metadata
+        ]
+    return found
