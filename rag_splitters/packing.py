@@ -118,7 +118,7 @@ class Packer:
             begin = (
                 skip_space(text, cut) if trim and cut < text_end and text[cut].isspace() else cut
             )
-            if overlap:
+            if overlap and begin < text_end:
                 again = overlap(start, end, -1)
         return self._merge_last(chunks) if self.min_size else chunks
 
