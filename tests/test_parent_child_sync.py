@@ -197,7 +197,7 @@ def test_rows_of_other_programs_are_neither_found_nor_touched(
     front.do(retriever, "sync", [])
     assert foreign_rows(front, retriever) == 4
     assert front.collection(retriever).count() == 302
-    with pytest.raises(ValueError, match="none of the .* children .* id_key='parent_id'"):
+    with pytest.raises(ValueError, match=r"none of the .* children .* id_key='parent_id'"):
         front.find(retriever, "amber")
     retriever.close()
 
@@ -216,7 +216,7 @@ def test_a_folder_goes_from_one_front_end_to_the_other(tmp_path: Path) -> None:
         retriever = front.build(**options)
         held = state(front, retriever)
         assert before in (None, held)
-        retriever._keywords.update = lambda *args: embedded.append("keywords")
+        retriever._keywords.update = lambda *args, told=embedded: told.append("keywords")
         assert front.do(retriever, "add_documents", front.documents(deep)) == [d[0] for d in deep]
         assert front.do(retriever, "sync", front.documents(deep)).unchanged == [d[0] for d in deep]
         assert state(front, retriever) == held, "nothing is written"

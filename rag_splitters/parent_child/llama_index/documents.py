@@ -92,13 +92,13 @@ def to_document(passage: Passage) -> Document:
     return Document(id_=passage.id or "", text=passage.text, metadata=copied(passage.metadata))
 
 
-def to_node(passage: Passage) -> TextNode:
+def to_node(passage: Passage, id_key: str) -> TextNode:
     """A result as a node: its positions are the node's own, and what we added is for no model."""
     metadata = copied(passage.metadata)
     start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
     source = metadata.pop(SOURCE_KEY, None)
     metadata.pop("score", None)
-    added = [key for key in (*POSITION_KEYS, "matches") if key in metadata]
+    added = [key for key in (*POSITION_KEYS, id_key, "matches") if key in metadata]
     tied = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=source)} if source else {}
     return TextNode(
         id_=passage.id or "",

@@ -150,7 +150,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         self.reranker = reranker
         self.rerank_k = None if rerank_k is None else _at_least_one("rerank_k", rerank_k)
         self.id_key = id_key
-        self.batch_size = batch_size
+        self.batch_size = None if batch_size is None else _at_least_one("batch_size", batch_size)
         self._guard = Guard()
         self._keywords = KeywordIndex(None)
         self._opened = ExitStack()
@@ -263,7 +263,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
 
     @override
     def _result(self, passage: Passage) -> NodeWithScore:
-        return NodeWithScore(node=to_node(passage), score=passage.metadata.get("score"))
+        node = to_node(passage, self.id_key)
+        return NodeWithScore(node=node, score=passage.metadata.get("score"))
 
 
 def _where(filters: MetadataFilters | None) -> dict[str, Any] | None:
