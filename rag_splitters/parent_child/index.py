@@ -5,10 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, NoReturn, TypeVar
 
 from rag_splitters.parent_child.consistency import Synced, Verified, sync, verify
 from rag_splitters.parent_child.guard import Guard
+from rag_splitters.parent_child.keywords import KeywordIndex
 from rag_splitters.parent_child.passages import Passage
 from rag_splitters.parent_child.plan import add, get, remove
 from rag_splitters.parent_child.reranking import Reranker, reranked
@@ -16,11 +18,21 @@ from rag_splitters.parent_child.search import Query, search
 from rag_splitters.parent_child.state import ready
 from rag_splitters.parent_child.stores import Stores, run
 
-__all__ = ["ParentChildIndex"]
+__all__ = ["ParentChildIndex", "Shared"]
 
 A = TypeVar("A")
 D = TypeVar("D")
 R = TypeVar("R")
+
+
+@dataclass
+class Shared:
+    """What retrievers over the same stores share, also those that are made of one another."""
+
+    guard: Guard = field(default_factory=Guard)
+    keywords: KeywordIndex = field(default_factory=lambda: KeywordIndex(None))
+    opened: ExitStack = field(default_factory=ExitStack)
+    """Closes what the factory opened."""
 
 
 class ParentChildIndex(Generic[A, D, R]):
@@ -30,8 +42,22 @@ class ParentChildIndex(Generic[A, D, R]):
     asynchronous twin.
     """
 
-    _guard: Guard
-    _opened: ExitStack
+    shared: Shared
+
+    @property
+    def _guard(self) -> Guard:
+        return self.shared.guard
+
+    @property
+    def _keywords(self) -> KeywordIndex:
+        return self.shared.keywords
+
+    def __getstate__(self) -> NoReturn:
+        """Refuse to be pickled."""
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled: it holds open stores. Open the folder or "
+            "the stores again with parent_document_retriever where it is needed"
+        )
 
     @abstractmethod
     def _stores(self, *, asynchronous: bool, filters: Mapping[str, Any] | None = None) -> Stores:
@@ -121,7 +147,7 @@ class ParentChildIndex(Generic[A, D, R]):
 
     def close(self) -> None:
         """Close what the factory opened; a store that you handed in stays as it is."""
-        self._opened.close()
+        self.shared.opened.close()
 
     async def _search(
         self,

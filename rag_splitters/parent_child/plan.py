@@ -125,8 +125,11 @@ async def _remove_loose(stores: Stores, ids: Sequence[str]) -> list[str]:
         return []
     try:
         children = await stores.children.of_parents(stores.id_key, there)
-    except NotImplementedError:  # parents alone are not removed: their children would be orphans
-        return []
+    except NotImplementedError:
+        raise ValueError(
+            f"{', '.join(there[:5])}: no documents that were added here, but parents; they cannot "
+            "be removed, as this vector store cannot tell their children: remove their documents"
+        ) from None
     ours = {child.metadata[stores.id_key] for child in children if SOURCE_KEY in child.metadata}
     loose = [name for name in there if name not in ours]
     gone = [c.id or "" for c in children if c.metadata[stores.id_key] not in ours]

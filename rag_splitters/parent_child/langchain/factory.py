@@ -14,6 +14,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 
 from rag_splitters.models import HashingEmbeddings, embedding_model
+from rag_splitters.parent_child.index import Shared
 from rag_splitters.parent_child.langchain.retriever import ParentDocumentRetriever
 from rag_splitters.parent_child.langchain_docstores import SQLiteStore
 from rag_splitters.parent_child.opening import (
@@ -96,15 +97,19 @@ def parent_document_retriever(
             else parent_splitter,
             k=k,
             retrieve=retrieve,
+            merged_size=merged_size,
             search_kwargs=search_kwargs or {},
             reranker=reranker,
+            rerank_k=rerank_k,
             id_key=id_key,
+            child_metadata_fields=child_metadata_fields,
+            batch_size=batch_size,
             **options,
         )
-        retriever._keywords, retriever._guard = place.keywords, place.guard
+        retriever.shared = Shared(place.guard, place.keywords)
         if documents is not None:
             retriever.add_documents(documents)
-        retriever._opened = opened.pop_all()
+        retriever.shared.opened = opened.pop_all()
     return retriever
 
 

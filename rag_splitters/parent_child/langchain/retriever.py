@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from enum import Enum
 from typing import Annotated, Any
 
@@ -17,12 +16,10 @@ from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.stores import BaseStore, ByteStore
 from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
-from pydantic import BeforeValidator, Field, PrivateAttr, field_validator, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from typing_extensions import Self, override
 
-from rag_splitters.parent_child.guard import Guard
-from rag_splitters.parent_child.index import ParentChildIndex
-from rag_splitters.parent_child.keywords import KeywordIndex
+from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.langchain.children import children_in, chroma_collection
 from rag_splitters.parent_child.langchain.documents import (
     caller,
@@ -114,9 +111,10 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     batch_size: int | None = Field(default=None, ge=1)
     """How many children are embedded and written at once; None: 1,000, or less for the store."""
 
-    _guard: Guard = PrivateAttr(default_factory=Guard)
-    _keywords: KeywordIndex = PrivateAttr(default_factory=lambda: KeywordIndex(None))
-    _opened: ExitStack = PrivateAttr(default_factory=ExitStack)
+    shared: Shared = Field(default_factory=Shared, exclude=True, repr=False)
+    """What the retrievers that are made of this one share with it, such as the keyword index."""
+
+    model_config = ConfigDict(extra="forbid")
 
     @field_validator("search_kwargs")
     @classmethod
@@ -130,9 +128,10 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     def _wrap_byte_store(cls, values: Any) -> Any:
         if not isinstance(values, dict) or values.get("byte_store") is None:
             return values
-        if values.get("docstore") is not None:
+        made = ByteDocuments(values["byte_store"])
+        if values.get("docstore") not in (None, made):
             raise ValueError("give docstore or byte_store, not both: each would hold the parents")
-        return {**values, "docstore": ByteDocuments(values["byte_store"])}
+        return {**values, "docstore": made}
 
     @model_validator(mode="after")
     def _check_smoothing(self) -> Self:
@@ -142,6 +141,28 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
                 f"{told} needs Chroma: {type(self.vectorstore).__name__} embeds by itself"
             )
         return self
+
+    @override
+    def add_documents(
+        self,
+        documents: Iterable[Document],
+        ids: Sequence[str] | None = None,
+        add_to_docstore: bool = True,
+    ) -> list[str]:
+        """Add or replace documents, under `ids` if given; the id of each is returned."""
+        _refuse_children_alone(add_to_docstore)
+        return super().add_documents(documents, ids)
+
+    @override
+    async def aadd_documents(
+        self,
+        documents: Iterable[Document],
+        ids: Sequence[str] | None = None,
+        add_to_docstore: bool = True,
+    ) -> list[str]:
+        """Asynchronous `add_documents`."""
+        _refuse_children_alone(add_to_docstore)
+        return await super().aadd_documents(documents, ids)
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
         """`add_documents`, as a `DocumentIndex` names it."""
@@ -263,6 +284,14 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     def _result(self, passage: Passage) -> Document:
         passage.metadata.pop(SOURCE_KEY, None)
         return to_document(passage)
+
+
+def _refuse_children_alone(add_to_docstore: bool) -> None:
+    if not add_to_docstore:
+        raise ValueError(
+            "add_to_docstore=False would write children of parents that are not known to be there: "
+            "leave it out; what is there unchanged is not written again"
+        )
 
 
 def _deleted(ids: list[str]) -> DeleteResponse:

@@ -63,6 +63,13 @@ class ByteDocuments(BaseStore[str, Document]):
     def __init__(self, byte_store: ByteStore) -> None:
         self._store = byte_store
 
+    def __eq__(self, other: object) -> bool:
+        """Is it over the same store?"""
+        return isinstance(other, ByteDocuments) and other._store is self._store
+
+    def __hash__(self) -> int:
+        return id(self._store)
+
     def mget(self, keys: Sequence[str]) -> list[Document | None]:
         """The documents of the keys."""
         return [_loaded(value) for value in self._store.mget(keys)]

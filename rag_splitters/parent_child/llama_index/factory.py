@@ -16,6 +16,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child.index import Shared
 from rag_splitters.parent_child.llama_index.retriever import Docstore, ParentDocumentRetriever
 from rag_splitters.parent_child.opening import (
     CHILD_SIZE,
@@ -100,10 +101,10 @@ def parent_document_retriever(
             id_key=id_key,
             **options,
         )
-        retriever._keywords, retriever._guard = place.keywords, place.guard
+        retriever.shared = Shared(place.guard, place.keywords)
         if documents is not None:
             retriever.add_documents(documents)
-        retriever._opened = opened.pop_all()
+        retriever.shared.opened = opened.pop_all()
     return retriever
 
 

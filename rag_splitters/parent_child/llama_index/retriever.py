@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -17,10 +16,8 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from typing_extensions import override
 
 from rag_splitters.parent_child.chroma_children import ChromaChildren
-from rag_splitters.parent_child.guard import Guard
-from rag_splitters.parent_child.index import ParentChildIndex
+from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyvalue import KeyValueStore
-from rag_splitters.parent_child.keywords import KeywordIndex
 from rag_splitters.parent_child.llama_index.children import VectorStoreChildren, chroma_collection
 from rag_splitters.parent_child.llama_index.documents import (
     Call,
@@ -151,9 +148,13 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         self.rerank_k = None if rerank_k is None else _at_least_one("rerank_k", rerank_k)
         self.id_key = id_key
         self.batch_size = None if batch_size is None else _at_least_one("batch_size", batch_size)
-        self._guard = Guard()
-        self._keywords = KeywordIndex(None)
-        self._opened = ExitStack()
+        self.shared = Shared()
+
+    def __copy__(self) -> ParentDocumentRetriever:
+        """A retriever over the same stores, for other options."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
 
     def delete(self, ids: Sequence[str] | None = None, *, source: str | None = None) -> list[str]:
         """Remove documents with all their chunks: by id, or by their `metadata["source"]`.

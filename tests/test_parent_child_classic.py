@@ -1,0 +1,239 @@
+"""Beside `langchain_classic`'s `ParentDocumentRetriever`: its stores, its parameters, its calls."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+import random
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_chroma import Chroma
+from langchain_classic.retrievers import ParentDocumentRetriever as Classic
+from langchain_classic.retrievers.multi_vector import SearchType
+from langchain_classic.storage import LocalFileStore, create_kv_docstore
+from langchain_core.documents import Document
+from langchain_core.runnables import ConfigurableField, RunnablePassthrough
+from langchain_core.stores import InMemoryByteStore, InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+from rag_splitters.langchain import (
+    ParentDocumentRetriever,
+    RedisStore,
+    parent_document_retriever,
+)
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child.keywords import KeywordIndex
+
+SPLITTERS = {
+    "child_splitter": RecursiveCharacterTextSplitter(chunk_size=70, chunk_overlap=0),
+    "parent_splitter": RecursiveCharacterTextSplitter(chunk_size=300, chunk_overlap=0),
+}
+
+
+def sentence(number: int) -> str:
+    """A sentence that has little in common with any other."""
+    words = random.Random(number)
+    return " ".join("".join(words.choices("bcdfgklmnprst", k=5)) for _ in range(5)) + f" n{number}."
+
+
+DOCUMENTS = [
+    Document(
+        page_content="\n\n".join(sentence(20 * n + m) for m in range(20)),
+        metadata={"source": f"{n}.txt", **({"page": n} if n else {})},
+    )
+    for n in range(3)
+]
+QUESTIONS = [f"{sentence(n)[:18]} {sentence(n + 9)[:9]}" for n in (1, 18, 33, 50)]
+
+
+@pytest.fixture
+def vectorstore() -> Iterator[Chroma]:
+    store = Chroma(f"c{uuid.uuid4().hex}", HashingEmbeddings())  # type: ignore[arg-type]
+    yield store
+    store.delete_collection()
+
+
+@pytest.fixture(params=["memory", "files", "bytes"])
+def stores(request: pytest.FixtureRequest, vectorstore: Chroma, tmp_path: Path) -> dict[str, Any]:
+    """The stores as either retriever takes them."""
+    kinds: dict[str, Any] = {
+        "memory": {"docstore": InMemoryStore()},
+        "files": {"docstore": create_kv_docstore(LocalFileStore(tmp_path))},
+        "bytes": {"byte_store": InMemoryByteStore()},
+    }
+    return {"vectorstore": vectorstore, **kinds[request.param]}
+
+
+def contents(documents: list[Document]) -> list[tuple[str, Any]]:
+    return [(document.page_content, document.metadata.get("source")) for document in documents]
+
+
+def test_what_classic_wrote_is_answered_extended_and_deleted(stores: dict[str, Any]) -> None:
+    theirs = Classic(**stores, **SPLITTERS, search_kwargs={"k": 60})
+    theirs.add_documents(DOCUMENTS[:2])
+    ours = ParentDocumentRetriever(**stores, **SPLITTERS, id_key="doc_id", k=3)
+    keys = set(ours.docstore.yield_keys())
+    for question in QUESTIONS:
+        wanted = contents(theirs.invoke(question))[:3]
+        assert contents(ours.invoke(question)) == wanted
+        assert contents(asyncio.run(ours.ainvoke(question))) == wanted
+    for retrieve in ("children", "merged"):
+        for kind in ("similarity", "mmr", "hybrid"):
+            other = ours.model_copy(update={"retrieve": retrieve, "search_type": kind})
+            assert len(other.invoke(QUESTIONS[0])) == 3
+    first = ours.invoke(QUESTIONS[0])[0]
+    assert first.id in keys
+    ours.add_documents([DOCUMENTS[2]], ids=["new"])
+    assert contents(ours.invoke(sentence(55)))[0] == contents(theirs.invoke(sentence(55)))[0]
+    assert ours.verify().is_sound, "rows of classic are not for us to judge"
+    assert ours.delete([first.id])["succeeded"] == [first.id]
+    assert first.page_content not in [text for text, _ in contents(theirs.invoke(QUESTIONS[0]))]
+    assert not stores["vectorstore"].get(where={"doc_id": first.id})["ids"]
+    assert asyncio.run(ours.adelete(["new", first.id]))["succeeded"] == ["new"]
+    assert set(ours.docstore.yield_keys()) - {"state/keywords"} == keys - {first.id}
+
+
+def test_what_ours_wrote_opens_with_classic(stores: dict[str, Any]) -> None:
+    ours = ParentDocumentRetriever(**stores, **SPLITTERS, k=4)
+    ours.add_documents(DOCUMENTS)
+    theirs = Classic(**stores, **SPLITTERS, id_key="parent_id", search_kwargs={"k": 200})
+    for question in QUESTIONS:
+        assert contents(theirs.invoke(question))[:4] == contents(ours.invoke(question))
+
+
+def test_a_wrong_id_key_is_named_with_the_keys_that_are_there(vectorstore: Chroma) -> None:
+    options: dict[str, Any] = {"vectorstore": vectorstore, "docstore": InMemoryStore()}
+    Classic(**options, **SPLITTERS).add_documents(DOCUMENTS)
+    ours = ParentDocumentRetriever(**options, **SPLITTERS)
+    message = "none of the .* id_key='parent_id'; the first has doc_id, .*source"
+    for kind in ("similarity", "mmr", "hybrid"):
+        with pytest.raises(ValueError, match=message):
+            ours.model_copy(update={"search_type": kind}).invoke("amber")
+
+
+def test_parameters_and_calls_of_classic_are_taken(vectorstore: Chroma) -> None:
+    ours = ParentDocumentRetriever(
+        vectorstore=vectorstore,
+        byte_store=InMemoryByteStore(),
+        docstore=None,  # type: ignore[arg-type]
+        **SPLITTERS,
+        id_key="doc_id",
+        search_type=SearchType.mmr,  # type: ignore[arg-type]
+        search_kwargs={"fetch_k": 30, "lambda_mult": 0.3, "filter": {"page": 1}},
+        child_metadata_fields=["page"],
+    )
+    names = [f"id{n}" for n in range(3)]
+    assert ours.add_documents(DOCUMENTS, names, True) == names
+    assert asyncio.run(ours.aadd_documents(documents=DOCUMENTS, ids=names)) == names
+    metadatas = vectorstore.get()["metadatas"]
+    assert {m.get("page") for m in metadatas} == {None, 1, 2}, "not every document has the key"
+    assert not any("source" in metadata for metadata in metadatas)
+    found = ours.invoke("amber n33")
+    assert {document.metadata["source"] for document in found} == {"1.txt"}
+    for add in (ours.add_documents, lambda *args: asyncio.run(ours.aadd_documents(*args))):
+        with pytest.raises(ValueError, match=r"add_to_docstore=False would .*: leave it out"):
+            add(DOCUMENTS, names, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"search_kwargs": {"k": 9}}, "give k to the retriever"),
+        ({"byte_store": InMemoryByteStore()}, "give docstore or byte_store, not both"),
+        ({"search_type": "other"}, "similarity"),
+        ({"id_key": ""}, "at least 1 character"),
+        ({"smoothing": 0.5}, "smoothing=0.5 needs Chroma: InMemoryVectorStore"),
+        ({"chlid_splitter": None}, "chlid_splitter"),
+    ],
+)
+def test_what_is_not_taken_is_refused_with_a_reason(options: dict[str, Any], message: str) -> None:
+    store = InMemoryVectorStore(HashingEmbeddings())  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=message):
+        ParentDocumentRetriever(
+            **{"vectorstore": store, "docstore": InMemoryStore(), **SPLITTERS, **options}
+        )
+
+
+def test_parents_of_classic_in_a_store_that_cannot_tell_their_children_stay() -> None:
+    store = InMemoryVectorStore(HashingEmbeddings())  # type: ignore[arg-type]
+    options: dict[str, Any] = {"vectorstore": store, "docstore": InMemoryStore(), **SPLITTERS}
+    Classic(**options).add_documents(DOCUMENTS[:1])
+    ours = ParentDocumentRetriever(**options, id_key="doc_id")
+    (first, *_) = ours.docstore.yield_keys()
+    with pytest.raises(ValueError, match=f"{first}: .* cannot tell their children"):
+        ours.delete([first])
+    assert ours.docstore.mget([first]) != [None]
+
+
+# In LangChain's world
+
+
+def filled(**options: Any) -> ParentDocumentRetriever:
+    return parent_document_retriever(DOCUMENTS, **SPLITTERS, **options)
+
+
+def test_a_retriever_is_a_link_of_a_chain() -> None:
+    retriever = filled(k=2)
+    shown = retriever | (lambda found: "\n".join(document.page_content for document in found))
+    chain = {"context": shown, "question": RunnablePassthrough()} | RunnablePassthrough()
+    told = chain.invoke("amber n33")
+    assert told["context"] == "\n".join(d.page_content for d in retriever.invoke("amber n33"))
+    assert retriever.batch(QUESTIONS) == [retriever.invoke(each) for each in QUESTIONS]
+    assert asyncio.run(retriever.abatch(QUESTIONS)) == retriever.batch(QUESTIONS)
+    assert retriever.with_retry().invoke("amber") == retriever.invoke("amber")
+    assert list(retriever.stream("amber")) == [retriever.invoke("amber")]
+
+
+@pytest.mark.parametrize("bytes_too", [False, True])
+def test_options_can_be_made_configurable(bytes_too: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: dict[str, Any] = {"byte_store": InMemoryByteStore()} if bytes_too else {}
+    made = filled(search_type="hybrid")
+    if bytes_too:
+        made = ParentDocumentRetriever(
+            vectorstore=made.vectorstore, **options, **SPLITTERS, search_type="hybrid"
+        )
+        made.add_documents(DOCUMENTS)
+    cleared: list[int] = []
+    clear = KeywordIndex.clear
+    monkeypatch.setattr(KeywordIndex, "clear", lambda self: (cleared.append(1), clear(self)))
+    retriever = made.configurable_fields(
+        k=ConfigurableField(id="k"), search_kwargs=ConfigurableField(id="told")
+    )
+    for k in (1, 3):
+        assert len(retriever.invoke("amber", {"configurable": {"k": k}})) == k
+    told = {"configurable": {"told": {"filter": {"source": "1.txt"}}}}
+    assert {d.metadata["source"] for d in retriever.invoke("amber", told)} == {"1.txt"}
+    assert len(cleared) <= 1, "the keyword index is shared, and not built for each question"
+    with pytest.raises(ValueError, match="greater than or equal to 1"):
+        retriever.invoke("amber", {"configurable": {"k": 0}})
+
+
+def test_calls_may_bring_their_own_options() -> None:
+    retriever = filled(k=4)
+    assert len(retriever.invoke("amber", k=2)) == 2
+    found = retriever.invoke("amber", k=50, filter={"source": "2.txt"})
+    assert {document.metadata["source"] for document in found} == {"2.txt"}
+    with pytest.raises(ValueError, match=r"search_kwargs \['fliter'\] are unknown"):
+        retriever.invoke("amber", fliter={"source": "2.txt"})
+
+
+def test_pickling_is_refused_with_the_way_out() -> None:
+    with pytest.raises(TypeError, match=r"cannot be pickled: .* parent_document_retriever"):
+        pickle.dumps(filled())
+
+
+def test_what_is_shown_of_a_retriever_holds_no_secret() -> None:
+    retriever = ParentDocumentRetriever(
+        vectorstore=InMemoryVectorStore(HashingEmbeddings()),  # type: ignore[arg-type]
+        docstore=RedisStore("redis://me:secret@127.0.0.1:1/0", timeout=1),
+        **SPLITTERS,
+    )
+    assert "secret" not in repr(retriever)
+    with pytest.raises(OSError, match=r"127\.0\.0\.1:1") as failure:
+        retriever.add_documents(DOCUMENTS)
+    assert "secret" not in str(failure.value)
