@@ -6,7 +6,7 @@ import re
 import threading
 from array import array
 from collections import defaultdict
-from itertools import compress, count, islice
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ is never handed more than this many characters of a run without a border."""
 _PART = 12_000  # characters that are cut into words at once: they stay in the processor's cache
 _LONGEST_KEPT = 100
 _MOST_KEPT = 500_000
+_FEW = 50  # new words that are encoded faster one by one
 _TOKENS = 2**32 - 1  # a unit's counts are one number: its tokens, and its characters above them
 
 # Every pattern that tiktoken ships begins a new piece at a single space between two other
@@ -57,35 +58,51 @@ class _SpacedCounts:
     def __init__(self, encoding: Any) -> None:
         self._encoding = encoding
         self._lock = threading.Lock()
-        self._numbers = _numbers()
-        self._values = array("q")
         self._has_space = np.zeros(0, np.int8)
+        self._forget()
 
-    def of(self, words: list[str]) -> Any:
-        """The counts of some words; -1 for one that is long or no unit."""
+    def of(self, words: list[str]) -> tuple[Any, bool]:
+        """The counts of some words, -1 for those that are long or no units; are there such?"""
         with self._lock:
             if len(self._values) >= _MOST_KEPT:
-                self._numbers, self._values = _numbers(), array("q")
-            numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
-            if numbers.max() >= len(self._values):
-                self._learn()
-            return np.frombuffer(self._values, np.int64)[numbers]
+                self._forget()
+            known = len(self._numbers)
+            try:
+                numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
+                has_others = len(self._numbers) > known and self._learn()
+            except BaseException:  # interrupted: no number may stay without counts
+                self._forget()
+                raise
+            return np.frombuffer(self._values, np.int64)[numbers], has_others
 
-    def _learn(self) -> None:
-        """Count the words that have a number and no counts yet."""
+    def _forget(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._values = array("q")
+
+    def _learn(self) -> bool:
+        """Count the words that have a number and no counts yet; were there others than units?"""
         size = self._numbers[next(reversed(self._numbers))] + 1 - len(self._values)
         new = list(islice(reversed(self._numbers), size))[::-1]
-        units = [word if _is_unit(word) else "" for word in new]
-        lengths = np.fromiter(map(len, units), np.int64, size)
-        values = np.full(size, -1, np.int64)
-        if lengths.any():
-            tokens = np.array(self._encoding.encode_ordinary(" " + " ".join(filter(None, units))))
-            starts = np.flatnonzero(self._begin_with_space(tokens))
-            counts = np.diff(starts, append=len(tokens))
-            values[lengths > 0] = (lengths[lengths > 0] + 1) << 32 | counts
-        for word in compress(new, (lengths == 0).tolist()):
-            del self._numbers[word]
-        self._values.frombytes(values.tobytes())
+        units = [word for word in new if _is_unit(word)]
+        counts = self._counted(units)
+        if len(units) < size:
+            known = dict(zip(units, counts, strict=True))
+            counts = [known.get(word, -1) for word in new]
+            for other in set(new).difference(units):
+                del self._numbers[other]
+        self._values.extend(counts)
+        return len(units) < size
+
+    def _counted(self, units: list[str]) -> list[int]:
+        """The counts of new words: of a few one by one, of many by the spaces in their tokens."""
+        if len(units) < _FEW:
+            encode = self._encoding.encode_ordinary
+            return [(len(unit) + 1) << 32 | len(encode(" " + unit)) for unit in units]
+        tokens = np.array(self._encoding.encode_ordinary(" " + " ".join(units)))
+        counts = np.diff(np.flatnonzero(self._begin_with_space(tokens)), append=len(tokens))
+        lengths = np.fromiter(map(len, units), np.int64, len(units)) + 1
+        values: list[int] = (lengths << 32 | counts).tolist()
+        return values
 
     def _begin_with_space(self, tokens: Any) -> Any:
         """Whether each token does: there a word begins."""
@@ -98,12 +115,8 @@ class _SpacedCounts:
 
 
 def _is_unit(word: str) -> bool:
-    """Is it short, and do spaces on either side of it make borders?"""
-    return len(word) < _LONGEST_KEPT and " " not in word and word.strip() == word
-
-
-def _numbers() -> defaultdict[str, int]:
-    return defaultdict(count().__next__)
+    """Is it short, and are the spaces before and behind it borders?"""
+    return 0 < len(word) < _LONGEST_KEPT and " " not in word and word.strip() == word
 
 
 class TokenCounts:
@@ -129,7 +142,7 @@ class TokenCounts:
             stop = border.start() if border else len(text)
             values.append(self._values(text[start:stop], start == 0))
             start = stop
-        sums = np.cumsum(np.concatenate(values))
+        sums = np.cumsum(values[0] if len(values) == 1 else np.concatenate(values))
         return _from_zero(sums >> 32), _from_zero(sums & _TOKENS)
 
     def _values(self, part: str, is_first: bool) -> Any:
@@ -139,10 +152,10 @@ class TokenCounts:
             return np.fromiter(map(self.plain.__getitem__, units), np.int64, len(units))
         text = part if is_first else part[1:]
         words = text.split(" ")
-        values = self.spaced.of(words)
-        if values.min() < 0:  # long words, spaces that are no borders
+        values, has_others = self.spaced.of(words)
+        if has_others:  # long words, spaces that are no borders
             words = _SINGLE_SPACE.split(text)
-            values = self.spaced.of(words)
+            values, _ = self.spaced.of(words)
             for at in np.flatnonzero(values < 0).tolist():
                 values[at] = self.plain[" " + words[at]]
         if is_first:
