@@ -33,7 +33,7 @@ with tempfile.TemporaryDirectory() as folder:
         parent_splitter=RecursiveTextSplitter(chunk_size=200),
         child_splitter=SentenceTextSplitter(chunk_size=60),
         k=1,
-    )
+    )  # searched by vectors and by keywords; search_type="similarity" takes the vectors alone
     retriever.add_documents(documents)  # unchanged: nothing is embedded or written
 
     for question in ("What replaced the whale oil lamp?", "When are the cardamom buns gone?"):
@@ -44,8 +44,15 @@ with tempfile.TemporaryDirectory() as folder:
         print("  matched: ", source[match["start_index"] : match["end_index"]])
         print("  returned:", " ".join(parent.page_content.split()))
 
+    merged = retriever.model_copy(update={"retrieve": "merged", "merged_size": 120, "k": 2})
+    print("the same, as neighbouring sentences:")
+    for passage in merged.invoke("What replaced the whale oil lamp?"):
+        print("  ", " ".join(passage.page_content.split()))
+
     changed = Document(page_content="The bakery is closed for the summer.", id="bakery.md")
-    retriever.add_documents([changed])  # replaces the document and leaves no chunk behind
+    done = retriever.sync([documents[0], changed])  # what is not among these is removed
+    assert (done.changed, done.unchanged, done.deleted) == (["bakery.md"], ["lighthouse.md"], [])
     assert [found.page_content for found in retriever.get(["bakery.md"])] == [changed.page_content]
     retriever.delete(["bakery.md"])
+    assert retriever.verify().is_sound
     retriever.close()
