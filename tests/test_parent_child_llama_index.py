@@ -122,9 +122,9 @@ def test_every_store_gives_the_same_results(
                 )
     (document,) = front.do(retriever, "get", ["deep"])
     assert (document.text, document.metadata) == (PAGES[-1][1], METADATA)
-    changed: Given = ("p3", "Only zebras.", {})
+    changed: Given = ("p3", "Zebras by amber fjord.", {})
     front.do(retriever, "add_documents", front.documents([changed]))
-    assert front.find(retriever, "zebras")[0].text == "Only zebras."
+    assert front.find(retriever, "zebras")[0].text == "Zebras by amber fjord."
     done = front.do(retriever, "sync", front.documents([changed]))
     assert sorted(done.deleted) == ["deep", "p0", "p1", "p2", "p4"]
     verdict = front.do(retriever, "verify", repair=True)

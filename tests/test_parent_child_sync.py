@@ -39,7 +39,7 @@ def rows_store(retriever: Any) -> SQLiteKeyValueStore:
 def test_sync_makes_the_index_that_a_new_one_would_be(front: FrontEnd, tmp_path: Path) -> None:
     retriever = front.build(PAGES, path=tmp_path / "synced", search_type="hybrid")
     changed: Given = ("p2", PAGES[2][1] + " And more.", {"site": "a", "n": 2})
-    fresh: Given = ("new", "A new page about zebras.", {"site": "b", "n": 9})
+    fresh: Given = ("new", "Zebras by amber fjord.", {"site": "b", "n": 9})
     wanted = [PAGES[0], changed, PAGES[5], fresh]
     done = front.do(retriever, "sync", front.documents(wanted))
     assert (done.added, done.changed, done.unchanged) == (["new"], ["p2"], ["p0", "p5"])
@@ -234,11 +234,15 @@ def test_a_folder_goes_from_one_front_end_to_the_other(tmp_path: Path) -> None:
         retriever = front.build(**options)
         name = "p0" if front.framework == "langchain" else "p1"
         assert front.delete(retriever, [name]) == [name]
-        front.do(retriever, "add_documents", front.documents([(f"from {name}", "Zebras.", {})]))
+        front.do(
+            retriever,
+            "add_documents",
+            front.documents([(f"from {name}", "Zebras by amber fjord.", {})]),
+        )
         retriever.close()
     for front in fronts[:2]:
         retriever = front.build(**options)
         assert front.do(retriever, "verify").is_sound
         assert front.do(retriever, "verify").documents == 6
-        assert front.find(retriever, "zebras")[0].text == "Zebras."
+        assert front.find(retriever, "zebras")[0].text == "Zebras by amber fjord."
         retriever.close()
