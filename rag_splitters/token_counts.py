@@ -152,7 +152,9 @@ class TokenCounts:
             return np.fromiter(map(self.plain.__getitem__, units), np.int64, len(units))
         text = part if is_first else part[1:]
         words = text.split(" ")
-        values, has_others = self.spaced.of(words)
+        has_others = "  " in f" {text} "
+        if not has_others:
+            values, has_others = self.spaced.of(words)
         if has_others:  # long words, spaces that are no borders
             words = _SINGLE_SPACE.split(text)
             values, _ = self.spaced.of(words)
