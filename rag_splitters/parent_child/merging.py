@@ -29,17 +29,12 @@ async def merged_passages(
 ) -> list[Passage]:
     """The first k passages that the children make when neighbours are joined.
 
-    Children are taken in the order of their rank until they make more than k passages. Two are
+    Children are taken in the order of their rank until they would make more than k. Two are
     neighbours where no more than white space is between them; text that both have is not repeated.
     A passage grows to at most `size` characters. A child without positions stays by itself.
     """
     documents = await _documents(stores, found)
-    runs: list[_Run] = []
-    for count in range(1, len(found) + 1):
-        more = _runs(found[:count], documents, size)
-        if len(more) > k:
-            break
-        runs = more
+    runs = _first_runs(found, documents, k, size)
     return [_passage(run, found, documents, parents, stores) for run in runs]
 
 
@@ -49,6 +44,22 @@ async def _documents(stores: Stores, found: Sequence[Found]) -> dict[str, Passag
     identities = sorted(name for name in names if isinstance(name, str))
     records = zip(identities, await records_of(stores, identities), strict=True)
     return {identity: record.document for identity, record in records if record is not None}
+
+
+def _first_runs(
+    found: Sequence[Found], documents: Mapping[str, Passage], k: int, size: int
+) -> list[_Run]:
+    """The runs of as many children as make no more than k: by doubling, then by halving."""
+    runs: list[_Run] = []
+    taken, refused, count = 0, len(found) + 1, 1
+    while taken < count < refused:
+        more = _runs(found[:count], documents, size)
+        if len(more) > k:
+            refused = count
+        else:
+            runs, taken = more, count
+        count = min(2 * taken or 1, (taken + refused) // 2)
+    return runs
 
 
 def _runs(found: Sequence[Found], documents: Mapping[str, Passage], size: int) -> list[_Run]:

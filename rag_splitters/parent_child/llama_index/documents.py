@@ -64,7 +64,16 @@ def _chunk(node: BaseNode, is_exact: bool) -> Passage:
     start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
     if is_exact and start is not None and end is not None:
         metadata |= {"start_index": start, "end_index": end}
-    return Passage(text_of(node), metadata)
+    text = text_of(node)
+    if is_exact and _is_for_embedding(node, "context"):  # LangChain's splitter leaves it there
+        text = f"{metadata['context']}\n\n{text}"
+    return Passage(text, metadata)
+
+
+def _is_for_embedding(node: BaseNode, key: str) -> bool:
+    """Is this key in the metadata for the embedding model alone?"""
+    embedded = key not in node.excluded_embed_metadata_keys
+    return embedded and key in node.excluded_llm_metadata_keys
 
 
 def named_passages(documents: Iterable[BaseNode], ids: Sequence[str] | None) -> Iterable[Passage]:
