@@ -5,22 +5,28 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import uuid
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import chromadb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import CharacterTextSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.vector_stores.chroma import ChromaVectorStore
 
+from rag_splitters import SentenceChunker, langchain, llama_index
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.models.hashing import text_terms
+from rag_splitters.parent_child import merging
 from rag_splitters.parent_child.keywords import KeywordIndex
 from rag_splitters.parent_child.merging import merged_passages
 from rag_splitters.parent_child.passages import Passage
@@ -133,6 +139,30 @@ def test_mmr_is_that_of_a_naive_implementation(balance: float) -> None:
         assert found[0][place].score == pytest.approx(likeness[chosen], abs=1e-5)
 
 
+@pytest.mark.parametrize("space", ["cosine", "l2", "ip"])
+@pytest.mark.parametrize("where", [None, {"parity": "odd"}])
+def test_children_that_chroma_misses_are_found_too(space: Any, where: Any) -> None:
+    collection = chromadb.EphemeralClient().create_collection(
+        f"c{uuid.uuid4().hex}", embedding_function=None, configuration={"hnsw": {"space": space}}
+    )
+    front = FrontEnd("llama_index")
+    options = {"embeddings": HashingEmbeddings(), "retrieve": "children", "k": 500, "where": where}
+    store = ChromaVectorStore(chroma_collection=collection)
+    retriever = front.build(DOCUMENTS, vector_store=store, **options)
+    everything = front.find(retriever, QUESTION)
+    assert len(everything) == (80 if where is None else 40)
+
+    class Forgetful(chromadb.Collection):
+        def query(self, **kwargs: Any) -> Any:
+            rows = super().query(**kwargs)
+            return {k: v and [v[0][2:-9]] for k, v in rows.items() if isinstance(v, list | None)}
+
+    collection.__class__ = Forgetful
+    again = front.find(retriever, QUESTION)
+    assert sorted(r.id for r in again) == sorted(r.id for r in everything)
+    assert [r.score for r in again] == pytest.approx([r.score for r in everything], abs=1e-5)
+
+
 @every_front_end
 def test_a_score_threshold_holds_for_cosines(front: FrontEnd) -> None:
     scores = [
@@ -159,6 +189,14 @@ def test_filters_hold_for_every_search_type(front: FrontEnd, kind: str) -> None:
     assert {result.metadata["source"] for result in results} == {"d1", "d3"}
     nothing = front.varied(filled(front), where={"parity": "none"}, search_type=kind)
     assert front.find(nothing, QUESTION) == []
+
+
+def test_hybrid_search_with_a_filter_needs_chroma() -> None:
+    store = InMemoryVectorStore(HashingEmbeddings())  # type: ignore[arg-type]
+    retriever = FRONT_ENDS[0].build(DOCUMENTS, vectorstore=store, search_type="hybrid")
+    assert len(FRONT_ENDS[0].find(retriever, QUESTION)) == 4
+    with pytest.raises(ValueError, match=r"a filter needs Chroma: .* which children \['filter'\]"):
+        retriever.invoke(QUESTION, filter=lambda document: True)
 
 
 def test_chroma_filters_by_text_too() -> None:
@@ -467,6 +505,19 @@ def test_merged_passages_reach_over_parents_and_repeated_passages(front: FrontEn
         assert all(end <= start for (_, end), (start, _) in pairwise(places))
 
 
+def test_merging_many_children_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    joined = merging._joined
+    monkeypatch.setattr(merging, "_joined", lambda s, *a: (calls.append(len(s)), joined(s, *a))[1])
+    text = " ".join(sentence(n) for n in range(400))
+    for front in FRONT_ENDS[::2]:
+        calls.clear()
+        retriever = front.build([("long", text, {})], retrieve="merged", merged_size=10**6, k=400)
+        (passage,) = front.find(retriever, "amber")
+        assert len(passage.matches) == front.collection(retriever).count() == 400
+        assert sum(calls) < 400 * 20
+
+
 def test_merged_children_of_other_splitters_stay_by_themselves() -> None:
     stock = CharacterTextSplitter(separator=". ", chunk_size=40, chunk_overlap=0)
     retriever = FRONT_ENDS[0].build(DOCUMENTS[:1], child_splitter=stock, retrieve="merged", k=50)
@@ -600,3 +651,28 @@ def test_options_that_were_changed_later_are_checked(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         front.find(front.varied(filled(front), **options), QUESTION)
+
+
+def test_the_context_of_a_child_is_found_in_both_front_ends() -> None:
+    chunker = SentenceChunker(chunk_size=60)
+    told = []
+    for front in FRONT_ENDS[::2]:
+        options: dict[str, Any] = {
+            "child_splitter": langchain.ContextualTextSplitter(llm=told_of_whales, chunker=chunker)
+        }
+        if front.framework == "llama_index":
+            parser = llama_index.ContextualNodeParser(llm=told_of_whales, chunker=chunker)
+            options = {"child_parser": parser}
+        retriever = front.build(DOCUMENTS[:1], retrieve="children", k=50, **options)
+        found = front.find(retriever, "whales")
+        told.append([(r.id, r.text, r.start, r.end, r.score) for r in found])
+        assert "whales" in found[0].text
+        assert sentence(3) in found[0].text
+        assert all("whales" not in result.text for result in found[1:])
+    assert told[0] == told[1]
+
+
+def told_of_whales(prompt: str) -> str:
+    """A model that has something to say on one sentence alone."""
+    chunk = prompt.rpartition("<chunk>")[2]
+    return "All about whales." if sentence(3) in chunk else "Nothing."

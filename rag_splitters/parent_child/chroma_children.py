@@ -12,7 +12,9 @@ from rag_splitters.parent_child.stores import Found, parts, threaded
 from rag_splitters.parent_child.vectors import Vectors, most_diverse
 
 if TYPE_CHECKING:
+    import numpy as np
     from chromadb import Collection
+    from numpy.typing import NDArray
 
 __all__ = ["ChromaChildren", "similarity_of"]
 
@@ -112,7 +114,7 @@ class ChromaChildren:
 
         include = ["metadatas", "documents", "distances", "embeddings"]
         rows = await self._nearest(query, 2 * pool, include)  # with those equal to the pool's last
-        found, vectors = self._found(rows), np.asarray(rows["embeddings"][0], dtype=np.float32)
+        found, vectors = self._found(rows), np.asarray(rows["embeddings"], dtype=np.float32)
         question = await self._vectors.of_question(query)
         # Of equals the first is chosen, and Chroma gives them in any order.
         order = sorted(range(len(found)), key=lambda i: (-(found[i].score or 0), found[i].child.id))
@@ -120,20 +122,36 @@ class ChromaChildren:
         chosen = most_diverse(question, vectors[order], n, balance)
         return [found[order[number]] for number in chosen]
 
-    async def _nearest(self, query: str, n: int, include: list[str]) -> Any:
+    async def _nearest(self, query: str, n: int, include: list[str]) -> dict[str, list[Any]]:
         vector = await self._vectors.of_question(query)
-        return await self._call(
+        rows = await self._call(
             self._collection.query,
             query_embeddings=[vector],
             n_results=n,
             include=include,
             **self._where,
         )
+        found = {key: list(rows[key][0]) for key in ("ids", *include)}
+        if len(found["ids"]) < n:
+            await self._add_missed(found, vector)
+        return found
+
+    async def _add_missed(self, found: dict[str, list[Any]], vector: NDArray[np.float32]) -> None:
+        """Add the children that Chroma's graph does not lead to: some of hundreds, now and then."""
+        if not self._where and await self._call(self._collection.count) == len(found["ids"]):
+            return
+        there = await self._call(self._collection.get, include=[], **self._where)
+        for part in parts(sorted(set(there["ids"]) - set(found["ids"])), self._batch()):
+            include = ["metadatas", "documents", "embeddings"]
+            rows: Any = await self._call(self._collection.get, ids=list(part), include=include)
+            rows["distances"] = _distances(_space(self._collection), rows["embeddings"], vector)
+            for key, values in found.items():
+                values.extend(rows[key])
+        order = sorted(range(len(found["ids"])), key=found["distances"].__getitem__)
+        found.update({key: [values[row] for row in order] for key, values in found.items()})
 
     def _found(self, rows: Any) -> list[Found]:
-        first = {key: rows[key][0] for key in ("ids", "documents", "metadatas")}
-        distances = rows["distances"][0]
-        pairs = zip(_passages(first), distances, strict=True)
+        pairs = zip(_passages(rows), rows["distances"], strict=True)
         return [Found(passage, self._similarity(distance)) for passage, distance in pairs]
 
     def _batch(self) -> int:
@@ -154,9 +172,24 @@ def _passages(rows: Any) -> list[Passage]:
 
 def similarity_of(collection: Collection) -> Callable[[float], float]:
     """How a distance of this collection is made a similarity, as LangChain does it."""
-    configuration: Any = collection.configuration_json or {}
-    index = configuration.get("hnsw") or configuration.get("spann") or {}
-    space = index.get("space", "l2")
-    if space == "l2":
+    if _space(collection) == "l2":
         return lambda distance: 1.0 - distance / math.sqrt(2)
     return lambda distance: 1.0 - distance
+
+
+def _space(collection: Collection) -> str:
+    configuration: Any = collection.configuration_json or {}
+    index = configuration.get("hnsw") or configuration.get("spann") or {}
+    return str(index.get("space", "l2"))
+
+
+def _distances(space: str, vectors: Any, question: NDArray[np.float32]) -> list[float]:
+    """Chroma's distances."""
+    import numpy as np
+
+    rows = np.asarray(vectors, dtype=np.float32)
+    if space == "l2":
+        return [float(distance) for distance in ((rows - question) ** 2).sum(axis=1)]
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(question)
+    scale = lengths if space == "cosine" else 1.0
+    return [float(distance) for distance in 1.0 - rows @ question / scale]
