@@ -21,7 +21,8 @@ logger = logging.getLogger(__name__)
 Retrieve = Literal["parents", "children", "merged"]
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"]
 
-_CHILDREN_PER_RESULT = 4  # how many are fetched at first for each result made of several
+# How many are fetched at first for each result; each costs time, and more follow if need be.
+_CHILDREN_PER_RESULT: dict[Retrieve, int] = {"parents": 2, "children": 1, "merged": 4}
 _LEAST_FUSED = 50  # how deep two rankings are read, at least, before they are fused
 _MOST_TIED = 1000  # how many children with one score are put in order
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
@@ -54,7 +55,7 @@ class Query:
 
 async def search(stores: Stores, query: Query) -> list[Passage]:
     """The k best results, best first, with `score` and, but for children, `matches` told."""
-    depth, seen = query.k * (1 if query.retrieve == "children" else _CHILDREN_PER_RESULT), -1
+    depth, seen = query.k * _CHILDREN_PER_RESULT[query.retrieve], -1
     parents: dict[str, Passage | None] = {}
     while True:
         found, is_all = await _candidates(stores, query, depth)
