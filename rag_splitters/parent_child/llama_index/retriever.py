@@ -66,7 +66,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         parent_parser: cuts documents into parents; None takes each document whole.
         similarity_top_k: how many results: parents or, by `retrieve`, children or merged passages.
         retrieve: what a query returns: "parents"; "children"; or "merged": children that lie side
-            by side in their document are joined, without repeating what both have.
+            by side in their document are joined, without repeating what both have. It is kept as
+            `retrieve_kind`, since `retrieve` asks.
         merged_size: how long a merged passage may get, in characters.
         search_type: how children are found: by "similarity"; those with a
             "similarity_score_threshold" (`similarity_cutoff`); by maximal marginal relevance,
