@@ -93,6 +93,24 @@ def test_k_counts_results_until_none_are_left(front: FrontEnd, kind: str, retrie
     assert front.find(front.varied(retriever, k=3), QUESTION) == everything_again(front, retriever)
 
 
+@every_front_end
+@pytest.mark.parametrize("kind", ["similarity", "mmr", "hybrid"])
+def test_children_are_fetched_until_there_are_k_parents(front: FrontEnd, kind: str) -> None:
+    """One parent has 120 children that are all nearer than those of the others."""
+
+    def model(texts: list[str]) -> list[list[float]]:
+        return [[1.0, 0.0 if "whale" in text.lower() else 1.0] for text in texts]
+
+    large = " ".join(f"Whales swim in sea n{n // 30}." for n in range(120))
+    others = [(f"o{n}", f"Another text n{n}.", {}) for n in range(5)]
+    retriever = front.build(
+        [("large", large, {}), *others], parent_size=None, child_size=30, embeddings=model, k=3
+    )
+    found = front.find(front.varied(retriever, search_type=kind), "whales swim in which sea?")
+    assert [result.text for result in found][:1] == [large]
+    assert len(found) == 3
+
+
 def everything_again(front: FrontEnd, retriever: Any) -> list[Result]:
     """The same query of the synchronous twin."""
     twin = FrontEnd(front.framework, not front.asynchronous)

@@ -56,6 +56,8 @@ class Query:
 async def search(stores: Stores, query: Query) -> list[Passage]:
     """The k best results, best first, with `score` and, but for children, `matches` told."""
     depth, seen = query.k * _CHILDREN_PER_RESULT[query.retrieve], -1
+    if query.search_type == "hybrid":
+        depth = max(depth, _LEAST_FUSED)
     parents: dict[str, Passage | None] = {}
     while True:
         found, is_all = await _candidates(stores, query, depth)
@@ -65,7 +67,7 @@ async def search(stores: Stores, query: Query) -> list[Passage]:
         # The last test is for stores that give fewer than asked for whatever is asked.
         if len(results) >= query.k or is_all or len(found) == seen:
             break
-        depth, seen = depth * 2, len(found)
+        depth, seen = max(depth * 2, len(found) + 1), len(found)
     if found and not tied:  # one that names none is another program's; if all are, it is an error
         raise _untied(found, stores.id_key)
     _warn_of_missing(parents)
@@ -75,7 +77,7 @@ async def search(stores: Stores, query: Query) -> list[Passage]:
 async def _candidates(stores: Stores, query: Query, depth: int) -> tuple[list[Found], bool]:
     """The best `depth` children, and whether there are no more."""
     if query.search_type == "hybrid":
-        return await _fused(stores, query.text, max(depth, _LEAST_FUSED))
+        return await _fused(stores, query.text, depth)
     if query.search_type == "mmr":
         pool = max(query.fetch_k, depth)
         found = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
