@@ -99,14 +99,15 @@ def test_children_are_fetched_until_there_are_k_parents(front: FrontEnd, kind: s
     """One parent has 120 children that are all nearer than those of the others."""
 
     def model(texts: list[str]) -> list[list[float]]:
-        return [[1.0, 0.0 if "whale" in text.lower() else 1.0] for text in texts]
+        numbers = [int(text.rpartition(" n")[2].rstrip(".") or 0) for text in texts]
+        return [[1.0, number / 1000] for number in numbers]
 
-    large = " ".join(f"Whales swim in sea n{n // 30}." for n in range(120))
-    others = [(f"o{n}", f"Another text n{n}.", {}) for n in range(5)]
+    large = " ".join(f"Whales swim in sea n{n}." for n in range(120))
+    others = [(f"o{n}", f"Another text n{900 + n}.", {}) for n in range(5)]
     retriever = front.build(
         [("large", large, {}), *others], parent_size=None, child_size=30, embeddings=model, k=3
     )
-    found = front.find(front.varied(retriever, search_type=kind), "whales swim in which sea?")
+    found = front.find(front.varied(retriever, search_type=kind), "whales swim in which sea n0")
     assert [result.text for result in found][:1] == [large]
     assert len(found) == 3
 
