@@ -122,7 +122,9 @@ def test_store_takes_large_values(open_store: OpenStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [{1, 2}, b"bytes", object(), {1: "int key"}, [{"inner": {"deep": 1j}}]], ids=repr
+    "value",
+    [{1, 2}, b"bytes", object(), {1: "int key"}, [{"inner": {"deep": 1j}}]],
+    ids=["set", "bytes", "object", "key", "inner"],
 )
 def test_store_refuses_what_json_lacks_before_it_writes(
     open_store: OpenStore, value: object
