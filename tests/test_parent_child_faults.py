@@ -1,0 +1,191 @@
+"""Parent-child retrieval over real servers whose connection fails at any one of its requests.
+
+A proxy on loopback counts what the client sends and, at the n-th, cuts the connection before the
+server hears of it, or after half of it was passed on, or when the server has done it and its answer
+is on the way.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import count
+from typing import Any
+
+import chromadb
+import pytest
+from langchain_core.documents import Document
+
+from rag_splitters.langchain import RecursiveTextSplitter
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child.keyvalue import StoreError
+from rag_splitters.parent_child.langchain import ParentDocumentRetriever, parent_document_retriever
+from rag_splitters.parent_child.langchain_docstores import PostgresStore, RedisStore
+
+FAULTS = ("refused", "half", "unanswered")
+
+
+class Proxy:
+    """Passes connections on to a port, until it is told to fail at a request."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._lock = threading.Lock()
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listening.getsockname()[1])
+        self.requests = 0
+        self._failing: tuple[int, str] | None = None
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def fail(self, number: int, fault: str) -> None:
+        """Fail at the request of this number from now, and at those that follow."""
+        self.requests, self._failing = 0, (number, fault)
+
+    def heal(self) -> None:
+        """Fail no more."""
+        self.requests, self._failing = 0, None
+
+    def close(self) -> None:
+        """Accept no more connections."""
+        self._listening.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                server = socket.create_connection(("127.0.0.1", self._port))
+                dropping = threading.Event()
+                for work in (self._pass_requests, self._pass_answers):
+                    args = (client, server, dropping)
+                    threading.Thread(target=work, args=args, daemon=True).start()
+
+    def _pass_requests(
+        self, client: socket.socket, server: socket.socket, dropping: threading.Event
+    ) -> None:
+        with suppress(OSError):
+            while content := client.recv(1 << 20):
+                fault = self._fault()
+                if fault == "unanswered":
+                    dropping.set()
+                if fault == "half":
+                    server.sendall(content[: len(content) // 2])
+                elif fault != "refused":
+                    server.sendall(content)
+                if fault in ("half", "refused"):
+                    break
+        _hang_up(client, server)
+
+    def _pass_answers(
+        self, client: socket.socket, server: socket.socket, dropping: threading.Event
+    ) -> None:
+        with suppress(OSError):
+            while (content := server.recv(1 << 20)) and not dropping.is_set():
+                client.sendall(content)
+        _hang_up(client, server)
+
+    def _fault(self) -> str | None:
+        with self._lock:
+            self.requests += 1
+            if self._failing is None or self.requests < self._failing[0]:
+                return None
+            return self._failing[1]
+
+
+def _hang_up(*lines: socket.socket) -> None:
+    for line in lines:
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+        line.close()
+
+
+@pytest.fixture(params=["chroma", "postgres", "redis"])
+def parts(request: pytest.FixtureRequest) -> Iterator[tuple[Proxy, dict[str, Any], str]]:
+    """A proxy, the stores of a retriever of which one is behind it, and its name in errors."""
+    name = request.param
+    if name == "chroma":
+        _, port = request.getfixturevalue("chroma_server")
+        proxy = Proxy(port)
+        client = chromadb.HttpClient(host="127.0.0.1", port=proxy.port)
+        collection = request.getfixturevalue("collection_name")
+        yield proxy, {"client": client, "collection_name": collection}, "(?i)chroma|connect|disco"
+    else:
+        process = request.getfixturevalue(f"{name}_process")
+        url = request.getfixturevalue(f"{name}_url")
+        proxy = Proxy(process.port)
+        kind = PostgresStore if name == "postgres" else RedisStore
+        store = kind(url.replace(f":{process.port}", f":{proxy.port}"), timeout=5)
+        yield proxy, {"docstore": store}, f"127.0.0.1:{proxy.port}"
+        proxy.heal()
+        store.close()
+    proxy.close()
+
+
+def opened(**options: Any) -> ParentDocumentRetriever:
+    return parent_document_retriever(
+        embeddings=HashingEmbeddings(dimensions=64),
+        child_splitter=RecursiveTextSplitter(chunk_size=60),
+        parent_splitter=RecursiveTextSplitter(chunk_size=150),
+        k=100,
+        **options,
+    )
+
+
+def version(number: int) -> list[Document]:
+    texts = {
+        "a": [f"Part {n} of a tells of house{n * number}." for n in range(8 - number)],
+        "b": [f"Part {n} of b tells of house{n}." for n in range(4)],
+        "c": [f"Part {n} of c tells of house{n + number}." for n in range(3 * number)],
+    }
+    return [Document(page_content="\n\n".join(each), id=name) for name, each in texts.items()]
+
+
+def found(retriever: ParentDocumentRetriever) -> set[tuple[str | None, str]]:
+    return {(each.id, each.page_content) for each in retriever.invoke("which part tells of house")}
+
+
+def state(retriever: ParentDocumentRetriever) -> tuple[Any, Any]:
+    rows = retriever.vectorstore._collection.get()  # type: ignore[attr-defined]
+    children = {name: [*row] for name, *row in zip(rows["ids"], rows["documents"], strict=True)}
+    keys = [key for key in retriever.docstore.yield_keys() if not key.startswith("state/")]
+    return children, dict(zip(keys, retriever.docstore.mget(keys), strict=True))
+
+
+def raised(retriever: ParentDocumentRetriever) -> Exception | None:
+    try:
+        retriever.add_documents(version(2))
+    except Exception as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_cut_connection_is_one_clear_error_and_a_retry_completes(
+    parts: tuple[Proxy, dict[str, Any], str], fault: str
+) -> None:
+    proxy, stores, place = parts
+    with closing(opened(**stores)) as retriever, closing(opened()) as undisturbed:
+        states, answers = [], []
+        for number in (1, 2):
+            undisturbed.add_documents(version(number))
+            states.append(state(undisturbed))
+            answers.append(found(undisturbed))
+        for failing in count(1):
+            retriever.add_documents(version(1))
+            assert state(retriever) == states[0]
+            proxy.fail(failing, fault)
+            error = raised(retriever)
+            if proxy.requests < failing:  # it was done before
+                break
+            assert re.search(place, str(error))
+            assert isinstance(error, StoreError) or "client" in stores
+            proxy.heal()
+            assert answers[0] & answers[1] <= found(retriever) <= answers[0] | answers[1]
+            retriever.add_documents(version(2))
+            assert state(retriever) == states[1]
+            assert found(retriever) == answers[1]
+            assert retriever.verify().is_sound
+        assert error is None
+        assert failing > 3
