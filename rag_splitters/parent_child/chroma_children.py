@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ChromaChildren", "similarity_of"]
 
+_WRITE_BATCH = 4000  # Chroma writes its index anew at each call
 _BATCH = 1000  # also well under what SQLite, on which Chroma is built, takes in one statement
 
 
@@ -27,7 +28,7 @@ class ChromaChildren:
     Parameters:
         collection: the collection.
         vectors: the model that embeds.
-        batch_size: how many are embedded and written at once; None: 1,000, or less for Chroma.
+        batch_size: how many are embedded and written at once; None: 4,000, or less for Chroma.
         smoothing: the width by which neighbours' vectors are mixed, in children.
         where: Chroma's own filters for queries, `where` and `where_document`.
         similarity: makes a similarity of a distance; None: by the collection's space.
@@ -57,7 +58,7 @@ class ChromaChildren:
 
     async def index(self, documents: Sequence[Sequence[Passage]]) -> None:
         """Embed and write, in batches that Chroma takes."""
-        batches = smoothed(documents, self._vectors, self._batch(), self.smoothing)
+        batches = smoothed(documents, self._vectors, self._batch(_WRITE_BATCH), self.smoothing)
         async for children, vectors in batches:
             await self._call(
                 self._collection.upsert,
@@ -154,14 +155,14 @@ class ChromaChildren:
         pairs = zip(_passages(rows), rows["distances"], strict=True)
         return [Found(passage, self._similarity(distance)) for passage, distance in pairs]
 
-    def _batch(self) -> int:
+    def _batch(self, most: int = _BATCH) -> int:
         limit = self._collection._client.get_max_batch_size()
         if self._batch_size is not None and self._batch_size > limit:
             raise ValueError(
                 f"batch_size must not exceed what this Chroma takes ({limit}), "
                 f"got {self._batch_size}"
             )
-        return self._batch_size or min(_BATCH, limit)
+        return self._batch_size or min(most, limit)
 
 
 def _passages(rows: Any) -> list[Passage]:

@@ -28,8 +28,8 @@ from rag_splitters.parent_child.stores import Stores, parts
 __all__ = ["Added", "add", "documents_from", "get", "matches", "records_of", "remove"]
 
 _LAYOUT = "2"  # counts up when what is stored changes, so that everything is written again
-_GROUP_DOCUMENTS = 256
-_GROUP_CHARACTERS = 1_000_000
+_GROUP_DOCUMENTS = 512
+_GROUP_CHARACTERS = 1_500_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     rerank_k: int | None = Field(default=None, ge=1)
     """How many results the reranker is given; None: four times as many as are returned."""
     batch_size: int | None = Field(default=None, ge=1)
-    """How many children are embedded and written at once; None: 1,000, or less for the store."""
+    """How many children are embedded and written at once; None: 4,000, or less for the store."""
 
     shared: Shared = Field(default_factory=Shared, exclude=True, repr=False)
     """What the retrievers that are made of this one share with it, such as the keyword index."""

@@ -84,7 +84,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         reranker: orders results anew: (question, texts) -> scores, or a node postprocessor.
         rerank_k: how many results the reranker is given; None: four times as many as are returned.
         id_key: the key in a child's metadata that holds its parent's UUID.
-        batch_size: how many children are embedded and written at once; None: 1,000, or less for
+        batch_size: how many children are embedded and written at once; None: 4,000, or less for
             the store.
         callback_manager: LlamaIndex's.
 
