@@ -120,9 +120,14 @@ class KeywordIndex:
                 for distance, weight in enumerate(weights, 1):
                     scores[number - distance] += weight * score
                     scores[number + distance] += weight * score
-            names = self._names(list(scores))
-        found = [(name, scores[number]) for number, name in names]
-        return sorted(found, key=lambda match: (-match[1], match[0]))[:n]
+            found: list[tuple[str, float]] = []
+            ranked = sorted(scores, key=scores.__getitem__, reverse=True)
+            for part in parts(ranked, 2 * n):  # names are looked up as far as they are needed
+                if len(found) >= n and scores[part[0]] < found[n - 1][1]:
+                    break
+                found += [(name, scores[number]) for number, name in self._names(part)]
+                found.sort(key=lambda match: (-match[1], match[0]))
+        return found[:n]
 
     def close(self) -> None:
         """Close the file; what was kept in memory is gone."""
