@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 import socket
 import threading
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from itertools import count
 from typing import Any
@@ -102,22 +103,22 @@ def _hang_up(*lines: socket.socket) -> None:
 
 
 @pytest.fixture(params=["chroma", "postgres", "redis"])
-def parts(request: pytest.FixtureRequest) -> Iterator[tuple[Proxy, dict[str, Any], str]]:
-    """A proxy, the stores of a retriever of which one is behind it, and its name in errors."""
+def parts(request: pytest.FixtureRequest) -> Iterator[tuple[Proxy, dict[str, Any], str, str]]:
+    """A proxy, the stores of a retriever, name and password of the one behind the proxy."""
     name = request.param
     if name == "chroma":
         _, port = request.getfixturevalue("chroma_server")
         proxy = Proxy(port)
         client = chromadb.HttpClient(host="127.0.0.1", port=proxy.port)
         collection = request.getfixturevalue("collection_name")
-        yield proxy, {"client": client, "collection_name": collection}, "(?i)chroma|connect|disco"
+        yield proxy, {"client": client, "collection_name": collection}, collection, "no password"
     else:
         process = request.getfixturevalue(f"{name}_process")
         url = request.getfixturevalue(f"{name}_url")
         proxy = Proxy(process.port)
         kind = PostgresStore if name == "postgres" else RedisStore
         store = kind(url.replace(f":{process.port}", f":{proxy.port}"), timeout=5)
-        yield proxy, {"docstore": store}, f"127.0.0.1:{proxy.port}"
+        yield proxy, {"docstore": store}, f"127.0.0.1:{proxy.port}", process.password
         proxy.heal()
         store.close()
     proxy.close()
@@ -153,39 +154,59 @@ def state(retriever: ParentDocumentRetriever) -> tuple[Any, Any]:
     return children, dict(zip(keys, retriever.docstore.mget(keys), strict=True))
 
 
-def raised(retriever: ParentDocumentRetriever) -> Exception | None:
+def replace(retriever: ParentDocumentRetriever) -> None:
+    retriever.add_documents(version(2))
+
+
+def delete(retriever: ParentDocumentRetriever) -> None:
+    retriever.delete(["a", "c"])
+
+
+def sync(retriever: ParentDocumentRetriever) -> None:
+    retriever.sync([*version(2)[1:], Document(page_content="Part 1 of d tells of house.", id="d")])
+
+
+def raised(
+    operation: Callable[[ParentDocumentRetriever], None], retriever: ParentDocumentRetriever
+) -> Exception | None:
     try:
-        retriever.add_documents(version(2))
+        operation(retriever)
     except Exception as error:
         return error
     return None
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize(
+    ("operation", "fault"),
+    [*((replace, fault) for fault in FAULTS), (delete, "unanswered"), (sync, "half")],
+)
 def test_a_cut_connection_is_one_clear_error_and_a_retry_completes(
-    parts: tuple[Proxy, dict[str, Any], str], fault: str
+    parts: tuple[Proxy, dict[str, Any], str, str],
+    operation: Callable[[ParentDocumentRetriever], None],
+    fault: str,
 ) -> None:
-    proxy, stores, place = parts
+    proxy, stores, place, secret = parts
     with closing(opened(**stores)) as retriever, closing(opened()) as undisturbed:
         states, answers = [], []
-        for number in (1, 2):
-            undisturbed.add_documents(version(number))
+        for prepare in (lambda index: index.add_documents(version(1)), operation):
+            prepare(undisturbed)
             states.append(state(undisturbed))
             answers.append(found(undisturbed))
         for failing in count(1):
-            retriever.add_documents(version(1))
+            retriever.sync(version(1))
             assert state(retriever) == states[0]
             proxy.fail(failing, fault)
-            error = raised(retriever)
+            error = raised(operation, retriever)
             if proxy.requests < failing:  # it was done before
                 break
             assert re.search(place, str(error))
-            assert isinstance(error, StoreError) or "client" in stores
+            assert isinstance(error, ConnectionError if "client" in stores else StoreError)
+            assert secret not in "".join(traceback.format_exception(error))
             proxy.heal()
             assert answers[0] & answers[1] <= found(retriever) <= answers[0] | answers[1]
-            retriever.add_documents(version(2))
+            operation(retriever)
             assert state(retriever) == states[1]
             assert found(retriever) == answers[1]
             assert retriever.verify().is_sound
         assert error is None
-        assert failing > 3
+        assert failing > 1

@@ -53,7 +53,7 @@ class ChromaChildren:
         self._batch_size = batch_size
         self._where = {key: value for key, value in (where or {}).items() if value}
         self._similarity = similarity or similarity_of(collection)
-        self._call = threaded(asynchronous)
+        self._threaded = threaded(asynchronous)
         self.smoothing = smoothing
 
     async def index(self, documents: Sequence[Sequence[Passage]]) -> None:
@@ -154,6 +154,17 @@ class ChromaChildren:
     def _found(self, rows: Any) -> list[Found]:
         pairs = zip(_passages(rows), rows["distances"], strict=True)
         return [Found(passage, self._similarity(distance)) for passage, distance in pairs]
+
+    async def _call(self, function: Callable[..., Any], **asked: Any) -> Any:
+        try:
+            return await self._threaded(function, **asked)
+        except Exception as error:
+            if not type(error).__module__.startswith(("httpx", "httpcore")):
+                raise
+            raise ConnectionError(
+                f"Chroma's server did not answer for the collection {self._collection.name!r} "
+                f"({str(error) or type(error).__name__}): run the same again when it does"
+            ) from error
 
     def _batch(self, most: int = _BATCH) -> int:
         limit = self._collection._client.get_max_batch_size()
