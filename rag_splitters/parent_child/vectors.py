@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.models import Embedder
+from rag_splitters.models import Embedder, EmbeddingModel
 from rag_splitters.parent_child.passages import storable_text
 from rag_splitters.parent_child.stores import threaded
 
@@ -20,6 +20,8 @@ class Vectors:
     """Asks an embedding model of either framework, or a callable, for documents and questions."""
 
     def __init__(self, model: Any, *, asynchronous: bool) -> None:
+        if isinstance(model, EmbeddingModel) and model.documents is model.model:
+            model = model.model  # a function: asked without a detour over lists of numbers
         self._model = model.model if isinstance(model, Embedder) else model
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._asynchronous = asynchronous
