@@ -198,7 +198,6 @@ def _record(draft: Draft, how: str) -> Record:
     parents = tuple(parent.id or "" for parent in draft.parents)
     children = tuple(child.id or "" for child in draft.children)
     rows = json.dumps([child.metadata for child in draft.children], sort_keys=True)
-
     digest = stable_uuid(how, content, *parents, "", *children, rows)
     keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
     return Record(draft.identity, draft.source, digest, parents, children, keys)

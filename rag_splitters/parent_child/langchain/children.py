@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
