@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import product
 
 __all__ = ["last_sentence_cut", "sentence_cuts", "sentence_spans"]
 
@@ -48,10 +49,9 @@ _NEW_LINE_ITEM = re.compile(
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
 _QUICK_CLOSERS = '")”’]'
-_ROMAN = re.compile(r"[ivx]{1,4}\Z")
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
-_LAST_MARK = re.compile(rf".*[{_STRONG}{_WEAK}\r\n\u2029]", re.DOTALL)
+_MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
 _NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
@@ -76,6 +76,8 @@ _STARTERS = _PRONOUNS | frozenset(
     "for from however although because since what who why how where which some many most all both "
     "no not yes now today later also thus by with to der die das ein eine er sie es wir ich".split()
 )
+_NUMERALS = ["".join(digits) for size in range(1, 5) for digits in product("ivx", repeat=size)]
+_NEVER_PLAIN = frozenset(_GOES_ON_WITH).union(_NUMERALS)
 _SMALL_WORDS = frozenset("a an and at by de for from in la of on or the to vs with".split())
 
 
@@ -103,19 +105,26 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     >>> last_sentence_cut("One is here. Two is here. Three.", 0, 20)
     13
     """
-    low, high = max(low, 0), min(high, len(text) - 1)
+    low = low if low > 0 else 0
+    high = high if high < len(text) else len(text) - 1
     if low >= high:
         return -1
-    begin, end, size = max(0, low - _MARGIN), high, _FIRST_BLOCK
+    begin = low - _MARGIN if low > _MARGIN else 0
+    end, size = high, _FIRST_BLOCK
     for _ in range(4):  # most often the last mark or the one before it
-        mark = _LAST_MARK.match(text, max(begin, end - size), end)
-        found = mark and _CANDIDATE.match(text, mark.end() - 1, high + _MARGIN)
-        if mark is None or found is None:
-            end, size = max(begin, end - size), size * 2
+        start = end - size if end - size > begin else begin
+        mark = text.rfind(".", start, end)
+        while later := _MARK.search(text, mark + 1 if mark >= 0 else start, end):
+            mark = later.start()
+        if mark < 0:
+            end, size = start, size * 2
             continue
-        end = mark.end() - 1
-        if low < found.end() <= high and _is_break(text, found.end()):
-            return found.end()
+        end, cut = mark, mark + 2
+        if text[mark] not in ".?!" or text[mark + 1] != " " or not text[cut : cut + 1].isupper():
+            found = _CANDIDATE.match(text, mark, high + _MARGIN)
+            cut = found.end() if found else -1
+        if low < cut <= high and _is_break(text, cut):
+            return cut
     while end > begin:
         start = max(begin, end - size)
         for found in reversed(list(_CANDIDATE.finditer(text, start, end))):
@@ -179,8 +188,8 @@ def _is_break(text: str, cut: int) -> bool:
 
 
 def _is_plain(text: str, cut: int) -> bool:
-    """A quick yes: a word that is no abbreviation, a mark, one space and a capitalised word."""
-    if cut < 14 or text[cut - 1] not in " \n" or not text[cut + 1 : cut + 2].islower():
+    """A quick yes, before a capital: a word that is no abbreviation, a mark and one space."""
+    if cut < 14 or text[cut - 1] not in " \n":
         return False
     ended = text[cut - 13 : cut - 1]
     if ended[-1] in _QUICK_CLOSERS:  # behind "?" and "!" somebody may say what was said
@@ -191,8 +200,7 @@ def _is_plain(text: str, cut: int) -> bool:
         return False
     words = ended[:-1].rsplit(None, 1)
     word = words[-1].rstrip(_QUICK_CLOSERS) if words else ""
-    known = word in _GOES_ON_WITH or _ROMAN.match(word)
-    return len(word) > 1 and word.isalpha() and word.islower() and not known
+    return word.islower() and word.isalpha() and len(word) > 1 and word not in _NEVER_PLAIN
 
 
 def _plainly_goes_on(text: str, cut: int, first: str) -> bool:
