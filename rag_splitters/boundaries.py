@@ -183,8 +183,11 @@ def paragraphs(text: str) -> Finder:
 
     def last(low: int, high: int) -> int:
         end = find("\n", low, high)
-        while end >= 0 and (start := find("\n", low, end)) >= 0:
-            if end - start == 1 or text[start + 1 : end].isspace():
+        while end > low:
+            if text[end - 1] == "\n":
+                return end + 1
+            start = find("\n", low, end)
+            if start >= 0 and text[start + 1 : end].isspace():
                 return end + 1
             end = start
         return -1
