@@ -154,7 +154,7 @@ LAYERS = (
     {"chunkers"},
     {"", "frontend", "testing", "readers"},
     {"nodes", "documents"},
-    {"langchain", "llama_index", "evaluation"},
+    {"distributed", "langchain", "llama_index", "evaluation"},
     {"parent_child", "playground"},
     {"cli", "cli_compare", "cli_index", "cli_models", "cli_parameters", "cli_views", "demo"},
     {"__main__"},
@@ -298,6 +298,7 @@ def loaded_by(code: str) -> set[str]:
 
 
 HEAVY = {"numpy", "chromadb", "tiktoken", "spacy", "nltk", "tokenizers", "transformers", "pypdf"}
+HEAVY |= {"pandas", "pyarrow", "pyspark", "ray"}
 
 
 @pytest.mark.parametrize(
@@ -305,6 +306,7 @@ HEAVY = {"numpy", "chromadb", "tiktoken", "spacy", "nltk", "tokenizers", "transf
     [
         ("import rag_splitters", HEAVY),
         ("import rag_splitters.chunkers, rag_splitters.testing, rag_splitters.models", HEAVY),
+        ("import rag_splitters.distributed.ray, rag_splitters.distributed.spark", HEAVY),
         (
             "from rag_splitters import CATALOGUE, RecursiveChunker, SentenceChunker, TokenChunker\n"
             "TokenChunker(), RecursiveChunker().chunk('One.'), SentenceChunker().chunk('A b.')",

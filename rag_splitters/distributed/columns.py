@@ -1,0 +1,138 @@
+"""The columns of tables: which ones of the documents are read, and what the chunks' own are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "TEXT",
+    "TYPED",
+    "array",
+    "arrow",
+    "check_id_type",
+    "check_text_type",
+    "chunk_fields",
+    "metadata_fields",
+    "wrong_type",
+]
+
+TEXT = 2
+"""The place of the chunks' text among their columns."""
+
+TYPED = ("parent_id", "headings", "level", "modality", "page_start", "page_end")
+"""What chunks may know of themselves that has a column of its own; the rest is written as JSON."""
+
+
+def arrow() -> Any:
+    """The module `pyarrow`. Raises: ImportError that names the extras that bring it."""
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(
+            "tables need pyarrow: pip install 'rag-splitters[ray]' or 'rag-splitters[spark]'"
+        ) from error
+    return pyarrow
+
+
+def chunk_fields() -> list[pa.Field]:
+    """The chunks' own columns, the same for every strategy, in order."""
+    pa = arrow()
+    text, number = pa.string(), pa.int64()
+    return [
+        pa.field("chunk_id", text),
+        pa.field("document_id", text),
+        pa.field("text", text),
+        pa.field("start_index", number),
+        pa.field("end_index", number),
+        pa.field("chunk_index", number),
+        pa.field("parent_id", text),
+        pa.field("headings", pa.list_(text)),
+        pa.field("level", number),
+        pa.field("modality", text),
+        pa.field("page_start", number),
+        pa.field("page_end", number),
+        pa.field("chunk_metadata", text),
+    ]
+
+
+def metadata_fields(
+    schema: pa.Schema, text: str, id: str | None, metadata: Sequence[str] | None
+) -> list[pa.Field]:
+    """The documents' columns that their chunks carry on.
+
+    Parameters:
+        schema: the documents' columns.
+        text: the name of the column with their texts.
+        id: the name of the column with their ids, if there is one.
+        metadata: the names of the columns that are wanted; None: all others.
+
+    Raises: ValueError for a column that is missing, that is there twice, or that has the name of
+    one of the chunks' own (whether in capitals or not, as Spark does not tell them apart).
+    """
+    counts = Counter(schema.names)
+    read = [text, *([id] if id is not None else [])]
+    carried = [name for name in schema.names if name not in read] if metadata is None else metadata
+    for name in (*read, *carried):
+        if counts[name] == 0:
+            raise ValueError(f"the table has no column {name!r}; it has {schema.names}")
+        if counts[name] > 1:
+            raise ValueError(f"the table has {counts[name]} columns {name!r}: rename all but one")
+    own = {field.name for field in chunk_fields()}
+    if taken := [name for name in carried if name.casefold() in own]:
+        raise ValueError(
+            f"chunks have columns of their own with the names {taken}: rename the documents' "
+            "columns, or name in metadata_columns only those that the chunks are to carry on"
+        )
+    return [_can_be_repeated(schema.field(name)) for name in carried]
+
+
+def check_text_type(name: str, kind: pa.DataType) -> None:
+    """Raises: TypeError for a column that holds no texts; one of nothing but nulls may."""
+    if not _is_string(kind) and not arrow().types.is_null(kind):
+        raise wrong_type(name, "strings", kind)
+
+
+def check_id_type(name: str, kind: pa.DataType) -> None:
+    """Raises: TypeError for a column that holds neither strings nor whole numbers."""
+    types = arrow().types
+    if not (_is_string(kind) or types.is_null(kind) or types.is_integer(kind)):
+        raise wrong_type(name, "strings or whole numbers", kind)
+
+
+def wrong_type(name: str, wanted: str, kind: object) -> TypeError:
+    """The error for a column of the wrong type."""
+    return TypeError(f"column {name!r} must hold {wanted}, but its type is {kind}: cast it first")
+
+
+def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """The values of one of the chunks' own columns.
+
+    Raises: TypeError for what a user's own strategy said in another type than the column's.
+    """
+    pa = arrow()
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise TypeError(f"the metadata {name!r} of chunks must be {kind}: {error}") from None
+
+
+def _is_string(kind: pa.DataType) -> bool:
+    types = arrow().types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return any(
+        is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_string_view)
+    )
+
+
+def _can_be_repeated(field: pa.Field) -> pa.Field:
+    """The field; views become plain strings or bytes, as Arrow cannot repeat views."""
+    pa = arrow()
+    if pa.types.is_string_view(field.type):
+        return field.with_type(pa.string())
+    return field.with_type(pa.binary()) if pa.types.is_binary_view(field.type) else field

@@ -1,0 +1,92 @@
+"""Ray Data: a dataset of documents in, a dataset of their chunks out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.distributed.table import TableSplitter, unpickled
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from ray.data import Dataset
+
+__all__ = ["split_dataset"]
+
+
+def split_dataset(
+    dataset: Dataset,
+    chunker: Chunker,
+    *,
+    text_column: str = "text",
+    id_column: str | None = None,
+    metadata_columns: Sequence[str] | None = None,
+    page_break: str | None = None,
+    batch_size: int = 256,
+    **options: Any,
+) -> Dataset:
+    """The chunks of a Ray Dataset's documents, lazily, as rows with the columns of `TableSplitter`.
+
+    Runs in tasks, which suit all strategies whose work is done by the CPU, and whose models are
+    behind an API. A worker process that is used again keeps the chunker, so a tokenizer is loaded
+    once in each. For a model that is loaded into memory, or onto a GPU, ask for actors, which live
+    until the work is done: `compute=ray.data.ActorPoolStrategy(size=2), num_gpus=1`.
+
+    Parameters:
+        dataset: the documents.
+        chunker: any chunker; it is pickled, and its models take their keys from the workers'
+            environment.
+        text_column, id_column, metadata_columns, page_break, batch_size: see `TableSplitter`.
+        options: of `Dataset.map_batches`: `compute`, `concurrency`, `num_cpus`, `memory` and so on.
+
+    Raises: ImportError without Ray; TypeError for another kind of dataset. What is wrong with the
+    columns is raised at once where Ray knows them already, else when the dataset is consumed, like
+    errors of the strategy, which name the document.
+    """
+    try:
+        import ray
+        import ray.cloudpickle
+        import ray.data
+    except ImportError as error:
+        raise ImportError("split_dataset needs Ray: pip install 'rag-splitters[ray]'") from error
+    import pyarrow as pa
+
+    if not isinstance(dataset, ray.data.Dataset):
+        raise TypeError(f"dataset must be a ray.data.Dataset, got {type(dataset).__name__}")
+    splitter = TableSplitter(
+        chunker,
+        text_column=text_column,
+        id_column=id_column,
+        metadata_columns=metadata_columns,
+        page_break=page_break,
+        batch_size=batch_size,
+    )
+    known = dataset.schema(fetch_if_missing=False)
+    if known is not None and isinstance(known.base_schema, pa.Schema):
+        splitter.output_schema(known.base_schema)
+    payload: bytes = ray.cloudpickle.dumps(splitter)  # type: ignore[no-untyped-call]
+    in_actors = isinstance(options.get("compute"), ray.data.ActorPoolStrategy)
+    work: Any = _Splitting if in_actors else _split
+    return dataset.map_batches(
+        work,
+        batch_size=batch_size,
+        batch_format="pyarrow",
+        fn_kwargs={"payload": payload},
+        **options,
+    )
+
+
+def _split(batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
+    """The work of a task."""
+    import pyarrow as pa
+
+    for chunks in unpickled(payload).split_batches(batch):
+        yield pa.Table.from_batches([chunks])
+
+
+class _Splitting:
+    """The work of an actor."""
+
+    def __call__(self, batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
+        return _split(batch, payload)

@@ -1,0 +1,168 @@
+"""Rows of tables: documents that are read from some, chunks that are written to others."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.distributed.columns import TYPED, array, arrow
+from rag_splitters.frontend import added_metadata, spans_in_turn
+from rag_splitters.ids import ChunkIds, source_identity
+from rag_splitters.models import ModelError
+from rag_splitters.models.calling import sendable
+from rag_splitters.span import Span
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ChunkRow", "Document", "chunk_rows", "documents_in", "record_batch", "spans_of"]
+
+ChunkRow = tuple[Any, ...]
+"""A chunk's values for `columns.chunk_fields`, in their order."""
+
+_NUMBERS = re.compile(r"\bdocuments? (\d+)(?: to (\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it stands in a row.
+
+    Parameters:
+        text: its text; of null, none.
+        metadata: its metadata.
+        id: its id, if it has one.
+    """
+
+    text: str
+    metadata: Mapping[str, Any]
+    id: str | None
+
+    @property
+    def name(self) -> str:
+        """What an error calls it."""
+        return repr(self.id) if self.id is not None else f"(no id) {self.text[:60]!r}"
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Raises: ValueError that names the document, for whatever is raised in here."""
+        try:
+            yield
+        except Exception as error:
+            raise ValueError(
+                f"document {self.name} could not be split: {type(error).__name__}: {error}"
+            ) from error
+
+
+def documents_in(
+    rows: pa.RecordBatch, text: str, id: str | None, metadata: Sequence[str]
+) -> list[Document]:
+    """The documents in some rows.
+
+    Parameters:
+        rows: the rows.
+        text: the name of the column with their texts.
+        id: the name of the column with their ids, if there is one.
+        metadata: the names of the columns with their metadata.
+    """
+    texts = rows.column(text).to_pylist()
+    ids = [None] * len(texts) if id is None else rows.column(id).to_pylist()
+    values = [rows.column(name).to_pylist() for name in metadata]
+    metadatas = [dict(zip(metadata, row, strict=True)) for row in zip(*values, strict=True)]
+    return [
+        Document(text or "", known, None if given is None else str(given))
+        for text, known, given in zip(texts, metadatas or [{}] * len(texts), ids, strict=True)
+    ]
+
+
+def spans_of(chunker: Chunker, documents: Sequence[Document]) -> Iterator[list[Span]]:
+    """The spans of each document; a strategy that takes all texts at once is asked once.
+
+    Raises: ValueError that names the document.
+    """
+    texts = [document.text for document in documents]
+    metadatas = [document.metadata for document in documents]
+    try:
+        found = iter(spans_in_turn(chunker, texts, metadatas))
+    except ModelError as error:
+        raise ValueError(f"{error}{_names(str(error), documents)}") from error
+    except Exception:
+        for document in documents:
+            with document.blamed():
+                chunker.spans_of_documents([document.text], [document.metadata])
+        raise
+    for document in documents:
+        with document.blamed():
+            spans = next(found)
+        yield spans
+
+
+def _names(message: str, documents: Sequence[Document]) -> str:
+    """What the documents are called that a model's error knows by their numbers."""
+    numbers = {int(n) for match in _NUMBERS.findall(message) for n in match if n}
+    known = sorted(number for number in numbers if number < len(documents))
+    known = known or [0, len(documents) - 1]
+    named = ", ".join(f"document {number} is {documents[number].name}" for number in known)
+    return f" (in this batch of {len(documents)}, {named})"
+
+
+def chunk_rows(document: Document, spans: Sequence[Span]) -> Iterator[ChunkRow]:
+    """The rows of a document's chunks.
+
+    Raises: ValueError that names the document, for metadata that cannot be written as JSON.
+    """
+    text, new_id = document.text, ChunkIds(document.text, document.metadata, document.id).of
+    name = source_identity(text, document.metadata, document.id) if spans else ""
+    ids: list[str] = []
+    for index, span in enumerate(spans):
+        start, end, content = span.start, span.end, span.content
+        ids.append(new_id(start, end, content))
+        known = _NOTHING
+        if span.metadata:
+            with document.blamed():
+                known = _known(span, ids)
+        shown = text[start:end] if content is None else sendable(content)
+        yield ids[-1], name, shown, start, end, index, *known
+
+
+_NOTHING: tuple[Any, ...] = (*([None] * len(TYPED)), "{}")
+
+
+def _known(span: Span, ids: Sequence[str]) -> tuple[Any, ...]:
+    """What a span knows: the values of the columns for that, and the rest as JSON."""
+    known = added_metadata(span.metadata)
+    if (parent := span.metadata.get("parent")) is not None:
+        known["parent_id"] = ids[parent]
+    return (*(known.pop(key, None) for key in TYPED), _json(known))
+
+
+def _json(known: Mapping[str, Any]) -> str:
+    """The metadata as JSON; lone surrogates, which Arrow does not hold, as escapes."""
+    written = json.dumps(known, ensure_ascii=False, allow_nan=False)
+    return written if sendable(written) == written else json.dumps(known)
+
+
+def record_batch(
+    schema: pa.Schema, chunks: Sequence[ChunkRow], carried: pa.RecordBatch, numbers: Sequence[int]
+) -> pa.RecordBatch:
+    """A record batch of chunks.
+
+    Parameters:
+        schema: its columns.
+        chunks: the chunks.
+        carried: the columns of the documents that the chunks carry on.
+        numbers: for each chunk the number of its document's row in these.
+    """
+    fields = list(schema)
+    own = fields[: len(fields) - carried.num_columns]
+    values = zip(*chunks, strict=True)
+    columns = [array(f.name, column, f.type) for f, column in zip(own, values, strict=True)]
+    places = arrow().array(numbers, arrow().int64())
+    for field, column in zip(fields[len(own) :], carried.columns, strict=True):
+        known = column if column.type == field.type else column.cast(field.type)
+        columns.append(known.take(places))
+    return arrow().RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,100 @@
+"""Spark: a DataFrame of documents in, a DataFrame of their chunks out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.distributed.columns import arrow, chunk_fields, wrong_type
+from rag_splitters.distributed.table import TableSplitter, unpickled
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+__all__ = ["split_dataframe"]
+
+
+def split_dataframe(
+    dataframe: DataFrame,
+    chunker: Chunker,
+    *,
+    text_column: str = "text",
+    id_column: str | None = None,
+    metadata_columns: Sequence[str] | None = None,
+    page_break: str | None = None,
+    batch_size: int = 256,
+    **options: Any,
+) -> DataFrame:
+    """The chunks of a DataFrame's documents, lazily, as rows with the columns of `TableSplitter`.
+
+    Runs in the Python worker of each partition, which keeps the chunker, and with it a tokenizer or
+    a model, for the partitions that follow. As many partitions are worked on at once as the cluster
+    has cores: `dataframe.repartition(n)` makes more of few. The workers must be able to import this
+    package; where they run another Python than the driver, set `PYSPARK_PYTHON`.
+
+    Parameters:
+        dataframe: the documents.
+        chunker: any chunker; it is pickled, and its models take their keys from the workers'
+            environment.
+        text_column, id_column, metadata_columns, page_break, batch_size: see `TableSplitter`.
+        options: of `DataFrame.mapInArrow`: `barrier`, `profile`.
+
+    Raises: ImportError without Spark; TypeError for what is no DataFrame, and for a column of
+    another type; ValueError for a column that is missing, that is there twice, or that has the name
+    of one of the chunks' own. Errors of the strategy name the document, and are raised when the
+    DataFrame is used.
+    """
+    try:
+        import pyspark.cloudpickle
+        from pyspark.sql.pandas.types import from_arrow_schema
+        from pyspark.sql.types import StructType
+    except ImportError as error:
+        raise ImportError(
+            "split_dataframe needs Spark: pip install 'rag-splitters[spark]'"
+        ) from error
+    if not hasattr(dataframe, "mapInArrow"):
+        raise TypeError(f"dataframe must be a Spark DataFrame, got {type(dataframe).__name__}")
+    splitter = TableSplitter(
+        chunker,
+        text_column=text_column,
+        id_column=id_column,
+        metadata_columns=metadata_columns,
+        page_break=page_break,
+        batch_size=batch_size,
+    )
+    columns = {field.name: field for field in dataframe.schema}
+    chunks = splitter.output_schema(_arrow_schema(dataframe.schema, (text_column, id_column)))
+    carried = chunks.names[len(chunk_fields()) :]
+    own = from_arrow_schema(arrow().schema(chunk_fields()))
+    read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *carried]))
+    # By number: Spark reads a dot in a name as a path, and finds no column by it.
+    numbers = [f"c{number}" for number in range(len(dataframe.columns))]
+    numbered = dataframe.toDF(*numbers).select(
+        [numbers[dataframe.columns.index(name)] for name in read]
+    )
+    payload: bytes = pyspark.cloudpickle.dumps(splitter)  # type: ignore[no-untyped-call]
+
+    def split(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            documents = arrow().Table.from_batches([batch]).rename_columns(read)
+            yield from unpickled(payload).split_batches(documents)
+
+    schema = StructType([*own, *(columns[name] for name in carried)])
+    return numbered.mapInArrow(split, schema, **options)
+
+
+def _arrow_schema(schema: Any, checked: Sequence[str | None]) -> pa.Schema:
+    """The columns with the Arrow types of those whose type is checked; the rest are carried on."""
+    from pyspark.sql.types import IntegralType, NullType, StringType
+
+    pa = arrow()
+    kinds = {StringType: pa.string(), IntegralType: pa.int64(), NullType: pa.null()}
+    fields = []
+    for field in schema:
+        found = [kinds[kind] for kind in kinds if isinstance(field.dataType, kind)]
+        if not found and field.name in checked:
+            raise wrong_type(field.name, "strings", field.dataType.simpleString())
+        fields.append(pa.field(field.name, found[0] if found else pa.null()))
+    return pa.schema(fields)

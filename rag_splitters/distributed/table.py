@@ -1,0 +1,175 @@
+"""TableSplitter: a table of documents in, a table of their chunks out."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.distributed.columns import (
+    TEXT,
+    arrow,
+    check_id_type,
+    check_text_type,
+    chunk_fields,
+    metadata_fields,
+)
+from rag_splitters.distributed.rows import (
+    ChunkRow,
+    Document,
+    chunk_rows,
+    documents_in,
+    record_batch,
+    spans_of,
+)
+from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.span import Span
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["TableSplitter", "unpickled"]
+
+_MOST_BYTES = 1 << 25
+"""About how much a batch of chunks holds, but for one that is larger by itself.
+
+A worker holds one batch at a time, and Arrow's strings end at 2 GB in each."""
+
+
+@dataclass(frozen=True)
+class TableSplitter:
+    """Cuts the documents in the rows of a table into chunks, which are the rows of another.
+
+    The chunks, their positions and their ids are those that the front ends give for a document of
+    the same text, metadata and id, whatever stands in the rows around it: many machines give what
+    one process gives. There is one difference: a table has no first and second, so two rows with
+    the same id and text have chunks with the same ids.
+
+    The columns of the chunks are
+
+    - `chunk_id`, a UUIDv5; `document_id`, the document's id as text, or a UUID of its text and
+      metadata where it has none or null; `text`; `start_index` and `end_index`, code points in the
+      document's text; `chunk_index`;
+    - `parent_id`, `headings`, `level`, `modality`, `page_start` and `page_end`, null where the
+      strategy does not know them, and `chunk_metadata`, a JSON object of what else it knows;
+    - the documents' metadata columns.
+
+    A null text gives no chunks, as a blank one does. Lone surrogates, which a model may answer with
+    and Arrow does not hold, become U+FFFD.
+
+    Parameters:
+        chunker: any chunker, a front end's too, of which the strategy and its `page_break` count.
+        text_column: the column with the texts: strings of any Arrow type.
+        id_column: the column with the documents' ids: strings or whole numbers.
+        metadata_columns: the columns that are the documents' metadata: strategies may read them,
+            every chunk carries them on, and where a document has no id, its chunks' ids depend on
+            them. None: all other columns.
+        page_break: a regular expression for what stands between pages; None: the chunker's own.
+        batch_size: how many documents are read at once, and handed to a strategy with a model.
+
+    Raises: TypeError for what is no chunker; ValueError for options that make no sense.
+
+    >>> import pyarrow as pa
+    >>> from rag_splitters import SentenceChunker
+    >>> table = pa.table({"key": [7], "text": ["One. Two."], "source": ["a.txt"]})
+    >>> chunks = TableSplitter(SentenceChunker(chunk_size=5), id_column="key").split_table(table)
+    >>> chunks.select(["document_id", "text", "start_index", "source"]).to_pylist()[1]
+    {'document_id': '7', 'text': 'Two.', 'start_index': 5, 'source': 'a.txt'}
+    """
+
+    chunker: Chunker
+    _: KW_ONLY
+    text_column: str = "text"
+    id_column: str | None = None
+    metadata_columns: Sequence[str] | None = None
+    page_break: str | None = None
+    batch_size: int = 256
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.chunker, Chunker):
+            raise TypeError(f"chunker must be a Chunker, got {self.chunker!r}")
+        if getattr(self.chunker, "id_func", None) is not None:
+            raise ValueError("leave id_func out: it is asked with a node, and tables have none")
+        if isinstance(self.metadata_columns, str):
+            raise ValueError(
+                f"metadata_columns must be a list of names, got {self.metadata_columns!r}"
+            )
+        if self.text_column == self.id_column:
+            raise ValueError(f"text_column and id_column must differ, got {self.id_column!r} twice")
+        if self.batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {self.batch_size}")
+        optional_page_break(self.page_break)
+
+    def output_schema(self, schema: pa.Schema) -> pa.Schema:
+        """The columns of the chunks of a table with these columns.
+
+        Raises: ValueError for a column that is missing, that is there twice, or that has the name
+        of one of the chunks' own; TypeError for texts or ids of another type.
+        """
+        carried = metadata_fields(schema, self.text_column, self.id_column, self.metadata_columns)
+        check_text_type(self.text_column, schema.field(self.text_column).type)
+        if self.id_column is not None:
+            check_id_type(self.id_column, schema.field(self.id_column).type)
+        return arrow().schema([*chunk_fields(), *carried])
+
+    def split_table(self, table: pa.Table) -> pa.Table:
+        """The chunks of a table's documents, in order.
+
+        Raises: what `output_schema` raises; ValueError that names the document where a strategy
+        fails.
+        """
+        return arrow().Table.from_batches(list(self.split_batches(table)))
+
+    def split_batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
+        """`split_table`, a bounded part at a time: at least one, so that it tells the columns."""
+        schema = self.output_schema(table.schema)
+        parts = (
+            part
+            for start in range(0, table.num_rows, self.batch_size)
+            for part in table.slice(start, self.batch_size).combine_chunks().to_batches()
+        )
+        is_empty = True
+        for part in parts:
+            for batch in self._split(part, schema):
+                is_empty = False
+                yield batch
+        if is_empty:
+            yield arrow().RecordBatch.from_pylist([], schema)
+
+    def _split(self, rows: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        names = schema.names[len(chunk_fields()) :]
+        documents = documents_in(rows, self.text_column, self.id_column, names)
+        carried = rows.select(names)
+        chunks: list[ChunkRow] = []
+        numbers: list[int] = []
+        size = 0
+        for number, spans in enumerate(spans_of(self.chunker, documents)):
+            document = documents[number]
+            weight = carried.slice(number, 1).nbytes
+            for chunk in chunk_rows(document, self._paged(document, spans)):
+                chunks.append(chunk)
+                numbers.append(number)
+                size += weight + len(chunk[TEXT]) + len(chunk[-1])
+                if size >= _MOST_BYTES:
+                    yield record_batch(schema, chunks, carried, numbers)
+                    chunks, numbers, size = [], [], 0
+        if chunks:
+            yield record_batch(schema, chunks, carried, numbers)
+
+    def _paged(self, document: Document, spans: list[Span]) -> list[Span]:
+        pattern = self.page_break or getattr(self.chunker, "page_break", None)
+        if pattern is None:
+            return spans
+        breaks = page_breaks(document.text, pattern)
+        return with_pages(spans, breaks, first_page(document.metadata))
+
+
+@lru_cache(maxsize=4)
+def unpickled(payload: bytes) -> TableSplitter:
+    """The splitter that was pickled: the same object for all the work that a process is given, so
+    that a tokenizer or a model is loaded once."""
+    splitter: TableSplitter = pickle.loads(payload)  # noqa: S301  (our own, from the driver)
+    return splitter
