@@ -93,6 +93,11 @@ def metadata_fields(
 
 def check_text_type(name: str, kind: pa.DataType) -> None:
     """Raises: TypeError for a column that holds no texts; one of nothing but nulls may."""
+    if "ArrowPythonObjectType" in str(kind):  # what Ray makes of strings that Arrow refuses
+        raise TypeError(
+            f"column {name!r} holds Python objects: replace lone surrogates, which Arrow does not "
+            "hold, before the dataset is made, by text.encode('utf-8', 'replace').decode()"
+        )
     if not _is_string(kind) and not arrow().types.is_null(kind):
         raise wrong_type(name, "strings", kind)
 
@@ -116,6 +121,8 @@ def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """
     pa = arrow()
     try:
+        if pa.types.is_list(kind) and any(isinstance(value, str) for value in values):
+            raise pa.ArrowTypeError("got a string")  # Arrow would take its letters
         return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TypeError(f"the metadata {name!r} of chunks must be {kind}: {error}") from None

@@ -26,6 +26,7 @@ from rag_splitters.distributed.rows import (
     spans_of,
 )
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.parameters import whole_number
 from rag_splitters.span import Span
 
 if TYPE_CHECKING:
@@ -99,8 +100,7 @@ class TableSplitter:
             )
         if self.text_column == self.id_column:
             raise ValueError(f"text_column and id_column must differ, got {self.id_column!r} twice")
-        if self.batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {self.batch_size}")
+        whole_number(self.batch_size, "batch_size", 1)
         optional_page_break(self.page_break)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
