@@ -83,7 +83,7 @@ class _SpacedCounts:
         """Count the words that have a number and no counts yet; were there others than units?"""
         size = self._numbers[next(reversed(self._numbers))] + 1 - len(self._values)
         new = list(islice(reversed(self._numbers), size))[::-1]
-        units = [word for word in new if _is_unit(word)]
+        units = list(filter(_is_unit, new))
         counts = self._counted(units)
         if len(units) < size:
             known = dict(zip(units, counts, strict=True))
@@ -109,14 +109,17 @@ class _SpacedCounts:
         missing = int(tokens.max()) + 1 - len(self._has_space)
         if missing > 0:
             self._has_space = np.append(self._has_space, np.full(missing, -1, np.int8))
-        for token in set(tokens[self._has_space[tokens] < 0].tolist()):
-            self._has_space[token] = self._encoding.decode_bytes([token]).startswith(b" ")
+        new = list(set(tokens[self._has_space[tokens] < 0].tolist()))
+        pieces = map(self._encoding.decode_single_token_bytes, new)
+        self._has_space[new] = [piece.startswith(b" ") for piece in pieces]
         return self._has_space[tokens]
 
 
 def _is_unit(word: str) -> bool:
     """Is it short, and are the spaces before and behind it borders?"""
-    return 0 < len(word) < _LONGEST_KEPT and " " not in word and word.strip() == word
+    if len(word) >= _LONGEST_KEPT or " " in word:
+        return False
+    return word.isalnum() or (word != "" and word.strip() == word)
 
 
 class TokenCounts:
