@@ -17,6 +17,7 @@ from tests.cases import CASES
 
 __all__ = [
     "DOCUMENTS",
+    "RAIN",
     "WITHOUT_MODEL",
     "Given",
     "NotedEmbeddings",
@@ -62,6 +63,12 @@ DOCUMENTS = [
     *(Given(f"g{n}", f"Line {n}. A word of it.\n\nThe end of {n}.", None, n) for n in range(20)),
 ]
 """Texts of many kinds, with and without an id; one is null, one is blank."""
+
+RAIN = (
+    "Rain fell on the long road that leads to the house by the river. Nobody came along it for "
+    "three days, nor did anybody leave. The river rose until it stood in the lower meadows."
+)
+"""Sentences that are long enough for a strategy to compare them."""
 
 WITHOUT_MODEL = {
     name: CASES[name][name != "contextual"]

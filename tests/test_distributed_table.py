@@ -35,6 +35,7 @@ from rag_splitters.testing import hostile_texts
 from tests.cases import ALL
 from tests.tables import (
     DOCUMENTS,
+    RAIN,
     Given,
     NotedEmbeddings,
     expected,
@@ -49,10 +50,6 @@ CHUNKS = (
     "page_start page_end chunk_metadata"
 ).split()
 SENTENCES = SentenceChunker(chunk_size=12)
-RAIN = (
-    "Rain fell on the long road that leads to the house by the river. Nobody came along it for "
-    "three days, nor did anybody leave. The river rose until it stood in the lower meadows."
-)
 
 documents = st.lists(
     st.builds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -15,6 +15,7 @@ __all__ = [
     "array",
     "arrow",
     "check_id_type",
+    "check_names",
     "check_text_type",
     "chunk_fields",
     "metadata_fields",
@@ -60,35 +61,30 @@ def chunk_fields() -> list[pa.Field]:
     ]
 
 
-def metadata_fields(
-    schema: pa.Schema, text: str, id: str | None, metadata: Sequence[str] | None
-) -> list[pa.Field]:
-    """The documents' columns that their chunks carry on.
-
-    Parameters:
-        schema: the documents' columns.
-        text: the name of the column with their texts.
-        id: the name of the column with their ids, if there is one.
-        metadata: the names of the columns that are wanted; None: all others.
-
-    Raises: ValueError for a column that is missing, that is there twice, or that has the name of
-    one of the chunks' own (whether in capitals or not, as Spark does not tell them apart).
-    """
+def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
+    """Raises: ValueError for a column that is missing, or that is there twice."""
     counts = Counter(schema.names)
-    read = [text, *([id] if id is not None else [])]
-    carried = [name for name in schema.names if name not in read] if metadata is None else metadata
-    for name in (*read, *carried):
+    for name in names:
         if counts[name] == 0:
             raise ValueError(f"the table has no column {name!r}; it has {schema.names}")
         if counts[name] > 1:
             raise ValueError(f"the table has {counts[name]} columns {name!r}: rename all but one")
+
+
+def metadata_fields(schema: pa.Schema, names: Sequence[str]) -> list[pa.Field]:
+    """The documents' columns that their chunks carry on, as their chunks have them.
+
+    Raises: ValueError for a column that is missing, that is there twice, or that has the name of
+    one of the chunks' own (in capitals or not, as Spark does not tell them apart).
+    """
+    check_names(schema, names)
     own = {field.name for field in chunk_fields()}
-    if taken := [name for name in carried if name.casefold() in own]:
+    if taken := [name for name in names if name.casefold() in own]:
         raise ValueError(
             f"chunks have columns of their own with the names {taken}: rename the documents' "
             "columns, or name in metadata_columns only those that the chunks are to carry on"
         )
-    return [_can_be_repeated(schema.field(name)) for name in carried]
+    return [_can_be_repeated(schema.field(name)) for name in names]
 
 
 def check_text_type(name: str, kind: pa.DataType) -> None:

@@ -13,6 +13,7 @@ from rag_splitters.distributed.columns import (
     TEXT,
     arrow,
     check_id_type,
+    check_names,
     check_text_type,
     chunk_fields,
     metadata_fields,
@@ -109,11 +110,14 @@ class TableSplitter:
         Raises: ValueError for a column that is missing, that is there twice, or that has the name
         of one of the chunks' own; TypeError for texts or ids of another type.
         """
-        carried = metadata_fields(schema, self.text_column, self.id_column, self.metadata_columns)
+        read = [self.text_column, *([] if self.id_column is None else [self.id_column])]
+        check_names(schema, read)
         check_text_type(self.text_column, schema.field(self.text_column).type)
         if self.id_column is not None:
             check_id_type(self.id_column, schema.field(self.id_column).type)
-        return arrow().schema([*chunk_fields(), *carried])
+        others = [name for name in schema.names if name not in read]
+        wanted = others if self.metadata_columns is None else self.metadata_columns
+        return arrow().schema([*chunk_fields(), *metadata_fields(schema, wanted)])
 
     def split_table(self, table: pa.Table) -> pa.Table:
         """The chunks of a table's documents, in order.
