@@ -153,19 +153,30 @@ class TokenCounts:
         if not part.isascii() and any(mark in part for mark in _CJK_MARKS):
             units = _BORDER.split(part)
             return np.fromiter(map(self.plain.__getitem__, units), np.int64, len(units))
-        text = part if is_first else part[1:]
-        words = text.split(" ")
-        has_others = "  " in f" {text} "
-        if not has_others:
-            values, has_others = self.spaced.of(words)
-        if has_others:  # long words, spaces that are no borders
-            words = _SINGLE_SPACE.split(text)
-            values, _ = self.spaced.of(words)
-            for at in np.flatnonzero(values < 0).tolist():
-                values[at] = self.plain[" " + words[at]]
+        words = (part if is_first else part[1:]).split(" ")
+        values, has_others = self.spaced.of(words)
+        pieces = _pieces(words, np.flatnonzero(values < 0).tolist()) if has_others else []
+        is_inside = np.zeros(len(words), np.bool_)
+        for first, last in pieces:
+            words[first] = " ".join(words[first : last + 1])
+            values[first] = self.plain[" " + words[first]]
+            is_inside[first + 1 : last + 1] = True
         if is_first:
             values[0] = self.plain[words[0]]
-        return values
+        return values[~is_inside] if pieces else values
+
+
+def _pieces(words: list[str], others: list[int]) -> list[tuple[int, int]]:
+    """The first and last of the words around those at `others`, up to spaces that are borders."""
+    pieces: list[tuple[int, int]] = []
+    for at in others:
+        first = at - 1 if at > 0 and not words[at][:1].strip() else at
+        last = at + 1 if at + 1 < len(words) and not words[at][-1:].strip() else at
+        if pieces and first <= pieces[-1][1]:
+            pieces[-1] = (pieces[-1][0], last)
+        else:
+            pieces.append((first, last))
+    return pieces
 
 
 def _from_zero(sums: Any) -> array[int]:
