@@ -142,9 +142,16 @@ def _is_list(field: FieldInfo) -> bool:
 
 def _nested(field: FieldInfo, value: Any) -> Any:
     """The value with strategies in the place of their names, where a field holds chunkers."""
-    if "Chunker" not in str(field.annotation):
+    if "Chunker" not in str(field.annotation) or value in _words(field.annotation):
         return value
     return [_stage(part) for part in value] if isinstance(value, list) else _stage(value)
+
+
+def _words(annotation: Any) -> list[Any]:
+    """The literal values that a field takes, wherever they stand in its type."""
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    return [word for part in get_args(annotation) for word in _words(part)]
 
 
 def _stage(value: Any) -> Any:
