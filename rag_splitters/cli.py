@@ -24,6 +24,7 @@ from rag_splitters import CATALOGUE, __version__
 from rag_splitters.cli_compare import compare
 from rag_splitters.cli_models import BaseUrlOption, EmbeddingsOption, LlmOption, models
 from rag_splitters.cli_parameters import build, parameter_docs, parse, shown, strategy
+from rag_splitters.cli_play import play
 from rag_splitters.cli_views import (
     chunk_row,
     chunk_table,
@@ -266,3 +267,4 @@ def query(
 
 
 app.command()(_told()(compare))
+app.command()(_told()(play))

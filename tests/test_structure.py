@@ -155,12 +155,14 @@ LAYERS = (
     {"", "frontend", "testing", "readers"},
     {"nodes", "documents"},
     {"distributed", "langchain", "llama_index", "evaluation"},
-    {"parent_child", "playground"},
-    {"cli", "cli_compare", "cli_index", "cli_models", "cli_parameters", "cli_views", "demo"},
+    {"parent_child"},
+    {"cli", "cli_compare", "cli_index", "cli_models", "cli_parameters", "cli_play", "cli_views"}
+    | {"demo", "playground"},
     {"__main__"},
 )
 """Modules and packages, the lowest first; "" is the package itself. A layer's members may import
-those of the layers below, and their own parts; those of the command line each other."""
+those of the layers below, and their own parts; those of the command line, and what shares its
+parts, each other."""
 
 COMMAND_LINE = LAYERS[-2]
 

@@ -1,0 +1,246 @@
+// A form made from a strategy's parameters. `values` holds what differs from the defaults, and is
+// changed in place; `changed` is called after that.
+
+import { escaped, unescaped } from "./text.js";
+
+export function element(tag, properties = {}, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name in made) made[name] = value;
+    else made.setAttribute(name, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+// Text in which `this` is code.
+export const prose = (text) =>
+  text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
+
+const NONE = "none";
+let ids = 0;
+
+export function drawForm(place, kind, values, world, changed) {
+  place.replaceChildren(...kind.parameters.map((each) => row(each, kind, values, world, changed)));
+}
+
+// Does a setting ask a chat model, by itself or in a chunker within it?
+export function asksModel(setting, world) {
+  const kind = world.strategies.get(setting.strategy);
+  if (!kind) return false;
+  if (kind.needs.includes("llm")) return true;
+  return kind.parameters.some(({ name, control, default: usual }) => {
+    const value = setting[name] ?? setting.values?.[name] ?? usual;
+    if (control === "model") return value === true;
+    const inner = control === "chunkers" ? value : [value];
+    return (
+      control.startsWith("chunker") &&
+      Array.isArray(inner) &&
+      inner.some((each) => each && typeof each === "object" && asksModel(each, world))
+    );
+  });
+}
+
+function row(parameter, kind, values, world, changed) {
+  const { name, control, default: usual } = parameter;
+  const id = `p${++ids}`;
+  const set = (value) => {
+    if (JSON.stringify(value) === JSON.stringify(usual) || value === undefined) delete values[name];
+    else values[name] = value;
+    changed();
+  };
+  const value = name in values ? values[name] : usual;
+  const sizeOf = () => {
+    const size = kind.parameters.find((each) => each.name === "chunk_size");
+    return values.chunk_size ?? size?.default ?? 1000;
+  };
+  const made = CONTROLS[control]({ parameter, id, value, set, sizeOf, world });
+  const meaning = element("p", { className: "meaning", id: `${id}-meaning` }, ...prose(parameter.meaning));
+  const label = element("label", { htmlFor: id }, name);
+  const nested = control.startsWith("chunker");
+  const kinds = nested ? "row nested" : `row is-${control}`;
+  for (const each of made) each.setAttribute?.("aria-describedby", meaning.id);
+  return element("div", { className: kinds }, label, ...made, meaning);
+}
+
+const choice = (id, options, value, set) => {
+  const select = element("select", { id }, ...options.map((each) => new Option(each, each)));
+  select.value = value;
+  select.addEventListener("change", () => set(select.value));
+  return select;
+};
+
+const entry = (id, value, read, set, tag = "input") => {
+  const input = element(tag, { id, value, spellcheck: false, autocomplete: "off" });
+  input.addEventListener("input", () => set(read(input.value)));
+  return input;
+};
+
+const number = (text, otherwise = undefined) => {
+  const trimmed = text.trim();
+  if (trimmed === "") return otherwise;
+  return Number.isNaN(Number(trimmed)) ? trimmed : Number(trimmed);
+};
+
+// A slider over sizes: each step is as large for the eye.
+function slider(input, low, high, place, value, label) {
+  const range = element("input", { type: "range", min: 0, max: 200, step: 1 });
+  range.setAttribute("aria-label", label);
+  const show = () => (range.value = Math.round(200 * place(Number(input.value) || low)));
+  range.addEventListener("input", () => {
+    input.value = value(range.value / 200);
+    input.dispatchEvent(new Event("input"));
+    show.paused = true;
+  });
+  input.addEventListener("input", () => document.activeElement !== range && show());
+  show();
+  return range;
+}
+
+const round = (size) => {
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(size)) - 1);
+  return Math.round(size / step) * step;
+};
+
+function logarithmic(input, low, high, label) {
+  const span = Math.log(high / low);
+  const place = (size) => Math.log(Math.min(high, Math.max(low, size)) / low) / span;
+  return slider(input, low, high, place, (share) => round(low * Math.exp(span * share)), label);
+}
+
+function linear(input, low, high, digits, label, scale = () => 1) {
+  const place = (value) => (Math.min(high, value / scale(value)) - low) / (high - low);
+  return slider(input, low, high, place, (s) => +(low + s * (high - low)).toFixed(digits), label);
+}
+
+const CONTROLS = {
+  choice: ({ parameter, id, value, set }) => [choice(id, parameter.choices, value, set)],
+
+  flag: ({ id, value, set }) => {
+    const box = element("input", { type: "checkbox", id, checked: Boolean(value) });
+    box.addEventListener("change", () => set(box.checked));
+    return [box];
+  },
+
+  model: ({ id, value, set, world }) => {
+    const box = element("input", { type: "checkbox", id, checked: value === true });
+    box.disabled = !world.models.llm;
+    box.addEventListener("change", () => set(box.checked || undefined));
+    const told = world.models.llm ?? "no chat model was given: start with --llm";
+    return [box, element("span", { className: "hint" }, told)];
+  },
+
+  number: ({ parameter, id, value, set, sizeOf }) => {
+    const { name, least, most, words, default: usual } = parameter;
+    if (words.length) {
+      const list = element("datalist", { id: `${id}-list` }, ...words.map((each) => new Option(each)));
+      const input = entry(id, value ?? "", (text) => number(text), set);
+      input.setAttribute("list", list.id);
+      return [input, list];
+    }
+    const input = entry(id, value ?? "", (text) => number(text), set);
+    Object.assign(input, { type: "number", step: parameter.step, placeholder: usual ?? "none" });
+    if (least !== undefined) input.min = least;
+    if (most !== undefined) input.max = most;
+    if (least !== undefined && most !== undefined) {
+      return [linear(input, least, most, 2, name), input];
+    }
+    if (name.endsWith("_size") && usual > 0) {
+      return [logarithmic(input, Math.max(1, Math.round(usual / 50)), usual * 8, name), input];
+    }
+    if (name.endsWith("_size") && usual === 0) return [linear(input, 0, sizeOf(), 0, name), input];
+    return [input];
+  },
+
+  // Units, or a share of the size: the slider sets a share.
+  share: ({ parameter, id, value, set, sizeOf }) => {
+    const input = entry(id, value ?? "", (text) => number(text), set);
+    Object.assign(input, { type: "number", min: 0, step: "any" });
+    const scale = (each) => (Number.isInteger(each) && each > 0 ? sizeOf() : 1);
+    return [linear(input, 0, 0.9, 2, parameter.name, scale), input];
+  },
+
+  text: ({ parameter, id, value, set }) => {
+    if ((parameter.default ?? "").includes("\n")) {
+      return [entry(id, value, (text) => text, set, "textarea")];
+    }
+    const read = (text) => (text === "" && parameter.default === null ? undefined : unescaped(text));
+    return [entry(id, escaped(String(value ?? "")), read, set)];
+  },
+
+  texts: ({ parameter, id, value, set }) => {
+    const lines = (Array.isArray(value) ? value : []).map((each) => escaped(String(each)));
+    const none = parameter.default?.length ? [] : undefined;
+    const read = (text) => (text === "" ? none : text.split("\n").map(unescaped));
+    const input = entry(id, lines.join("\n"), read, set, "textarea");
+    input.rows = Math.max(2, lines.length);
+    input.placeholder = "one a line; \\n is a line's end";
+    return [input];
+  },
+
+  numbers: ({ parameter, id, value, set }) => {
+    const read = (text) => (text.trim() ? text.split(",").map((each) => number(each)) : undefined);
+    const input = entry(id, (value ?? []).join(", "), read, set);
+    input.placeholder = parameter.default === null ? "2000, 500, 100" : "";
+    return [input];
+  },
+
+  chunker: ({ parameter, id, value, set, world }) => {
+    const words = parameter.optional ? [NONE, ...parameter.words] : parameter.words;
+    return inner(id, words, value ?? NONE, (each) => set(each === NONE ? null : each), world);
+  },
+
+  chunkers: ({ id, value, set, world }) => {
+    const list = element("div", { className: "stages" });
+    const stages = (value ?? []).map((each) => ({ ...each }));
+    const draw = () => {
+      list.replaceChildren(
+        ...stages.map((stage, at) => {
+          const put = (next) => {
+            stages[at] = next;
+            set([...stages]);
+          };
+          const drop = element("button", { type: "button" }, "Remove");
+          drop.addEventListener("click", () => {
+            stages.splice(at, 1);
+            set([...stages]);
+            draw();
+          });
+          const stageId = at ? `${id}-${at}` : id;
+          const parts = inner(stageId, [], stage, put, world);
+          parts[0].setAttribute("aria-label", `stage ${at + 1}`);
+          return element("div", { className: "stage" }, ...parts, drop);
+        }),
+      );
+      const add = element("button", { type: "button" }, "Add a stage");
+      add.addEventListener("click", () => {
+        stages.push({ strategy: "recursive" });
+        set([...stages]);
+        draw();
+      });
+      list.append(add);
+    };
+    draw();
+    return [list];
+  },
+};
+
+// A chunker within another: its strategy, or a word, and its own form.
+function inner(id, words, value, set, world) {
+  const usable = [...world.strategies.values()].filter((kind) => !kind.missing.length);
+  const names = [...words, ...usable.map((kind) => kind.name)];
+  const place = element("div", { className: "inner" });
+  const select = choice(id, names, value?.strategy ?? value, (name) => {
+    set(words.includes(name) ? name : { strategy: name });
+    draw(name, {});
+  });
+  const draw = (name, values) => {
+    if (!world.strategies.has(name)) return place.replaceChildren();
+    drawForm(place, world.strategies.get(name), values, world, () =>
+      set({ strategy: name, ...values }),
+    );
+  };
+  const { strategy, ...values } = typeof value === "object" && value ? value : {};
+  if (strategy) draw(strategy, values);
+  return [select, place];
+}
