@@ -395,6 +395,20 @@ def test_error_names_the_document(key: str | None) -> None:
     assert isinstance(raised.value.__cause__, RuntimeError)
 
 
+def lacking(text: str) -> int:
+    """A length function whose package is not there."""
+    raise ImportError("this needs a tokenizer: pip install one")
+
+
+def test_missing_package_of_a_strategy_is_told_as_such() -> None:
+    for chunker in (
+        RecursiveChunker(length_function=lacking),
+        PageChunker(length_function=lacking),
+    ):
+        with pytest.raises(ImportError, match="this needs a tokenizer: pip install one"):
+            TableSplitter(chunker).split_table(table_of(DOCUMENTS))
+
+
 def no_names(text: str) -> list[tuple[int, int, str]]:
     """An entity recogniser that one document breaks."""
     return [(0, fail_on_boom(text), "ALL")]

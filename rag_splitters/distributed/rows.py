@@ -49,9 +49,12 @@ class Document:
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
-        """Raises: ValueError that names the document, for whatever is raised in here."""
+        """Raises: ValueError that names the document, for whatever is raised in here but the lack
+        of a package, which is no document's fault."""
         try:
             yield
+        except ImportError:
+            raise
         except Exception as error:
             raise ValueError(
                 f"document {self.name} could not be split: {type(error).__name__}: {error}"

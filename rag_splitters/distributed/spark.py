@@ -12,6 +12,7 @@ from rag_splitters.distributed.table import TableSplitter, unpickled
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 __all__ = ["split_dataframe"]
 
@@ -65,7 +66,7 @@ def split_dataframe(
         batch_size=batch_size,
     )
     columns = {field.name: field for field in dataframe.schema}
-    chunks = splitter.output_schema(_arrow_schema(dataframe.schema, (text_column, id_column)))
+    chunks = splitter.output_schema(_arrow_schema(dataframe.schema, text_column, id_column))
     carried = chunks.names[len(chunk_fields()) :]
     own = from_arrow_schema(arrow().schema(chunk_fields()))
     read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *carried]))
@@ -85,8 +86,8 @@ def split_dataframe(
     return numbered.mapInArrow(split, schema, **options)
 
 
-def _arrow_schema(schema: Any, checked: Sequence[str | None]) -> pa.Schema:
-    """The columns with the Arrow types of those whose type is checked; the rest are carried on."""
+def _arrow_schema(schema: StructType, text: str, id: str | None) -> pa.Schema:
+    """The columns with the Arrow types of texts and ids; what is only carried on has none."""
     from pyspark.sql.types import IntegralType, NullType, StringType
 
     pa = arrow()
@@ -94,7 +95,8 @@ def _arrow_schema(schema: Any, checked: Sequence[str | None]) -> pa.Schema:
     fields = []
     for field in schema:
         found = [kinds[kind] for kind in kinds if isinstance(field.dataType, kind)]
-        if not found and field.name in checked:
-            raise wrong_type(field.name, "strings", field.dataType.simpleString())
+        if not found and field.name in (text, id):
+            wanted = "strings" if field.name == text else "strings or whole numbers"
+            raise wrong_type(field.name, wanted, field.dataType.simpleString())
         fields.append(pa.field(field.name, found[0] if found else pa.null()))
     return pa.schema(fields)
