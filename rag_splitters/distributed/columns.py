@@ -125,17 +125,14 @@ def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def _is_string(kind: pa.DataType) -> bool:
-    types = arrow().types
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return any(
-        is_kind(kind) for is_kind in (types.is_string, types.is_large_string, types.is_string_view)
-    )
+    is_dictionary = arrow().types.is_dictionary(kind)
+    return str(kind.value_type if is_dictionary else kind) in _STRINGS
+
+
+_STRINGS = ("string", "large_string", "string_view")
 
 
 def _can_be_repeated(field: pa.Field) -> pa.Field:
     """The field; views become plain strings or bytes, as Arrow cannot repeat views."""
-    pa = arrow()
-    if pa.types.is_string_view(field.type):
-        return field.with_type(pa.string())
-    return field.with_type(pa.binary()) if pa.types.is_binary_view(field.type) else field
+    plain = {"string_view": arrow().string(), "binary_view": arrow().binary()}
+    return field.with_type(plain.get(str(field.type), field.type))

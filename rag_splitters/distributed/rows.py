@@ -20,7 +20,15 @@ from rag_splitters.span import Span
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["ChunkRow", "Document", "chunk_rows", "documents_in", "record_batch", "spans_of"]
+__all__ = [
+    "ChunkRow",
+    "Document",
+    "carried_by",
+    "chunk_rows",
+    "documents_in",
+    "record_batch",
+    "spans_of",
+]
 
 ChunkRow = tuple[Any, ...]
 """A chunk's values for `columns.chunk_fields`, in their order."""
@@ -149,23 +157,36 @@ def _json(known: Mapping[str, Any]) -> str:
     return written if sendable(written) == written else json.dumps(known)
 
 
+def carried_by(rows: pa.RecordBatch, fields: Sequence[pa.Field]) -> pa.RecordBatch:
+    """The columns of some documents that their chunks carry on, with the types that they get."""
+    pa = arrow()
+    columns = [rows.column(field.name) for field in fields]
+    kept = [  # a view is made anew: Arrow 17 cannot cast it
+        column if column.type == field.type else pa.array(column.to_pylist(), field.type)
+        for column, field in zip(columns, fields, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(kept, schema=pa.schema(fields))
+
+
 def record_batch(
-    schema: pa.Schema, chunks: Sequence[ChunkRow], carried: pa.RecordBatch, numbers: Sequence[int]
+    fields: Sequence[pa.Field],
+    chunks: Sequence[ChunkRow],
+    carried: pa.RecordBatch,
+    numbers: Sequence[int],
 ) -> pa.RecordBatch:
     """A record batch of chunks.
 
     Parameters:
-        schema: its columns.
+        fields: the chunks' own columns.
         chunks: the chunks.
         carried: the columns of the documents that the chunks carry on.
         numbers: for each chunk the number of its document's row in these.
     """
-    fields = list(schema)
-    own = fields[: len(fields) - carried.num_columns]
+    pa = arrow()
     values = zip(*chunks, strict=True)
-    columns = [array(f.name, column, f.type) for f, column in zip(own, values, strict=True)]
-    places = arrow().array(numbers, arrow().int64())
-    for field, column in zip(fields[len(own) :], carried.columns, strict=True):
-        known = column if column.type == field.type else column.cast(field.type)
-        columns.append(known.take(places))
-    return arrow().RecordBatch.from_arrays(columns, schema=schema)
+    own = [
+        array(field.name, column, field.type) for field, column in zip(fields, values, strict=True)
+    ]
+    places = pa.array(numbers, pa.int64())
+    columns = [*own, *(column.take(places) for column in carried.columns)]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([*fields, *carried.schema]))

@@ -21,6 +21,7 @@ from rag_splitters.distributed.columns import (
 from rag_splitters.distributed.rows import (
     ChunkRow,
     Document,
+    carried_by,
     chunk_rows,
     documents_in,
     record_batch,
@@ -144,9 +145,10 @@ class TableSplitter:
             yield arrow().RecordBatch.from_pylist([], schema)
 
     def _split(self, rows: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        names = schema.names[len(chunk_fields()) :]
+        own = chunk_fields()
+        carried = carried_by(rows, list(schema)[len(own) :])
+        names = carried.schema.names
         documents = documents_in(rows, self.text_column, self.id_column, names)
-        carried = rows.select(names)
         chunks: list[ChunkRow] = []
         numbers: list[int] = []
         size = 0
@@ -158,10 +160,10 @@ class TableSplitter:
                 numbers.append(number)
                 size += weight + len(chunk[TEXT]) + len(chunk[-1])
                 if size >= _MOST_BYTES:
-                    yield record_batch(schema, chunks, carried, numbers)
+                    yield record_batch(own, chunks, carried, numbers)
                     chunks, numbers, size = [], [], 0
         if chunks:
-            yield record_batch(schema, chunks, carried, numbers)
+            yield record_batch(own, chunks, carried, numbers)
 
     def _paged(self, document: Document, spans: list[Span]) -> list[Span]:
         pattern = self.page_break or getattr(self.chunker, "page_break", None)
