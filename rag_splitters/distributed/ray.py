@@ -40,6 +40,9 @@ def split_dataset(
         text_column, id_column, metadata_columns, page_break, batch_size: see `TableSplitter`.
         options: of `Dataset.map_batches`: `compute`, `concurrency`, `num_cpus`, `memory` and so on.
 
+    Returns: the chunks; Ray forgets the columns of a dataset that has no rows, so this has none
+    then either.
+
     Raises: ImportError without Ray; TypeError for another kind of dataset. What is wrong with the
     columns is raised at once where Ray knows them already, else when the dataset is consumed, like
     errors of the strategy, which name the document.
