@@ -180,7 +180,7 @@ const CONTROLS = {
 
   numbers: ({ parameter, id, value, set }) => {
     const read = (text) => (text.trim() ? text.split(",").map((each) => number(each)) : undefined);
-    const input = entry(id, (value ?? []).join(", "), read, set);
+    const input = entry(id, (Array.isArray(value) ? value : []).join(", "), read, set);
     input.placeholder = parameter.default === null ? "2000, 500, 100" : "";
     return [input];
   },
@@ -192,7 +192,7 @@ const CONTROLS = {
 
   chunkers: ({ id, value, set, world }) => {
     const list = element("div", { className: "stages" });
-    const stages = (value ?? []).map((each) => ({ ...each }));
+    const stages = (Array.isArray(value) ? value : []).map((each) => ({ ...each }));
     const draw = () => {
       list.replaceChildren(
         ...stages.map((stage, at) => {

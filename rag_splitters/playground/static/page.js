@@ -90,7 +90,9 @@ class Side {
     const model = asksModel(state[this.letter], world);
     this.find(".ask-model").hidden = !model || Boolean(this.kind?.missing.length);
     this.find(".ask-model span").textContent = `asks ${world.models.llm} when you press it`;
-    if (model && !this.kind?.missing.length) return this.stale("");
+    const waits = model && !this.kind?.missing.length;
+    this.working(!waits);
+    if (waits) return this.stale("");
     this.timer = setTimeout(() => (this.busy ? (this.next = true) : this.send()), PAUSE);
   }
 
@@ -102,23 +104,30 @@ class Side {
     const of = source;
     const busy = (this.busy = new AbortController());
     this.next = false;
-    this.root.setAttribute("aria-busy", "true");
+    this.working(true);
     try {
       const answer = await ask("api/chunks", asked, busy.signal);
       if (stamp !== this.stamp || of !== source) return;
       this.stale(null);
       this.view.take(answer);
       redraw();
-      if (world.isFree) this.search();
+      if (world.isFree || !state.question.trim()) this.search();
+      else this.view.results([], "press Ask to search these chunks");
     } catch (error) {
       if (error.name !== "AbortError" && stamp === this.stamp) this.stale(error.message);
     } finally {
       if (this.busy === busy) {
         this.busy = null;
-        this.root.removeAttribute("aria-busy");
         if (this.next) this.send();
+        else if (stamp === this.stamp) this.working(false);
       }
     }
+  }
+
+  // Until the answer to what is set is there.
+  working(isSo) {
+    if (isSo) this.root.setAttribute("aria-busy", "true");
+    else this.root.removeAttribute("aria-busy");
   }
 
   // The last chunks stay, and are marked as not being those of the settings.
@@ -136,6 +145,7 @@ class Side {
     if (!question.trim() || !answer) return this.view.results(null);
     const stamp = this.stamp;
     const chunks = answer.chunks.map(({ start, end, content }) => content ?? [start, end]);
+    this.root.querySelector(".results").setAttribute("aria-busy", "true");
     try {
       const body = { text: source.text, question, chunks, k };
       const { results, model } = await ask("api/search", body);
@@ -213,8 +223,8 @@ function redraw() {
   tell(`${count(source.count)} characters${note}`);
 }
 
-function move(place) {
-  state.from = source.aligned(Math.max(0, place));
+function move(place, isBorder = false) {
+  state.from = isBorder ? place : source.aligned(Math.max(0, place));
   redraw();
   for (const side of shown()) side.view.text.scrollTop = 0;
 }
@@ -333,7 +343,7 @@ function listen() {
     pause = setTimeout(() => asked(event), 200);
   });
   find("earlier").addEventListener("click", () => move(state.from - MOST.characters));
-  find("later").addEventListener("click", () => move(state.to));
+  find("later").addEventListener("click", () => move(state.to, true));
   find("place").addEventListener("input", (event) => move(Number(event.target.value)));
   document.addEventListener("paste", (event) => {
     if (event.target.closest("input, textarea, dialog")) return;

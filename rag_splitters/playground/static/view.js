@@ -82,7 +82,6 @@ export class View {
     this.hits = new Map();
     this.current = Math.min(this.current, Math.max(0, answer.chunks.length - 1));
     this.figures();
-    this.results(null);
   }
 
   // Without chunks, nothing that was said of others stays.
@@ -276,6 +275,7 @@ export class View {
   // What a question found; null for no question.
   results(found, told = "") {
     const place = this.find(".results");
+    place.removeAttribute("aria-busy");
     place.hidden = found === null;
     this.hits = new Map((found ?? []).map(({ chunk }, rank) => [chunk, rank + 1]));
     Object.assign(place.querySelector("span"), { textContent: told, title: told });
