@@ -530,6 +530,9 @@ def test_page_shows_what_a_question_finds(opened: Callable[..., Any]) -> None:
         found = chunks("sentence", TRAM, chunk_size=120)
         best = int(results.first.inner_text().split()[2]) - 1
         assert "painted dark green" in found[best].text, "asked again of the new chunks"
+        page.tab.locator("#question").press("Enter")
+        page.tab.locator(".view[data-side=a] .facts h3", has_text="result 1").wait_for()
+        assert "painted dark green" in page.side().locator(".piece.on").text_content()
         page.tab.locator("#question").fill("")
         page.tab.locator(".view[data-side=a] .results").wait_for(state="hidden")
         assert page.side().locator(".hit").count() == 0

@@ -139,7 +139,7 @@ class Side {
     if (error !== null && !isShown) this.view.clear();
   }
 
-  async search() {
+  async search(goes = false) {
     const { question, k } = state;
     const answer = this.view.answer;
     if (!question.trim() || !answer) return this.view.results(null);
@@ -151,6 +151,7 @@ class Side {
       const { results, model } = await ask("api/search", body);
       if (stamp !== this.stamp || question !== state.question || k !== state.k) return;
       this.view.results(results, model);
+      if (goes && results.length) this.view.go(results[0].chunk);
     } catch (error) {
       if (stamp === this.stamp) this.view.results([], error.message);
     }
@@ -203,9 +204,9 @@ function redraw() {
   const views = shown().map((side) => side.view);
   const answers = views.map((view) => view.answer).filter(Boolean);
   const to = windowEnd(source, state.from, answers.map((answer) => answer.chunks), MOST);
-  const [edges, most] = bars(answers);
+  const edges = bars(answers);
   for (const view of views) {
-    if (view.answer) view.histogram(edges, most);
+    if (view.answer) view.histogram(edges);
     view.draw(source, state.from, to);
   }
   const isAll = state.from === 0 && to === source.count;
@@ -334,7 +335,7 @@ function listen() {
     Object.assign(state, { question: find("question").value, k: Number(find("k").value) || 3 });
     saveLink();
     const isAsked = event.type === "submit" || world.isFree || !state.question.trim();
-    if (isAsked) for (const side of shown()) side.search();
+    if (isAsked) for (const side of shown()) side.search(event.type === "submit");
   };
   let pause;
   find("ask").addEventListener("submit", asked);

@@ -192,7 +192,7 @@ export class View {
     const isCode = tab !== "chunk";
     this.find(".copy").hidden = !isCode || !this.answer;
     panel.setAttribute("aria-label", isCode ? "Code" : "Chunk");
-    if (!this.answer) return panel.replaceChildren(); // nothing to tell of yet
+    if (!this.answer) return panel.replaceChildren(element("p", { className: "hint" }, "No chunks yet."));
     if (isCode) {
       panel.replaceChildren(element("pre", { className: "code" }, this.answer.code[tab]));
       return;
@@ -253,11 +253,13 @@ export class View {
     );
   }
 
-  histogram(edges, most) {
+  // The shape of the sizes; the highest bar is as high as there is room.
+  histogram(edges) {
     const svg = this.find(".figures svg");
     this.find(".largest").textContent = count(edges[edges.length - 1]);
     const counts = binned(this.answer?.chunks ?? [], edges);
     const width = 240 / (edges.length - 1);
+    const most = Math.max(1, ...counts);
     svg.replaceChildren(
       ...counts.map((each, at) => {
         const bar = document.createElementNS("http://www.w3.org/2000/svg", "rect");
@@ -303,14 +305,12 @@ const passage = (title, text) => [
   element("pre", { dir: "auto" }, text),
 ];
 
-// Edges of the bars of two histograms that can be compared, and the highest bar.
+// Where the bars of histograms that can be compared begin and end.
 export function bars(answers) {
   const largest = Math.max(1, ...answers.map((answer) => answer.figures.most));
   const number = Math.min(24, largest);
   const step = Math.ceil((largest + 1) / number);
-  const edges = Array.from({ length: number + 1 }, (_, at) => at * step);
-  const counts = answers.flatMap((answer) => binned(answer.chunks, edges));
-  return [edges, Math.max(1, ...counts)];
+  return Array.from({ length: number + 1 }, (_, at) => at * step);
 }
 
 function binned(chunks, edges) {
