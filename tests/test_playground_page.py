@@ -401,6 +401,20 @@ def test_page_keeps_its_settings_in_its_address(opened: Callable[..., Any]) -> N
         assert page.drawn("b") == as_drawn(chunks("page", text, page_break="300"), text)
 
 
+def test_page_runs_a_regular_expression_of_a_link_only_when_told_to(
+    opened: Callable[..., Any],
+) -> None:
+    with opened() as page:
+        page.open(text="tram.md", a="keyword", **{"a.patterns": '["^## "]'})
+        assert page.drawn() == {}
+        page.form().get_by_role("button", name="Run").click()
+        page.settled()
+        assert page.drawn() == as_drawn(chunks("keyword", TRAM, patterns=["^## "]), TRAM)
+        page.field("patterns").fill("^# ")
+        page.settled()
+        assert page.drawn() == as_drawn(chunks("keyword", TRAM, patterns=["^# "]), TRAM)
+
+
 @pytest.mark.parametrize(
     "fragment",
     ["a=nothing&b=none", "a=recursive&a.chunk_size={}&text=no", "%%%", "a=hybrid&a.stages=7"],
@@ -438,6 +452,15 @@ def test_page_takes_pasted_typed_and_dropped_text(
         assert "short" not in page.tab.url, "texts do not go into links"
         page.tab.reload()
         page.shows(own)  # it is kept
+        page.tab.evaluate(
+            """() => {
+                const clipboardData = new DataTransfer();
+                clipboardData.setData("text/plain", "Pasted 😀.");
+                document.body.dispatchEvent(
+                    new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+            }"""
+        )
+        page.shows("Pasted 😀.")
         (tmp_path / "file.md").write_bytes("From a\r\nfile 😀.".encode())
         page.tab.locator("#file").set_input_files(tmp_path / "file.md")
         page.shows("From a\r\nfile 😀.")

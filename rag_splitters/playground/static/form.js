@@ -90,7 +90,6 @@ function slider(input, low, high, place, value, label) {
   range.addEventListener("input", () => {
     input.value = value(range.value / 200);
     input.dispatchEvent(new Event("input"));
-    show.paused = true;
   });
   input.addEventListener("input", () => document.activeElement !== range && show());
   show();

@@ -1,12 +1,12 @@
 // The page: what is set, what the server answers, and the two sides.
 
-import { asksModel, drawForm, element, prose } from "./form.js";
+import { element } from "./form.js";
 import * as link from "./link.js";
+import { ask, kept, Side } from "./side.js";
 import { Source, windowEnd } from "./text.js";
-import { bars, View } from "./view.js";
+import { bars } from "./view.js";
 
 const MOST = { characters: 40_000, pieces: 1_500 }; // drawn at once, so that the page stays quick
-const PAUSE = 60; // milliseconds without a change before the server is asked
 const OWN = "your own text";
 const find = (id) => document.getElementById(id);
 const count = (number) => number.toLocaleString("en");
@@ -15,160 +15,19 @@ const world = { strategies: new Map(), models: {}, isFree: true };
 const state = { name: null, question: "", k: 3, from: 0 };
 const sides = {};
 let source = new Source("");
-
-async function ask(path, body, signal) {
-  const isFile = body instanceof Blob;
-  const kind = isFile ? "application/octet-stream" : "application/json";
-  const options = body && { method: "POST", headers: { "Content-Type": kind } };
-  if (body) options.body = isFile ? body : JSON.stringify(body);
-  let response;
-  try {
-    response = await fetch(path, { ...options, signal });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Error("the playground does not answer: is it still running?");
-  }
-  const answer = await response.json().catch(() => ({ error: `the server said ${response.status}` }));
-  if (!response.ok) throw new Error(answer.error);
-  return answer;
-}
+const desk = {
+  ...{ world, state, move, redraw, compare, saveLink },
+  get source() {
+    return source;
+  },
+};
 
 // Sides
-
-class Side {
-  constructor(letter) {
-    this.letter = letter;
-    const part = find("side-template").content.cloneNode(true);
-    this.settings = part.querySelector(".settings");
-    this.root = part.querySelector(".view");
-    for (const each of [this.settings, this.root]) each.dataset.side = letter;
-    this.find = (selector) => this.settings.querySelector(selector);
-    this.find(".letter").textContent = letter.toUpperCase();
-    this.view = new View(this.root, letter, (place) => move(place - 200));
-    this.stamp = 0;
-    this.busy = null;
-    this.next = false;
-    const select = this.find(".strategy");
-    select.setAttribute("aria-label", `Strategy ${letter.toUpperCase()}`);
-    select.append(...[...world.strategies.keys()].map((name) => new Option(name, name)));
-    select.addEventListener("change", () => {
-      state[letter] = { strategy: select.value, values: kept(state[letter].values, select.value) };
-      this.reset();
-    });
-    this.find(".reset").addEventListener("click", () => {
-      state[letter].values = {};
-      this.reset();
-    });
-    this.find(".run").addEventListener("click", () => this.send());
-    this.find(".compare").addEventListener("click", () => compare(letter === "a"));
-  }
-
-  get kind() {
-    return world.strategies.get(state[this.letter].strategy);
-  }
-
-  // Draw the form anew, for another strategy.
-  reset() {
-    const { strategy, values } = state[this.letter];
-    const [first, ...rest] = (this.kind?.about ?? "").split("\n\n");
-    this.find(".strategy").value = strategy;
-    this.find(".about").replaceChildren(...prose(first.replace(/\s+/g, " ")));
-    this.find(".more").hidden = !rest.length;
-    const lines = rest.map((each) => each.replace(/\n(?! )/g, " ")).join("\n\n");
-    this.find(".more p").replaceChildren(...prose(lines));
-    if (this.kind) drawForm(this.find(".form"), this.kind, values, world, () => this.changed());
-    else this.find(".form").replaceChildren();
-    if (this.busy) this.busy.abort();
-    this.busy = null;
-    this.changed();
-  }
-
-  changed() {
-    saveLink();
-    clearTimeout(this.timer);
-    this.stamp += 1; // an answer that is under way is out of date
-    const model = asksModel(state[this.letter], world);
-    this.find(".ask-model").hidden = !model || Boolean(this.kind?.missing.length);
-    this.find(".ask-model span").textContent = `asks ${world.models.llm} when you press it`;
-    const waits = model && !this.kind?.missing.length;
-    this.working(!waits);
-    if (waits) return this.stale("");
-    this.timer = setTimeout(() => (this.busy ? (this.next = true) : this.send()), PAUSE);
-  }
-
-  async send() {
-    clearTimeout(this.timer);
-    const stamp = ++this.stamp;
-    const { strategy, values } = state[this.letter];
-    const asked = { text: source.text, strategy, parameters: values };
-    const of = source;
-    const busy = (this.busy = new AbortController());
-    this.next = false;
-    this.working(true);
-    try {
-      const answer = await ask("api/chunks", asked, busy.signal);
-      if (stamp !== this.stamp || of !== source) return;
-      this.stale(null);
-      this.view.take(answer);
-      redraw();
-      if (world.isFree || !state.question.trim()) this.search();
-      else this.view.results([], "press Ask to search these chunks");
-    } catch (error) {
-      if (error.name !== "AbortError" && stamp === this.stamp) this.stale(error.message);
-    } finally {
-      if (this.busy === busy) {
-        this.busy = null;
-        if (this.next) this.send();
-        else if (stamp === this.stamp) this.working(false);
-      }
-    }
-  }
-
-  // Until the answer to what is set is there.
-  working(isSo) {
-    if (isSo) this.root.setAttribute("aria-busy", "true");
-    else this.root.removeAttribute("aria-busy");
-  }
-
-  // The last chunks stay, and are marked as not being those of the settings.
-  stale(error) {
-    const place = this.find(".error");
-    if (place.textContent !== (error ?? "")) place.textContent = error ?? "";
-    const isShown = Boolean(this.view.answer);
-    this.root.classList.toggle("stale", error !== null && isShown);
-    if (error !== null && !isShown) this.view.clear();
-  }
-
-  async search(goes = false) {
-    const { question, k } = state;
-    const answer = this.view.answer;
-    if (!question.trim() || !answer) return this.view.results(null);
-    const stamp = this.stamp;
-    const chunks = answer.chunks.map(({ start, end, content }) => content ?? [start, end]);
-    this.root.querySelector(".results").setAttribute("aria-busy", "true");
-    try {
-      const body = { text: source.text, question, chunks, k };
-      const { results, model } = await ask("api/search", body);
-      if (stamp !== this.stamp || question !== state.question || k !== state.k) return;
-      this.view.results(results, model);
-      if (goes && results.length) this.view.go(results[0].chunk);
-    } catch (error) {
-      if (stamp === this.stamp) this.view.results([], error.message);
-    }
-  }
-}
-
-// What another strategy also has keeps its value.
-function kept(values, strategy) {
-  const names = world.strategies.get(strategy).parameters.map((each) => each.name);
-  const shared = ["chunk_size", "chunk_overlap", "length_function"].filter((each) => names.includes(each));
-  return Object.fromEntries(shared.filter((each) => each in values).map((each) => [each, values[each]]));
-}
 
 function compare(wanted) {
   if (wanted && !state.b) {
     const other = state.a.strategy === "sentence" ? "recursive" : "sentence";
-    state.b = { strategy: other, values: kept(state.a.values, other) };
+    state.b = { strategy: other, values: kept(state.a.values, world.strategies.get(other)) };
   } else if (!wanted) {
     delete state.b;
   }
@@ -184,9 +43,7 @@ function showSides() {
       find("desk").append(side.settings, side.root);
       side.reset();
     } else if (!state[letter]) {
-      side.settings.remove();
-      side.root.remove();
-      side.view.answer = null;
+      side.close();
     }
   }
   find("desk").classList.toggle("two", Boolean(state.b));
@@ -237,11 +94,7 @@ function take(name, text, isOwn) {
   const select = find("text-name");
   let option = [...select.options].find((each) => each.value === "");
   if (isOwn) {
-    try {
-      sessionStorage.setItem("text", JSON.stringify({ name, text }));
-    } catch {
-      // too large to be there after a reload
-    }
+    keep({ name, text });
     if (!option) select.prepend((option = new Option(name, "")));
     option.textContent = name;
   }
@@ -255,12 +108,32 @@ function take(name, text, isOwn) {
   redraw();
 }
 
-async function choose(name) {
+// A text of one's own, for a reload of this tab.
+function keep(own) {
   try {
-    const own = name ? null : JSON.parse(sessionStorage.getItem("text") ?? "null");
-    if (!name && own) return take(own.name, own.text, true);
+    sessionStorage.removeItem("text");
+    sessionStorage.setItem("text", JSON.stringify(own));
+  } catch {
+    // it is too large, or the browser forbids it: then it is not there after a reload
+  }
+}
+
+function keptText() {
+  try {
+    return JSON.parse(sessionStorage.getItem("text") ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+let choices = 0;
+async function choose(name) {
+  const choice = ++choices;
+  try {
+    const own = name ? null : keptText();
+    if (own) return take(own.name, own.text, true);
     const { text } = await ask(`api/text?name=${encodeURIComponent(name || world.texts[0].name)}`);
-    take(name || world.texts[0].name, text, false);
+    if (choice === choices) take(name || world.texts[0].name, text, false);
   } catch (error) {
     tell(error.message, true);
     if (name && world.texts.every((each) => each.name !== name)) await choose(world.texts[0].name);
@@ -301,11 +174,10 @@ async function load() {
   find("question").value = state.question;
   find("k").value = state.k;
   for (const side of Object.values(sides)) {
-    side.settings.remove();
-    side.root.remove();
-    side.view.answer = null;
+    side.close();
+    side.isLinked = true;
   }
-  const isReload = location.hash && !wanted.name && sessionStorage.getItem("text");
+  const isReload = location.hash && !wanted.name && keptText();
   await choose(isReload ? "" : wanted.name || world.texts[0].name);
   showSides();
 }
@@ -388,7 +260,7 @@ async function start() {
     const option = ({ name }) => new Option(name, name);
     find("text-name").append(...found.texts.map(option));
     find("questions").append(...found.questions.map((each) => element("option", { value: each })));
-    for (const letter of ["a", "b"]) sides[letter] = new Side(letter);
+    for (const letter of ["a", "b"]) sides[letter] = new Side(letter, desk);
     listen();
     await load();
   } catch (error) {

@@ -1,0 +1,194 @@
+// One side: a strategy, its form, what the server answers, and the view that shows it.
+
+import { asksModel, drawForm, element, prose } from "./form.js";
+import { View } from "./view.js";
+
+const PAUSE = 60; // milliseconds without a change before the server is asked
+
+export async function ask(path, body, signal) {
+  const isFile = body instanceof Blob;
+  const kind = isFile ? "application/octet-stream" : "application/json";
+  const options = body && { method: "POST", headers: { "Content-Type": kind } };
+  if (body) options.body = isFile ? body : JSON.stringify(body);
+  let response;
+  try {
+    response = await fetch(path, { ...options, signal });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Error("the playground does not answer: is it still running?");
+  }
+  const answer = await response.json().catch(() => ({ error: `the server said ${response.status}` }));
+  if (!response.ok) throw new Error(answer.error);
+  return answer;
+}
+
+export class Side {
+  // `desk` has what is set and known, the text, and what the page does for both sides.
+  constructor(letter, desk) {
+    this.desk = desk;
+    this.letter = letter;
+    const part = document.getElementById("side-template").content.cloneNode(true);
+    this.settings = part.querySelector(".settings");
+    this.root = part.querySelector(".view");
+    for (const each of [this.settings, this.root]) each.dataset.side = letter;
+    this.find = (selector) => this.settings.querySelector(selector);
+    this.find(".letter").textContent = letter.toUpperCase();
+    this.view = new View(this.root, letter, (place) => desk.move(place - 200));
+    this.stamp = 0;
+    this.busy = null;
+    this.next = false;
+    this.isLinked = false; // as it came with a link, and nothing of it was changed by hand
+    const select = this.find(".strategy");
+    select.setAttribute("aria-label", `Strategy ${letter.toUpperCase()}`);
+    const kinds = [...desk.world.strategies.values()];
+    const option = ({ name, about }) => new Option(`${name}: ${about.split("\n")[0]}`, name);
+    select.append(...kinds.filter((kind) => !kind.missing.length).map(option));
+    const others = kinds.filter((kind) => kind.missing.length).map(option);
+    const label = "Need a model that was not given";
+    if (others.length) select.append(element("optgroup", { label }, ...others));
+    select.addEventListener("change", () => {
+      const values = kept(this.set.values, desk.world.strategies.get(select.value));
+      desk.state[letter] = { strategy: select.value, values };
+      this.isLinked = false;
+      this.reset();
+    });
+    this.find(".reset").addEventListener("click", () => {
+      this.set.values = {};
+      this.isLinked = false;
+      this.reset();
+    });
+    this.find(".run").addEventListener("click", () => this.busy || this.send());
+    this.find(".compare").addEventListener("click", () => desk.compare(letter === "a"));
+  }
+
+  // The strategy and the values that differ from its defaults.
+  get set() {
+    return this.desk.state[this.letter];
+  }
+
+  get kind() {
+    return this.desk.world.strategies.get(this.set.strategy);
+  }
+
+  // Draw the form anew, for another strategy.
+  reset() {
+    const { strategy, values } = this.set;
+    const { world } = this.desk;
+    const [first, ...rest] = this.kind.about.split("\n\n");
+    this.find(".strategy").value = strategy;
+    this.find(".about").replaceChildren(...prose(first.replace(/\s+/g, " ")));
+    this.find(".more").hidden = !rest.length;
+    const lines = rest.map((each) => each.replace(/\n(?! )/g, " ")).join("\n\n");
+    this.find(".more p").replaceChildren(...prose(lines));
+    drawForm(this.find(".form"), this.kind, values, world, () => {
+      this.isLinked = false;
+      this.changed();
+    });
+    if (this.busy) this.busy.abort();
+    this.busy = null;
+    this.changed();
+  }
+
+  changed() {
+    this.desk.saveLink();
+    clearTimeout(this.timer);
+    this.stamp += 1; // an answer that is under way is out of date
+    const waits = this.waits();
+    this.find(".waiting").hidden = !waits;
+    this.find(".waiting span").textContent = waits;
+    this.working(!waits);
+    if (waits) return this.stale("");
+    this.timer = setTimeout(() => (this.busy ? (this.next = true) : this.send()), PAUSE);
+  }
+
+  // Why the server is asked only when the user says so; "" where it is asked at every change.
+  waits() {
+    const { world } = this.desk;
+    if (this.kind.missing.length) return "";
+    if (asksModel(this.set, world)) return `asks ${world.models.llm}, when you press it`;
+    // A regular expression can be made to run for ever, and a link can come from anyone.
+    const isRegex = /"(is_regex|patterns)":/.test(JSON.stringify(this.set.values));
+    return this.isLinked && isRegex ? "came with a link, and has regular expressions" : "";
+  }
+
+  // Nothing is asked for any more.
+  close() {
+    clearTimeout(this.timer);
+    this.busy?.abort();
+    Object.assign(this, { busy: null, next: false });
+    this.stamp += 1;
+    this.view.answer = null;
+    this.settings.remove();
+    this.root.remove();
+  }
+
+  async send() {
+    clearTimeout(this.timer);
+    const stamp = ++this.stamp;
+    const { strategy, values } = this.set;
+    const { source, world, state } = this.desk;
+    const asked = { text: source.text, strategy, parameters: values };
+    const busy = (this.busy = new AbortController());
+    this.next = false;
+    this.working(true);
+    try {
+      const answer = await ask("api/chunks", asked, busy.signal);
+      if (stamp !== this.stamp || source !== this.desk.source) return;
+      this.stale(null);
+      this.view.take(answer);
+      this.desk.redraw();
+      if (world.isFree || !state.question.trim()) this.search();
+      else this.view.results([], "press Ask to search these chunks");
+    } catch (error) {
+      if (error.name !== "AbortError" && stamp === this.stamp) this.stale(error.message);
+    } finally {
+      if (this.busy === busy) {
+        this.busy = null;
+        if (this.next) this.send();
+        else if (stamp === this.stamp) this.working(false);
+      }
+    }
+  }
+
+  // Until the answer to what is set is there.
+  working(isSo) {
+    if (isSo) this.root.setAttribute("aria-busy", "true");
+    else this.root.removeAttribute("aria-busy");
+  }
+
+  // The last chunks stay, and are marked as not being those of the settings.
+  stale(error) {
+    const place = this.find(".error");
+    if (place.textContent !== (error ?? "")) place.textContent = error ?? "";
+    const isShown = Boolean(this.view.answer);
+    this.root.classList.toggle("stale", error !== null && isShown);
+    if (error !== null) this.root.querySelector(".results").removeAttribute("aria-busy");
+    if (error !== null && !isShown) this.view.clear();
+  }
+
+  async search(goes = false) {
+    const { source, state } = this.desk;
+    const { question, k } = state;
+    const answer = this.view.answer;
+    if (!question.trim() || !answer) return this.view.results(null);
+    const stamp = this.stamp;
+    const chunks = answer.chunks.map(({ start, end, content }) => content ?? [start, end]);
+    this.root.querySelector(".results").setAttribute("aria-busy", "true");
+    try {
+      const body = { text: source.text, question, chunks, k };
+      const { results, model } = await ask("api/search", body);
+      if (stamp !== this.stamp || question !== state.question || k !== state.k) return;
+      this.view.results(results, model);
+      if (goes && results.length) this.view.go(results[0].chunk);
+    } catch (error) {
+      if (stamp === this.stamp) this.view.results([], error.message);
+    }
+  }
+}
+
+// What another strategy also has keeps its value.
+export function kept(values, kind) {
+  const names = kind.parameters.map((each) => each.name);
+  const shared = ["chunk_size", "chunk_overlap", "length_function"].filter((each) => names.includes(each));
+  return Object.fromEntries(shared.filter((each) => each in values).map((each) => [each, values[each]]));
+}
