@@ -136,7 +136,7 @@ async def _checked(stores: Stores) -> Verified:
                 continue
             if not parents_there.issuperset(record.parents):
                 no_parents.append(record.identity)
-            if None in await stores.children.read(record.children, filtered=False):
+            if None in await stores.children.read(record.children, "id"):
                 no_children.append(record.identity)
     return Verified(
         documents=len(sources),

@@ -14,7 +14,7 @@ from rag_splitters.parent_child.keywords import KeywordIndex
 from rag_splitters.parent_child.passages import Passage
 from rag_splitters.parent_child.plan import add, get, remove
 from rag_splitters.parent_child.reranking import Reranker, reranked
-from rag_splitters.parent_child.search import Query, search
+from rag_splitters.parent_child.search import Crowding, Query, search
 from rag_splitters.parent_child.state import ready
 from rag_splitters.parent_child.stores import Stores, run
 
@@ -31,6 +31,7 @@ class Shared:
 
     guard: Guard = field(default_factory=Guard)
     keywords: KeywordIndex = field(default_factory=lambda: KeywordIndex(None))
+    crowding: Crowding = field(default_factory=Crowding)
     opened: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
 
@@ -160,7 +161,7 @@ class ParentChildIndex(Generic[A, D, R]):
         stores = self._stores(asynchronous=asynchronous, filters=filters)
         if query.search_type == "hybrid" and stores.keywords is not None:
             await ready(stores, stores.keywords, self._guard, asynchronous=asynchronous)
-        passages = await search(stores, query)
+        passages = await search(stores, query, self.shared.crowding)
         if reranker is not None:
             passages = await reranked(reranker, query.text, passages, asynchronous=asynchronous)
         return [self._result(passage) for passage in passages]

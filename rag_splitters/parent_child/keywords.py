@@ -23,7 +23,10 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (terms, tokenize = 'ascii');
 CREATE TABLE IF NOT EXISTS stamps (stamp TEXT NOT NULL);
 """
 _MOST_MATCHES = 2000  # of which the best are found; deeper than any ranking is read
-_MATCHES = "SELECT rowid, -rank FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?"
+# Not ORDER BY rank, which works the scores out twice.
+_MATCHES = """
+SELECT rowid, -bm25(words) AS score FROM words WHERE words MATCH ? ORDER BY score DESC LIMIT ?
+"""
 
 
 class KeywordIndex:

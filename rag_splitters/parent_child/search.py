@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, get_args
@@ -12,9 +12,9 @@ from typing import Any, Literal, get_args
 from rag_splitters.parent_child.keywords import KeywordIndex
 from rag_splitters.parent_child.merging import match_of, merged_passages, source_of
 from rag_splitters.parent_child.passages import Passage, copied, full_child
-from rag_splitters.parent_child.stores import Found, Stores
+from rag_splitters.parent_child.stores import Detail, Found, Stores
 
-__all__ = ["Query", "Retrieve", "SearchType", "search"]
+__all__ = ["Crowding", "Query", "Retrieve", "SearchType", "search"]
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +26,17 @@ _CHILDREN_PER_RESULT: dict[Retrieve, int] = {"parents": 2, "children": 1, "merge
 _LEAST_FUSED = 50  # how deep two rankings are read, at least, before they are fused
 _MOST_TIED = 1000  # how many children with one score are put in order
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
+
+
+@dataclass(slots=True)
+class Crowding:
+    """How many children to fetch at first for each parent: enough for nine in ten questions."""
+
+    children: float = 1.0
+
+    def learn(self, *, were_enough: bool) -> None:
+        """Take a question into account."""
+        self.children = max(1.0, self.children + (-0.025 if were_enough else 0.225))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +52,11 @@ class Query:
     lambda_mult: float = 0.5
     merged_size: int = 2000
 
+    @property
+    def detail(self) -> Detail:
+        """What has to be known of a child: for its parent's sake, not its text."""
+        return "metadata" if self.retrieve == "parents" else "text"
+
     def __post_init__(self) -> None:
         """Check what may have been set since the retriever was made."""
         for name, kinds in (("retrieve", Retrieve), ("search_type", SearchType)):
@@ -53,25 +69,52 @@ class Query:
                 raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
 
 
-async def search(stores: Stores, query: Query) -> list[Passage]:
-    """The k best results, best first, with `score` and, but for children, `matches` told."""
+async def search(stores: Stores, query: Query, crowding: Crowding) -> list[Passage]:
+    """The k best results, best first, with `score` and, but for children, `matches` told.
+
+    What is found does not depend on the crowding.
+    """
     depth, seen = query.k * _CHILDREN_PER_RESULT[query.retrieve], -1
     if query.search_type == "hybrid":
         depth = max(depth, _LEAST_FUSED)
+    is_guessed = query.retrieve == "parents" and query.search_type not in ("hybrid", "mmr")
+    depth = round(query.k * crowding.children) if is_guessed else depth
     parents: dict[str, Passage | None] = {}
     while True:
-        found, is_all = await _candidates(stores, query, depth)
-        tied = [m for m in found if isinstance(m.child.metadata.get(stores.id_key), str)]
-        held = await _held(stores, tied, parents)
-        results = await _results(stores, query, held, parents)
+        ranked, is_all = await _candidates(stores, query, depth)
+        found, results = await _made(stores, query, ranked, parents)
+        if is_guessed and seen < 0 and not is_all:
+            crowding.learn(were_enough=len(results) >= query.k)
         # The last test is for stores that give fewer than asked for whatever is asked.
-        if len(results) >= query.k or is_all or len(found) == seen:
+        if len(results) >= query.k or is_all or len(ranked) == seen:
             break
-        depth, seen = max(depth * 2, len(found) + 1), len(found)
-    if found and not tied:  # one that names none is another program's; if all are, it is an error
+        depth, seen = max(depth * 2, len(ranked) + 1), len(ranked)
+    if found and not _tied(found, stores.id_key):
         raise _untied(found, stores.id_key)
     _warn_of_missing(parents)
     return results
+
+
+async def _made(
+    stores: Stores, query: Query, ranked: Sequence[Found], parents: dict[str, Passage | None]
+) -> tuple[list[Found], list[Passage]]:
+    """The children that had to be read, and the results that they make.
+
+    Hybrid search ranks many children by their ids: the best are read, then more if need be.
+    """
+    reach = len(ranked)
+    if query.search_type == "hybrid" and query.retrieve != "merged":
+        reach = query.k * _CHILDREN_PER_RESULT[query.retrieve]
+    found: list[Found] = []
+    done = 0
+    while True:
+        more = ranked[done:reach]
+        found += await _read(stores, query, more) if query.search_type == "hybrid" else more
+        held = await _held(stores, query, found, parents)
+        results = await _results(stores, query, held, parents)
+        if len(results) >= query.k or reach >= len(ranked):
+            return found, results
+        done, reach = reach, 2 * reach
 
 
 async def _candidates(stores: Stores, query: Query, depth: int) -> tuple[list[Found], bool]:
@@ -82,7 +125,7 @@ async def _candidates(stores: Stores, query: Query, depth: int) -> tuple[list[Fo
         pool = max(query.fetch_k, depth)
         found = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
         return found, len(found) < depth
-    found, is_all = await _nearest(stores, query.text, depth)
+    found, is_all = await _nearest(stores, query.text, depth, query.detail)
     if query.search_type == "similarity":
         return found, is_all
     if any(match.score is None for match in found):
@@ -91,7 +134,9 @@ async def _candidates(stores: Stores, query: Query, depth: int) -> tuple[list[Fo
     return good, is_all or len(good) < len(found)
 
 
-async def _nearest(stores: Stores, text: str, depth: int) -> tuple[list[Found], bool]:
+async def _nearest(
+    stores: Stores, text: str, depth: int, detail: Detail
+) -> tuple[list[Found], bool]:
     """The nearest children, at least `depth` of them, and whether there are no more.
 
     Equal scores are in the order of the ids. A store gives any of those that score like its last:
@@ -99,7 +144,7 @@ async def _nearest(stores: Stores, text: str, depth: int) -> tuple[list[Found], 
     """
     n = depth + 1
     while True:
-        found = await stores.children.find(text, n)
+        found = await stores.children.find(text, n, detail)
         if len(found) < n or found[-1].score is None:
             return _settled(found), len(found) < n
         sure = [match for match in found if match.score != found[-1].score]
@@ -111,50 +156,79 @@ async def _nearest(stores: Stores, text: str, depth: int) -> tuple[list[Found], 
 
 
 async def _fused(stores: Stores, text: str, depth: int) -> tuple[list[Found], bool]:
-    """Neighbours by vector and by keyword, fused by reciprocal rank (Cormack et al. 2009)."""
+    """Neighbours by vector and by keyword, fused by reciprocal rank (Cormack et al. 2009).
+
+    Those that the vector store has told no more of than their ids are to be read.
+    """
     if stores.keywords is None:
         raise ValueError("search_type='hybrid' needs a keyword index")
-    near, no_more_near = await _nearest(stores, text, depth)
+    near, no_more_near = await _nearest(stores, text, depth, "id")
     children = {match.child.id or "": match.child for match in near}
-    by_vector = list(children)
     by_keyword, no_more_worded = await _worded(stores, stores.keywords, text, depth, children)
     scores: dict[str, float] = defaultdict(float)
-    for ranking in (by_vector, by_keyword):
+    for ranking in (children, by_keyword):
         for rank, name in enumerate(ranking, 1):
             scores[name] += 1 / (_RANK_CONSTANT + rank)
     ordered = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
-    found = [Found(children[name], score) for name, score in ordered]
+    found = [Found(children.get(name) or Passage("", {}, name), score) for name, score in ordered]
     return found, no_more_near and no_more_worded
 
 
 async def _worded(
-    stores: Stores, keywords: KeywordIndex, text: str, depth: int, known: dict[str, Passage]
+    stores: Stores, keywords: KeywordIndex, text: str, depth: int, known: Collection[str]
 ) -> tuple[list[str], bool]:
     """The best `depth` children by keyword, and whether there are no more.
 
-    Those that a filter refuses do not count. What has to be read is added to the `known` children.
+    Those that a filter refuses do not count; the `known` children it lets through.
     """
     n = depth
     while True:
         found = await stores.call(keywords.find, text, n, stores.children.smoothing)
-        unread = [name for name, _ in found if name not in known]
-        read = zip(unread, await stores.children.read(unread, filtered=True), strict=True)
-        known.update({name: child for name, child in read if child is not None})
-        allowed = [name for name, _ in found if name in known]
+        names = [name for name, _ in found]
+        others = await stores.children.allowed([name for name in names if name not in known])
+        kept = {*known, *others}
+        allowed = [name for name in names if name in kept]
         if len(allowed) >= depth or len(found) < n:
             return allowed[:depth], len(found) < n
         n *= 4
 
 
+async def _read(stores: Stores, query: Query, found: Sequence[Found]) -> list[Found]:
+    """The same with what is asked of each child, without those that are not there any more."""
+    unread = [match.child.id or "" for match in found if not match.child.metadata]
+    read = dict(zip(unread, await stores.children.read(unread, query.detail), strict=True))
+    pairs = [(read.get(match.child.id or "", match.child), match.score) for match in found]
+    return [Found(child, score) for child, score in pairs if child is not None]
+
+
+def _tied(found: Sequence[Found], id_key: str) -> list[Found]:
+    """The children that name a parent; one that names none is another program's."""
+    return [match for match in found if isinstance(match.child.metadata.get(id_key), str)]
+
+
 async def _held(
-    stores: Stores, found: Sequence[Found], parents: dict[str, Passage | None]
+    stores: Stores, query: Query, found: Sequence[Found], parents: dict[str, Passage | None]
 ) -> list[Found]:
-    """The children that have a parent in the docstore; `parents` remembers what was read."""
+    """The children up to the one that brings the k-th parent that is in the docstore.
+
+    Of more there would be more matches, but how many were fetched shall not tell in the results.
+    `parents` remembers what was read.
+    """
     key = stores.id_key
-    names = dict.fromkeys(match.child.metadata[key] for match in found)
-    unread = [name for name in names if name not in parents]
-    parents.update(zip(unread, await stores.rows.read(unread), strict=True))
-    return [match for match in found if parents[match.child.metadata[key]] is not None]
+    tied = _tied(found, key)
+    names = list(dict.fromkeys(match.child.metadata[key] for match in tied))
+    enough = len(names) if query.retrieve == "merged" else query.k
+    while True:
+        first = [name for name in names if parents.get(name, name) is not None][:enough]
+        unread = [name for name in first if name not in parents]
+        if not unread:
+            break
+        parents.update(zip(unread, await stores.rows.read(unread), strict=True))
+    kept = set(first)
+    held = [match for match in tied if match.child.metadata[key] in kept]
+    if query.retrieve != "parents" or len(first) < query.k:
+        return held
+    return held[: [match.child.metadata[key] for match in held].index(first[-1]) + 1]
 
 
 def _untied(found: Sequence[Found], id_key: str) -> ValueError:
@@ -172,7 +246,7 @@ async def _results(
     key = stores.id_key
     present = {name: parent for name, parent in parents.items() if parent is not None}
     if query.retrieve == "parents":
-        return _parents(found, present, key)[: query.k]
+        return _parents(found, present, key)
     if query.retrieve == "merged":
         return await merged_passages(stores, found, present, query.k, query.merged_size)
     return [
@@ -186,7 +260,7 @@ async def _results(
 
 
 def _parents(found: Sequence[Found], parents: dict[str, Passage], id_key: str) -> list[Passage]:
-    """The parents in the order of their best child."""
+    """The parents of the children, in the order of their best child."""
     matches: dict[str, list[Found]] = {}
     for match in found:
         matches.setdefault(match.child.metadata[id_key], []).append(match)

@@ -25,7 +25,7 @@ _GROUP_DOCUMENTS = 256
 
 
 async def stamped(stores: Stores, rows: Sequence[tuple[str, Passage]]) -> tuple[str, bool] | None:
-    """Write an operation's first rows, together with a new name for the docstore's state.
+    """Write an operation's first rows, in their order, after a new name for the docstore's state.
 
     Returns: the name, and whether the keyword index knew the state before; None where no keyword
     index is kept of the docstore.
@@ -37,7 +37,7 @@ async def stamped(stores: Stores, rows: Sequence[tuple[str, Passage]]) -> tuple[
     if before is None and stores.keywords is not None:
         before = await rebuild(stores, stores.keywords)
     after = uuid.uuid4().hex
-    await stores.rows.write([*rows, _row(after)])
+    await stores.rows.write([_row(after), *rows])
     return after, stores.keywords is not None and stores.keywords.stamp == before
 
 
@@ -108,7 +108,7 @@ async def _filled(stores: Stores, keywords: KeywordIndex) -> bool:
         records = [record for record in rows if record is not None]
         is_quiet = is_quiet and not any(record.pending for record in records)
         ids = [child for record in records for child in record.children]
-        children = await stores.children.read(ids, filtered=False)
+        children = await stores.children.read(ids)
         found = {child.id: child for child in children if child is not None}
         documents = [
             _searched(record, [found[name] for name in record.children if name in found], stores)

@@ -7,7 +7,7 @@ without an event loop; so the order of reads and writes is written once for both
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
@@ -16,8 +16,22 @@ from rag_splitters.parent_child.passages import Passage
 if TYPE_CHECKING:
     from rag_splitters.parent_child.keywords import KeywordIndex
 
-__all__ = ["Children", "Found", "Level", "Rows", "Split", "Stores", "parts", "run", "threaded"]
+__all__ = [
+    "Children",
+    "Detail",
+    "Found",
+    "Level",
+    "Rows",
+    "Split",
+    "Stores",
+    "parts",
+    "run",
+    "threaded",
+]
 
+Detail = Literal["id", "metadata", "text"]
+"""How much is asked of a child: its id, its metadata too, or its text as well. A store may give
+more; each costs time."""
 Level = Literal["parents", "children"]
 Split = Callable[[Level, list[Passage]], Awaitable["list[list[Passage]] | None"]]
 T = TypeVar("T")
@@ -64,8 +78,11 @@ class Children(Protocol):
     async def forget(self, ids: Sequence[str]) -> None:
         """Remove children; those that are not there are passed over."""
 
-    async def read(self, ids: Sequence[str], *, filtered: bool) -> list[Passage | None]:
-        """The children with these ids; `filtered`, without those that a query's filter refuses."""
+    async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Passage | None]:
+        """The children with these ids, in their order; None where there is none."""
+
+    async def allowed(self, ids: Sequence[str]) -> Collection[str]:
+        """Those of the ids that a query's filter does not refuse."""
 
     async def of_parents(self, id_key: str, ids: Sequence[str]) -> list[Passage]:
         """The children of some parents. Raises: NotImplementedError where it cannot be asked."""
@@ -73,7 +90,7 @@ class Children(Protocol):
     def all(self) -> AsyncIterator[Passage]:
         """Every child. Raises: NotImplementedError where the store cannot be listed."""
 
-    async def find(self, query: str, n: int) -> list[Found]:
+    async def find(self, query: str, n: int, detail: Detail = "text") -> list[Found]:
         """The n nearest children, best first; fewer where there are no more."""
 
     async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Found]:

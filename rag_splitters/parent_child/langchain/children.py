@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -12,7 +12,7 @@ from langchain_core.vectorstores import VectorStore
 from rag_splitters.parent_child.chroma_children import ChromaChildren
 from rag_splitters.parent_child.langchain.documents import Call, to_passage
 from rag_splitters.parent_child.passages import Passage, storable_text
-from rag_splitters.parent_child.stores import Children, Found, parts
+from rag_splitters.parent_child.stores import Children, Detail, Found, parts
 from rag_splitters.parent_child.vectors import Vectors
 
 __all__ = ["VectorStoreChildren", "children_in", "chroma_collection"]
@@ -56,18 +56,22 @@ class VectorStoreChildren:
             if await self._call(self._vectorstore, "delete", list(part)) is False:
                 raise RuntimeError(f"the vector store did not delete {len(part)} children")
 
-    async def read(self, ids: Sequence[str], *, filtered: bool) -> list[Passage | None]:
+    async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Passage | None]:
         """Children by their ids, for stores that give them."""
-        if filtered and self._search_kwargs:
-            raise ValueError(
-                "search_type='hybrid' with a filter needs Chroma: another vector store cannot "
-                f"tell which children {sorted(self._search_kwargs)} lets through"
-            )
         found: dict[str | None, Passage] = {}
         for part in parts(ids, self._batch):
             for document in await self._call(self._vectorstore, "get_by_ids", list(part)):
                 found[document.id] = to_passage(document)
         return [found.get(name) for name in ids]
+
+    async def allowed(self, ids: Sequence[str]) -> Collection[str]:
+        """All of them: there is no way that every store knows to ask which a filter refuses."""
+        if self._search_kwargs:
+            raise ValueError(
+                "search_type='hybrid' with a filter needs Chroma: another vector store cannot "
+                f"tell which children {sorted(self._search_kwargs)} lets through"
+            )
+        return ids
 
     async def of_parents(self, id_key: str, ids: Sequence[str]) -> list[Passage]:
         """LangChain has no way to ask."""
@@ -78,7 +82,7 @@ class VectorStoreChildren:
         raise NotImplementedError
         yield  # makes this a generator
 
-    async def find(self, query: str, n: int) -> list[Found]:
+    async def find(self, query: str, n: int, detail: Detail = "text") -> list[Found]:
         """The nearest children; scores are made similarities where the store says how."""
         told = {**self._search_kwargs, "k": n}
         text = storable_text(query)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from typing import Any
 
 from llama_index.core.schema import (
@@ -23,7 +23,7 @@ from rag_splitters.nodes import text_of
 from rag_splitters.parent_child.llama_index.documents import Call
 from rag_splitters.parent_child.passages import SOURCE_KEY, Passage
 from rag_splitters.parent_child.smoothing import smoothed
-from rag_splitters.parent_child.stores import Found, parts
+from rag_splitters.parent_child.stores import Detail, Found, parts
 from rag_splitters.parent_child.vectors import Vectors
 
 __all__ = ["VectorStoreChildren", "chroma_collection"]
@@ -69,18 +69,22 @@ class VectorStoreChildren:
         for part in parts(ids, self._batch):
             await self._call(self._store, "delete_nodes", list(part))
 
-    async def read(self, ids: Sequence[str], *, filtered: bool) -> list[Passage | None]:
+    async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Passage | None]:
         """Children by their ids, for stores that give them."""
-        if filtered and self._filters is not None:
-            raise ValueError(
-                "search_type='hybrid' with filters needs Chroma: another vector store cannot tell "
-                "which children they let through"
-            )
         found: dict[str, Passage] = {}
         for part in parts(ids, self._batch):
             for node in await self._call(self._store, "get_nodes", list(part)):
                 found[node.node_id] = _child(node)
         return [found.get(name) for name in ids]
+
+    async def allowed(self, ids: Sequence[str]) -> Collection[str]:
+        """All of them: there is no way that every store knows to ask which a filter refuses."""
+        if self._filters is not None:
+            raise ValueError(
+                "search_type='hybrid' with filters needs Chroma: another vector store cannot tell "
+                "which children they let through"
+            )
+        return ids
 
     async def of_parents(self, id_key: str, ids: Sequence[str]) -> list[Passage]:
         """LlamaIndex has no way that every store knows."""
@@ -91,7 +95,7 @@ class VectorStoreChildren:
         raise NotImplementedError
         yield  # makes this a generator
 
-    async def find(self, query: str, n: int) -> list[Found]:
+    async def find(self, query: str, n: int, detail: Detail = "text") -> list[Found]:
         """The nearest children, with the store's similarity."""
         return await self._asked(query, n, VectorStoreQueryMode.DEFAULT)
 
