@@ -163,16 +163,15 @@ def test_another_version_added_after_a_failure_leaves_nothing_stale(
 
 def test_a_failed_write_of_parents_leaves_no_child() -> None:
     retriever, fuse = build()
-    for failing in (0, 1):
-        fuse.left = failing
-        with pytest.raises(ConnectionError):
-            retriever.add_documents(OLD)
-        assert state(retriever)[1] == {}
+    fuse.left = 0  # records and parents are the first that is written, and are written together
+    with pytest.raises(ConnectionError):
+        retriever.add_documents(OLD)
+    assert state(retriever)[1] == {}
 
 
 def test_a_replacement_that_fails_answers_as_before_or_after() -> None:
     query = "a0word0 a0word1"
-    for failing in range(6):
+    for failing in range(5):
         retriever, fuse = build()
         retriever.add_documents(OLD)
         before = {d.page_content for d in retriever.invoke(query, k=50)}

@@ -13,6 +13,9 @@ from typing import Any
 __all__ = ["KeyValueStore", "StoreError", "check_json"]
 
 
+_PLAIN = {str, int, float, bool, type(None)}
+
+
 class StoreError(OSError):
     """A store could not do what it was asked; the message names it, and holds no password."""
 
@@ -140,10 +143,12 @@ None, lists and dicts with string keys
     pending: list[tuple[object, str]] = [(value, where)]
     while pending:
         item, place = pending.pop()
-        if type(item) is dict and all(type(key) is str for key in item):
-            pending.extend((inner, f"{place}[{key!r}]") for key, inner in item.items())
+        if type(item) is dict and set(map(type, item)) <= {str}:
+            inside = [each for each in item.items() if type(each[1]) not in _PLAIN]
+            pending += [(inner, f"{place}[{key!r}]") for key, inner in inside]
         elif isinstance(item, list | tuple):
-            pending.extend((inner, f"{place}[{index}]") for index, inner in enumerate(item))
+            if not _PLAIN.issuperset(map(type, item)):
+                pending += [(inner, f"{place}[{index}]") for index, inner in enumerate(item)]
         elif not isinstance(item, str | int | float | None):
             raise TypeError(
                 f"{place} is a {_kind(item)}, which JSON cannot hold: use str, int, float, bool, "

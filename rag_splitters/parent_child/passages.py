@@ -30,6 +30,7 @@ __all__ = [
 
 SOURCE_KEY = "_source_id"
 NESTED_KEY = "_nested"
+_PLAIN = {str, int, float, bool, type(None)}
 _LONGEST_HEADING = 120  # characters; what is longer says too little for what it costs
 POSITION_KEYS = ("start_index", "end_index", "chunk_index")
 
@@ -51,8 +52,7 @@ class Passage:
 
     def unplaced(self) -> Passage:
         """Without positions, so that a splitter that reports none does not hand these on."""
-        kept = {key: value for key, value in self.metadata.items() if key not in POSITION_KEYS}
-        return replace(self, metadata=kept)
+        return Passage(self.text, _unplaced(self.metadata), self.id, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,8 @@ def children_of(
             metadata = _child_metadata(placed, parent.passage.metadata)
             metadata |= {id_key: parent.passage.id or "", SOURCE_KEY: storable_text(identity)}
             child = Passage(piece.text, metadata, new_id)
-            children[new_id] = replace(child, context=context(child))
+            above = context(child)
+            children[new_id] = replace(child, context=above) if above else child
             kept[parent.passage.id or ""] = parent.passage
     return Draft(identity, source, list(kept.values()), list(children.values()))
 
@@ -159,7 +160,7 @@ def full_child(child: Passage, parent: Passage, kept: frozenset[str] | None = No
     Of its parent's metadata it has all or, if they are given, those that are `kept`.
     """
     own = {k: v for k, v in child.metadata.items() if k not in (SOURCE_KEY, NESTED_KEY)}
-    inherited = copied(parent.unplaced().metadata)
+    inherited = copied(_unplaced(parent.metadata))
     if kept is not None:
         inherited = {key: value for key, value in inherited.items() if key in kept}
     for key, value in inherited.items():
@@ -175,6 +176,8 @@ def full_child(child: Passage, parent: Passage, kept: frozenset[str] | None = No
 
 def storable_text(text: str) -> str:
     """The text with U+FFFD in the place of lone surrogates, which no vector store takes."""
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -184,8 +187,22 @@ def storable_text(text: str) -> str:
 
 def copied(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """A copy that shares nothing that can be changed."""
-    plain = (str, int, float, type(None))
-    return {k: v if isinstance(v, plain) else copy.deepcopy(v) for k, v in metadata.items()}
+    return {key: _copied(value) for key, value in metadata.items()}
+
+
+def _copied(value: Any) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is list:
+        return [_copied(item) for item in value]
+    if kind is dict:
+        return {key: _copied(item) for key, item in value.items()}
+    return copy.deepcopy(value)
+
+
+def _unplaced(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in metadata.items() if key not in POSITION_KEYS}
 
 
 def _span(passage: Passage) -> tuple[int, int] | None:
@@ -203,7 +220,7 @@ def _placed(
     identity: str, chunk: Passage, base: int | None, ordinal: int
 ) -> tuple[dict[str, Any], str]:
     """A chunk's metadata with positions in the source, where they are known, and its id."""
-    metadata = {**chunk.unplaced().metadata, "chunk_index": ordinal}
+    metadata = {**_unplaced(chunk.metadata), "chunk_index": ordinal}
     span = _span(chunk)
     if base is None or span is None:
         return metadata, chunk_id(identity, ordinal, ordinal, chunk.text)

@@ -81,8 +81,9 @@ async def _write(stores: Stores, changed: Sequence[tuple[Record, Record | None, 
         for _, old, draft in changed
     ]
     gone = [i for new, old in pairs for i in _without(old.children, new.children)]
-    stamp = await stamped(stores, [merged.to_row() for _, merged in pairs])
-    await stores.rows.write([(p.id or "", p) for _, _, draft in changed for p in draft.parents])
+    marked = [merged.to_row() for _, merged in pairs]
+    parents = [(p.id or "", p) for _, _, draft in changed for p in draft.parents]
+    stamp = await stamped(stores, [*marked, *parents])  # in this order, where a store takes few
     await stores.children.index(children)
     await stores.children.forget(gone)
     await stores.rows.remove([i for new, old in pairs for i in _without(old.parents, new.parents)])

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.models import Embedder, EmbeddingModel
+from rag_splitters.models import Embedder, EmbeddingModel, HashingEmbeddings
 from rag_splitters.parent_child.passages import storable_text
-from rag_splitters.parent_child.stores import threaded
+from rag_splitters.parent_child.stores import parts, threaded
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Vectors", "most_diverse"]
+
+_BATCH = 1000  # as `HashingEmbeddings` takes them
 
 
 class Vectors:
@@ -25,24 +27,34 @@ class Vectors:
         self._model = model.model if isinstance(model, Embedder) else model
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._asynchronous = asynchronous
+        self._threaded = threaded(asynchronous)
         self._questions: dict[str, NDArray[np.float32]] = {}
 
     async def of_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """A row for each text."""
+        if type(self._model) is HashingEmbeddings:  # without a detour over lists of numbers
+            found: NDArray[np.float32] = await self._threaded(_hashed, self._model, texts)
+            return found
         if self._asynchronous:
             return await self._embedder.aembed(texts)
         return self._embedder.embed(texts)
 
     async def of_question(self, question: str) -> NDArray[np.float32]:
         """The vector of a question, as the model embeds questions; each is asked for once."""
-        import numpy as np
-
         if question not in self._questions:
-            vector = np.asarray(await self._asked(storable_text(question)), dtype=np.float32)
+            vector = await self._asked(storable_text(question))
             self._questions[question] = vector
         return self._questions[question]
 
-    async def _asked(self, question: str) -> Any:
+    async def _asked(self, question: str) -> NDArray[np.float32]:
+        import numpy as np
+
+        if type(self._model) is not HashingEmbeddings:
+            return np.asarray(await self._answered(question), dtype=np.float32)
+        found: NDArray[np.float32] = (await self.of_texts([question]))[0]
+        return found
+
+    async def _answered(self, question: str) -> Any:
         for name in ("embed_query", "get_query_embedding"):
             method = getattr(self._model, name, None)
             if callable(method):
@@ -51,8 +63,15 @@ class Vectors:
                 awaited = getattr(self._model, f"a{name}", None)
                 if callable(awaited):
                     return await awaited(question)
-                return await threaded(asynchronous=True)(method, question)
+                return await self._threaded(method, question)
         return (await self.of_texts([question]))[0]
+
+
+def _hashed(model: HashingEmbeddings, texts: Sequence[str]) -> NDArray[np.float32]:
+    import numpy as np
+
+    found = [model._embed(part).astype(np.float32) for part in parts(texts, _BATCH)]
+    return np.concatenate([np.zeros((0, model.dimensions), dtype=np.float32), *found])
 
 
 def most_diverse(

@@ -27,7 +27,7 @@ from rag_splitters.parent_child.langchain.documents import (
     splitting,
     to_document,
 )
-from rag_splitters.parent_child.langchain.rows import ByteDocuments, DocumentRows
+from rag_splitters.parent_child.langchain.rows import ByteDocuments, rows_in
 from rag_splitters.parent_child.passages import SOURCE_KEY, Passage
 from rag_splitters.parent_child.reranking import Reranker
 from rag_splitters.parent_child.search import Query, Retrieve, SearchType
@@ -251,7 +251,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         fields = self.child_metadata_fields
         is_hybrid = self.search_type == "hybrid"
         return Stores(
-            rows=DocumentRows(self.docstore, call, asynchronous),
+            rows=rows_in(self.docstore, call, asynchronous),
             children=children_in(
                 self.vectorstore,
                 call,

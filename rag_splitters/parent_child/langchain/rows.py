@@ -13,15 +13,30 @@ from langchain_core.load import dumps, loads
 from langchain_core.stores import BaseStore, ByteStore
 
 from rag_splitters.parent_child.langchain.documents import Call, to_document, to_passage
+from rag_splitters.parent_child.langchain_docstores import (
+    DocumentStore,
+    PostgresStore,
+    RedisStore,
+    SQLiteStore,
+)
 from rag_splitters.parent_child.passages import Passage
-from rag_splitters.parent_child.stores import parts
+from rag_splitters.parent_child.rows import KeyValueRows
+from rag_splitters.parent_child.stores import Rows, parts
 
-__all__ = ["ByteDocuments", "DocumentRows"]
+__all__ = ["ByteDocuments", "rows_in"]
 
 _BATCH = 1000
 
 
-class DocumentRows:
+def rows_in(docstore: BaseStore[str, Document], call: Call, asynchronous: bool) -> Rows:
+    """The rows of a docstore: one of our own is read and written without documents in between."""
+    ours = (DocumentStore, PostgresStore, RedisStore, SQLiteStore)
+    if isinstance(docstore, DocumentStore) and type(docstore) in ours:
+        return KeyValueRows(docstore.rows, call, asynchronous)
+    return _DocumentRows(docstore, call, asynchronous)
+
+
+class _DocumentRows:
     """Rows of a LangChain docstore; see `rag_splitters.parent_child.stores.Rows`."""
 
     def __init__(self, docstore: BaseStore[str, Document], call: Call, asynchronous: bool) -> None:

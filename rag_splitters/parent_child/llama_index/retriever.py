@@ -27,10 +27,11 @@ from rag_splitters.parent_child.llama_index.documents import (
     to_document,
     to_node,
 )
-from rag_splitters.parent_child.llama_index.rows import DocumentStoreRows, KeyValueRows, KVStoreRows
+from rag_splitters.parent_child.llama_index.rows import DocumentStoreRows, KVStoreRows
 from rag_splitters.parent_child.llama_index_kvstores import JSONKVStore
 from rag_splitters.parent_child.passages import Passage
 from rag_splitters.parent_child.reranking import Reranker
+from rag_splitters.parent_child.rows import KeyValueRows
 from rag_splitters.parent_child.search import Query, Retrieve, SearchType
 from rag_splitters.parent_child.stores import Children, Rows, Stores, run, threaded
 from rag_splitters.parent_child.vectors import Vectors

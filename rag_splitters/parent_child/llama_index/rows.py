@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Sequence
 
 from llama_index.core.schema import (
     TextNode,
@@ -12,12 +11,12 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.kvstore.types import BaseKVStore
 
 from rag_splitters.nodes import text_of
-from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.llama_index.documents import Call
 from rag_splitters.parent_child.passages import Passage, copied
+from rag_splitters.parent_child.rows import from_value, to_value
 from rag_splitters.parent_child.stores import parts
 
-__all__ = ["DocumentStoreRows", "KVStoreRows", "KeyValueRows"]
+__all__ = ["DocumentStoreRows", "KVStoreRows"]
 
 _BATCH = 1000
 
@@ -26,39 +25,6 @@ _COLLECTION = "parent_child"
 
 
 _ROW_ID = "_row_id"
-
-
-class KeyValueRows:
-    """Rows of one of our own stores, which the LangChain side writes and reads as well."""
-
-    def __init__(self, store: KeyValueStore, call: Call, asynchronous: bool) -> None:
-        self._store = store
-        self._call = call
-        self._asynchronous = asynchronous
-
-    async def read(self, keys: Sequence[str]) -> list[Passage | None]:
-        """Rows of the store."""
-        values = await self._call(self._store, "mget", list(keys))
-        return [None if value is None else _from_value(value) for value in values]
-
-    async def write(self, rows: Sequence[tuple[str, Passage]]) -> None:
-        """Write rows."""
-        for part in parts(rows, _BATCH):
-            await self._call(self._store, "mset", [(key, _to_value(p)) for key, p in part])
-
-    async def remove(self, keys: Sequence[str]) -> None:
-        """Remove rows."""
-        for part in parts(keys, _BATCH):
-            await self._call(self._store, "mdelete", list(part))
-
-    async def keys(self, prefix: str) -> AsyncIterator[str]:
-        """The keys that begin so."""
-        if self._asynchronous:
-            async for key in self._store.ayield_keys(prefix):
-                yield key
-        else:
-            for key in self._store.yield_keys(prefix):
-                yield key
 
 
 class KVStoreRows:
@@ -71,12 +37,12 @@ class KVStoreRows:
     async def read(self, keys: Sequence[str]) -> list[Passage | None]:
         """Rows of the store."""
         values = [await self._call(self._store, "get", key, _COLLECTION) for key in keys]
-        return [None if value is None else _from_value(value) for value in values]
+        return [None if value is None else from_value(value) for value in values]
 
     async def write(self, rows: Sequence[tuple[str, Passage]]) -> None:
         """Write rows, one by one: not every store takes several."""
         for key, passage in rows:
-            await self._call(self._store, "put", key, _to_value(passage), _COLLECTION)
+            await self._call(self._store, "put", key, to_value(passage), _COLLECTION)
 
     async def remove(self, keys: Sequence[str]) -> None:
         """Remove rows."""
@@ -133,11 +99,3 @@ class DocumentStoreRows:
         for key in self._store.docs:
             if key.startswith(prefix):
                 yield key
-
-
-def _to_value(passage: Passage) -> dict[str, Any]:
-    return {"text": passage.text, "metadata": passage.metadata, "id": passage.id}
-
-
-def _from_value(value: Mapping[str, Any]) -> Passage:
-    return Passage(value["text"], dict(value["metadata"]), value["id"])
