@@ -360,9 +360,18 @@ def test_page_has_one_question_under_way_and_drops_old_answers(opened: Callable[
             page.tab.wait_for_timeout(10)
         page.tab.wait_for_timeout(200)
         assert len(held) == len(asked) == 1, "it is not asked again before it has answered"
+        page.tab.evaluate(
+            """() => {
+                const figures = document.querySelector(".figures dl");
+                window.seen = [];
+                new MutationObserver(() => seen.push(figures.querySelector("dd")?.textContent))
+                    .observe(figures, { childList: true });
+            }"""
+        )
         held[0].continue_()
         page.settled()
         assert len(asked) == 2
+        assert page.tab.evaluate("seen") == [str(len(chunks("recursive", TRAM, chunk_size=129)))]
         assert page.drawn() == as_drawn(chunks("recursive", TRAM, chunk_size=129), TRAM)
 
 
