@@ -53,8 +53,7 @@ from rag_splitters.nodes import (
     chunk_nodes,
     holds_more_than_text,
     text_of,
-    tie_family,
-    tie_neighbours,
+    tie,
 )
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.parameters import Function
@@ -214,9 +213,7 @@ class ChunkerNodeParser(Chunker, NodeParser):
             else:
                 ids = [new_id(span.start, span.end, span.content) for span in spans]
             chunks = chunk_nodes(node, text, spans, ids, self.include_metadata)
-            tie_family(chunks, spans)
-            if self.include_prev_next_rel:
-                tie_neighbours(chunks)
+            tie(chunks, spans, self.include_prev_next_rel)
             made += chunks
         return made
 

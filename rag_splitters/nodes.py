@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from llama_index.core.schema import (
     BaseNode,
@@ -18,15 +19,26 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
+from pydantic import BaseModel
 
 from rag_splitters.frontend import added_metadata, copier, offset_in_source
 from rag_splitters.ids import stable_uuid
 from rag_splitters.span import Span
 
-__all__ = ["chunk_nodes", "holds_more_than_text", "text_of", "tie_family", "tie_neighbours"]
+__all__ = ["chunk_nodes", "holds_more_than_text", "text_of", "tie"]
 
 _IMAGE = {"image_data": "image", "image_url": "image_url", "image_mimetype": "image_mimetype"}
 """Where an image chunk's metadata go in an `ImageNode`."""
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+_new, _set = object.__new__, object.__setattr__
+_set_names, _set_extra, _set_private = (
+    BaseModel.__dict__[f"__pydantic_{name}__"].__set__
+    for name in ("fields_set", "extra", "private")
+)
+_STRING = frozenset((str,))
+_NAMES = {kind: set(kind.model_fields) for kind in (RelatedNodeInfo, TextNode)}
 
 
 def text_of(node: BaseNode) -> str:
@@ -56,71 +68,80 @@ def chunk_nodes(
     """
     kind, shared = _kind(node)
     copied = copier(node.metadata if include_metadata else {})
-    source = _copies(node.source_node or _related(node))
-    own = (getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None))
-    offset, bound = offset_in_source(own[0], own[1], text)
+    source = _copies(node.source_node or RelatedNodeInfo(**_facts(node)))
+    own = vars(node)  # asking a model for a field that it lacks takes long
+    offset, bound = offset_in_source(own.get("start_char_idx"), own.get("end_char_idx"), text)
+    usual = _excluded(node, {})
     chunks: list[TextNode] = []
     for index, (span, new_id) in enumerate(zip(spans, ids, strict=True)):
-        known = _flat(added_metadata(span.metadata))
-        made, fields = _image(known) if known.get("modality") == "image" else (kind, {})
-        added = ["chunk_index", *known]
-        content = span.text_of(text)
-        if "context" in known:  # as metadata: for the embedding model, not for the LLM
-            content = content.removeprefix(f"{known['context']}\n\n")
-        embedded = [key for key in added if key != "context"]
-        chunks.append(
-            made(
-                **{**shared, **fields},
-                id_=new_id,
-                text=content,
-                metadata={**copied(), **known, "chunk_index": index},
-                start_char_idx=offset + span.start if bound is None else offset,
-                end_char_idx=offset + span.end if bound is None else bound,
-                excluded_embed_metadata_keys=_union(node.excluded_embed_metadata_keys, embedded),
-                excluded_llm_metadata_keys=_union(node.excluded_llm_metadata_keys, added),
-                relationships={NodeRelationship.SOURCE: source()},
-            )
-        )
+        made, given, excluded = kind, shared, usual
+        content, metadata = span.text_of(text), copied()
+        if span.metadata:
+            known = _flat(added_metadata(span.metadata))
+            if known.get("modality") == "image":
+                made, given = ImageNode, {**shared, **_image(known)}
+            if "context" in known:  # as metadata: for the embedding model, not for the LLM
+                content = content.removeprefix(f"{known['context']}\n\n")
+            metadata.update(known)
+            excluded = _excluded(node, known)
+        metadata["chunk_index"] = index
+        fields = {
+            "id_": new_id,
+            "text": content,
+            "metadata": metadata,
+            "start_char_idx": offset + span.start if bound is None else offset,
+            "end_char_idx": offset + span.end if bound is None else bound,
+            "excluded_embed_metadata_keys": excluded[0].copy(),
+            "excluded_llm_metadata_keys": excluded[1].copy(),
+            "relationships": {NodeRelationship.SOURCE: source()},
+        }
+        if made is TextNode and _is_plain(fields):
+            chunks.append(_unchecked(TextNode, {**_text_node(**given), **fields}))
+        else:
+            chunks.append(made(**given, **fields))
     return chunks
 
 
-def tie_family(chunks: Sequence[TextNode], spans: Sequence[Span]) -> None:
-    """Give each chunk of a tree its parent and its children."""
-    children: dict[int, list[RelatedNodeInfo]] = defaultdict(list)
+def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: bool) -> None:
+    """Give each chunk of a tree its parent and its children, and each its neighbours if asked."""
     related = _Related(chunks)
+    _tie_family(chunks, spans, related)
+    if include_neighbours:
+        _tie_neighbours(chunks, related)
+
+
+class _Related(dict[int, RelatedNodeInfo]):
+    """What nodes know of other nodes, by their number; each is described once."""
+
+    def __init__(self, chunks: Sequence[TextNode]) -> None:
+        self._chunks = chunks
+
+    def __missing__(self, index: int) -> RelatedNodeInfo:
+        found = self[index] = _unchecked(RelatedNodeInfo, _facts(self._chunks[index]))
+        return found
+
+
+def _tie_family(chunks: Sequence[TextNode], spans: Sequence[Span], related: _Related) -> None:
+    children: dict[int, list[RelatedNodeInfo]] = defaultdict(list)
     for index, span in enumerate(spans):
         parent = span.metadata.get("parent")
         if parent is not None:
-            children[parent].append(related(index))
-            chunks[index].relationships[NodeRelationship.PARENT] = related(parent)
+            children[parent].append(related[index])
+            chunks[index].relationships[NodeRelationship.PARENT] = related[parent]
     for index, found in children.items():
         chunks[index].relationships[NodeRelationship.CHILD] = found
 
 
-def tie_neighbours(chunks: Sequence[TextNode]) -> None:
-    """Give each chunk its previous and next one; in a tree, leaves have leaves for neighbours."""
-    related = _Related(chunks)
+def _tie_neighbours(chunks: Sequence[TextNode], related: _Related) -> None:
+    """In a tree, leaves have leaves for neighbours."""
     rows: dict[Any, list[int]] = defaultdict(list)
     for index, chunk in enumerate(chunks):
         is_inner = NodeRelationship.CHILD in chunk.relationships
         rows[chunk.metadata.get("level") if is_inner else None].append(index)
     for row in rows.values():
         for one, other in pairwise(row):
-            chunks[one].relationships[NodeRelationship.NEXT] = related(other)
-            chunks[other].relationships[NodeRelationship.PREVIOUS] = related(one)
-
-
-class _Related:
-    """What nodes know of other nodes; each is described once."""
-
-    def __init__(self, chunks: Sequence[TextNode]) -> None:
-        self._chunks = chunks
-        self._known: dict[int, RelatedNodeInfo] = {}
-
-    def __call__(self, index: int) -> RelatedNodeInfo:
-        if index not in self._known:
-            self._known[index] = _related(self._chunks[index])
-        return self._known[index]
+            chunks[one].relationships[NodeRelationship.NEXT] = related[other]
+            chunks[other].relationships[NodeRelationship.PREVIOUS] = related[one]
 
 
 def _kind(node: BaseNode) -> tuple[Callable[..., TextNode], dict[str, Any]]:
@@ -152,30 +173,72 @@ def _flat(metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _image(known: dict[str, Any]) -> tuple[Callable[..., TextNode], dict[str, Any]]:
-    """The class of an image's chunk and its own fields, which are taken out of the metadata."""
-    return ImageNode, {field: known.pop(key, None) for key, field in _IMAGE.items()}
+def _image(known: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an image's node, which are taken out of its metadata."""
+    return {field: known.pop(key, None) for key, field in _IMAGE.items()}
 
 
-def _union(keys: Sequence[str], added: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys([*keys, *added]))
+def _excluded(node: BaseNode, known: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """The keys of a chunk's metadata that the embedding model and the LLM are not shown."""
+    added = ["chunk_index", *known]
+    embedded = [key for key in added if key != "context"]
+    return (
+        list(dict.fromkeys([*node.excluded_embed_metadata_keys, *embedded])),
+        list(dict.fromkeys([*node.excluded_llm_metadata_keys, *added])),
+    )
 
 
 def _copies(related: RelatedNodeInfo) -> Callable[[], RelatedNodeInfo]:
     """Makes copies that share nothing that could be changed."""
-    copied, facts = copier(related.metadata), dict(related)
-    return lambda: RelatedNodeInfo(**{**facts, "metadata": copied()})
+    copied, facts = copier(related.metadata), vars(related)
+    return lambda: _unchecked(RelatedNodeInfo, {**facts, "metadata": copied()})
 
 
-def _related(node: BaseNode) -> RelatedNodeInfo:
+def _facts(node: BaseNode) -> dict[str, Any]:
     """What other nodes know of this one; its metadata are a copy, its hash is taken once."""
     try:
         digest = node.hash
     except UnicodeEncodeError:  # lone surrogates
         digest = stable_uuid(text_of(node), str(node.metadata))
-    return RelatedNodeInfo(
-        node_id=node.node_id,
-        node_type=node.get_type(),
-        metadata=copier(node.metadata)(),
-        hash=digest,
+    return {
+        "node_id": node.node_id,
+        "node_type": node.get_type(),
+        "metadata": copier(node.metadata)(),
+        "hash": digest,
+    }
+
+
+def _is_plain(fields: Mapping[str, Any]) -> bool:
+    """Would the constructor take these fields as they are? A user's function may have made them."""
+    return (
+        type(fields["id_"]) is type(fields["text"]) is str
+        and type(fields["start_char_idx"]) is type(fields["end_char_idx"]) is int
+        and _STRING.issuperset(map(type, fields["metadata"]))
     )
+
+
+@lru_cache(maxsize=16)
+def _text_node(**shared: str) -> dict[str, Any]:
+    """All fields of a node that has these."""
+    return vars(TextNode(**shared))
+
+
+def _unchecked(kind: type[_Model], fields: Mapping[str, Any]) -> _Model:
+    """What `kind(**fields)` makes, but unchecked; needs all fields, in their order.
+
+    It brings one object into the garbage collector's view instead of three: the fields are set one
+    by one because Python then keeps them without a dictionary, and the set of their names is
+    shared, which no assignment changes because none is missing.
+    """
+    made = _new(kind)
+    for name, value in fields.items():
+        _set(made, name, value)
+    _set_names(made, _NAMES[kind])
+    _set_extra(made, None)
+    _set_private(made, None)
+    return made
+
+
+# Python learns from the first few objects of a class what fields to keep without a dictionary.
+_unchecked(RelatedNodeInfo, vars(RelatedNodeInfo(node_id="")))
+_unchecked(TextNode, _text_node())
