@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 import chromadb
+import pytest
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.node_parser import get_leaf_nodes
 from llama_index.core.retrievers import AutoMergingRetriever
-from llama_index.core.schema import ImageNode
+from llama_index.core.schema import ImageNode, IndexNode, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters.langchain import HierarchicalTextSplitter
-from rag_splitters.llama_index import HierarchicalNodeParser, ModalityNodeParser
+from rag_splitters.llama_index import (
+    HierarchicalNodeParser,
+    ModalityNodeParser,
+    RecursiveNodeParser,
+)
 
 TEXT = "# Tea\n\nBoil water.\n\n## Green\n\nWait less.\n\nNever boil it.\n\n# Milk\n\nIf you like."
 
@@ -76,3 +82,61 @@ def test_images_become_image_nodes_with_their_data() -> None:
     assert images[1].image_mimetype == "image/png"
     assert all("iVBOR" not in node.text for node in nodes)
     assert all("image_data" not in node.metadata for node in nodes)
+
+
+@pytest.mark.parametrize("parser", [RecursiveNodeParser(chunk_size=30), HierarchicalNodeParser()])
+@pytest.mark.parametrize(
+    "source",
+    [
+        Document(text=TEXT, metadata={"a": 1, "tags": ["x"]}, metadata_separator="; "),
+        ImageNode(text=TEXT, image_url="tom.png"),
+        IndexNode(text=TEXT, index_id="there", obj=TextNode(text="held")),
+    ],
+    ids=["text", "image", "index"],
+)
+def test_nodes_are_what_the_checked_constructors_make(parser: Any, source: Any) -> None:
+    nodes = parser.get_nodes_from_documents([source])
+    assert len(nodes) > 1
+    for node in nodes:
+        checked = type(node)(**vars(node))
+        related = [
+            each
+            for found in node.relationships.values()
+            for each in (found if isinstance(found, list) else [found])
+        ]
+        pairs = [(node, checked), *((each, RelatedNodeInfo(**vars(each))) for each in related)]
+        for made, wanted in pairs:
+            assert type(made) is type(wanted)
+            assert list(vars(made).items()) == list(vars(wanted).items())
+            assert made.__pydantic_extra__ is wanted.__pydantic_extra__ is None
+            assert made.__pydantic_private__ is wanted.__pydantic_private__ is None
+            assert made.to_json() == wanted.to_json()
+            assert type(made).from_dict(made.to_dict()).to_dict() == wanted.to_dict()
+        if type(node) is TextNode:
+            assert node.model_fields_set == set(TextNode.model_fields)
+
+
+def test_assigning_to_a_node_changes_no_other() -> None:
+    one, other, *_ = RecursiveNodeParser(chunk_size=30)([Document(text=TEXT)])
+    before = (other.to_dict(), set(other.model_fields_set))
+    one.embedding, one.mimetype, one.text = [1.0], "text/html", "other"
+    assert (other.to_dict(), other.model_fields_set) == before
+    assert one.embedding == [1.0]
+
+
+@pytest.mark.parametrize("parser", [RecursiveNodeParser(chunk_size=30), HierarchicalNodeParser()])
+def test_each_node_is_hashed_once(parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+    take = TextNode.hash.fget
+    monkeypatch.setattr(
+        TextNode, "hash", property(lambda node: (hashed.append(node.node_id), take(node))[1])
+    )
+    nodes = parser([Document(text=TEXT)])
+    assert len(nodes) > 2
+    assert sorted(hashed) == sorted(node.node_id for node in nodes)
+
+
+def test_ids_that_are_no_strings_are_refused() -> None:
+    parser = RecursiveNodeParser(id_func=lambda index, document: index)
+    with pytest.raises(ValueError, match="valid string"):
+        parser([Document(text=TEXT)])
