@@ -38,7 +38,9 @@ _set_names, _set_extra, _set_private = (
     for name in ("fields_set", "extra", "private")
 )
 _STRING = frozenset((str,))
-_NAMES = {kind: set(kind.model_fields) for kind in (RelatedNodeInfo, TextNode)}
+_NAMES: dict[type[BaseModel], set[str]] = {
+    kind: set(kind.model_fields) for kind in (RelatedNodeInfo, TextNode)
+}
 
 
 def text_of(node: BaseNode) -> str:
