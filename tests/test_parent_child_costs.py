@@ -1,0 +1,182 @@
+"""What parent-child retrieval asks of its stores, counted: calls, rows and children."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromadb import Collection
+from langchain_core.documents import Document
+
+from rag_splitters.langchain import RecursiveTextSplitter
+from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.langchain import ParentDocumentRetriever, parent_document_retriever
+
+COUNT = 60
+WORDS = ("whale", "eagle", "tiger", "snail", "moose", "gecko", "otter", "raven", "zebra", "koala")
+
+
+def text(number: int) -> str:
+    """A document of several children; its word is in all of them."""
+    word = f"{WORDS[number % 10]}{number}"
+    return " ".join(
+        f"The {word} was seen on day {day}, near {WORDS[day % 10]} hill." for day in range(12)
+    )
+
+
+DOCUMENTS = [
+    Document(page_content=text(number), metadata={"n": number}, id=str(number))
+    for number in range(COUNT)
+]
+QUESTION = "whale0 eagle11 tiger22 snail33 moose44 gecko55"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+    """What Chroma and the docstore are asked: arguments, or rows, by the name of the method."""
+    calls: dict[str, list[Any]] = defaultdict(list)
+
+    def record(owner: type, name: str) -> None:
+        method = getattr(owner, name)
+
+        def recording(self: Any, *rows: Any, **arguments: Any) -> Any:
+            calls[name].append(list(rows[0]) if rows else arguments)
+            return method(self, *rows, **arguments)
+
+        monkeypatch.setattr(owner, name, recording)
+
+    for name in ("query", "get", "upsert", "delete"):
+        record(Collection, name)
+    for name in ("mget", "mset", "mdelete"):
+        record(KeyValueStore, name)
+    return calls
+
+
+def forget(asked: dict[str, list[Any]]) -> None:
+    for calls in asked.values():
+        calls.clear()
+
+
+def build(folder: Path, **options: Any) -> ParentDocumentRetriever:
+    return parent_document_retriever(
+        path=folder,
+        child_splitter=RecursiveTextSplitter(chunk_size=120),
+        parent_splitter=None,
+        **options,
+    )
+
+
+PLAIN: dict[str, Any] = {"search_type": "similarity", "smoothing": 0.0, "headings": False}
+
+
+def test_adding_writes_every_parent_once_and_every_record_twice(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path, **PLAIN)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        children = retriever.vectorstore._collection.count()  # type: ignore[attr-defined]
+        keys = [[key for key, _ in rows] for rows in asked["mset"]]
+        records = [key for key in keys[0] if key.startswith("source/")]
+        assert len(records) == COUNT
+        assert keys[0][:COUNT] == records, "where a store takes few at once, records are first"
+        assert len(keys[0]) == 2 * COUNT
+        assert keys[1:] == [records]
+        assert [len(call["ids"]) for call in asked["upsert"]] == [children]
+        assert len(asked["mget"]) <= 3  # the records, and before and after, the state
+        assert not asked["get"]
+        assert not asked["query"]
+        forget(asked)
+        retriever.add_documents(DOCUMENTS)
+        assert {name for name, calls in asked.items() if calls} == {"mget"}
+        assert len(asked["mget"]) == 1
+
+
+def test_hybrid_search_adds_the_state_to_what_is_written(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path)) as retriever:
+        retriever.add_documents(DOCUMENTS[:10])
+        forget(asked)
+        retriever.add_documents(DOCUMENTS[10:])
+        first, last = ([key for key, _ in rows] for rows in asked["mset"])
+        assert first[0] == "state/keywords", "before anything else changes"
+        assert (len(first), len(last)) == (1 + 2 * (COUNT - 10), COUNT - 10)
+
+
+def test_a_question_by_similarity_asks_for_few_children_and_for_k_parents(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path, **PLAIN, k=3)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        forget(asked)
+        assert len(retriever.invoke("whale0 eagle11")) == 3
+        asks = [(call["n_results"], call["include"]) for call in asked["query"]]
+        assert asks[0] == (4, ["metadatas", "distances"]), "one more shows whether the last ties"
+        assert [n for n, _ in asks] == sorted({n for n, _ in asks}), "deeper each time"
+        assert not asked["get"]
+        read = [key for rows in asked["mget"] for key in rows]
+        assert len(read) == len(set(read)) == 3
+
+
+def test_how_many_children_are_fetched_first_follows_what_was_enough(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    questions = [f"{WORDS[n % 10]}{n} seen on day {n % 12}" for n in range(COUNT)]
+    with closing(build(tmp_path, **PLAIN, k=3)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        asked["query"].clear()
+        first = [retriever.invoke(question) for question in questions]
+        learning = len(asked["query"])
+        asked["query"].clear()
+        for _ in range(2):
+            again = [retriever.invoke(question) for question in questions]
+            assert again == first, "what was asked before must not tell in the results"
+        assert len(asked["query"]) < 1.4 * 2 * COUNT, "few have to ask again"
+        assert learning > 1.05 * COUNT, "these questions have to, or nothing is shown"
+        assert max(call["n_results"] for call in asked["query"]) > 4
+
+
+@pytest.mark.parametrize("retrieve", ["parents", "children"])
+def test_hybrid_search_reads_the_best_children_alone(
+    retrieve: Any, tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path, k=3, retrieve=retrieve)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        retriever.invoke("warm")
+        forget(asked)
+        assert len(retriever.invoke(QUESTION)) == 3
+        (query,) = asked["query"]
+        assert query["include"] == ["distances"]
+        assert query["n_results"] == 51
+        wanted = ["metadatas"] if retrieve == "parents" else ["metadatas", "documents"]
+        assert [call["include"] for call in asked["get"]] == [wanted] * len(asked["get"])
+        assert sum(len(call["ids"]) for call in asked["get"]) <= 12
+        read = [key for rows in asked["mget"] for key in rows if key != "state/keywords"]
+        assert len(read) == len(set(read)) <= 3
+
+
+def test_hybrid_search_finds_what_reading_everything_finds(tmp_path: Path) -> None:
+    with closing(build(tmp_path, k=10, retrieve="children")) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+        model = retriever.vectorstore.embeddings
+        compared = 0
+        for question in [QUESTION, *(f"{WORDS[n % 10]}{n} near hill" for n in range(20))]:
+            vector = model.embed_query(question)  # type: ignore[union-attr]
+            rows = collection.query(query_embeddings=[vector], n_results=collection.count())
+            near = sorted(zip(rows["distances"][0], rows["ids"][0], strict=True))
+            last = near[50][0]
+            by_vector = [name for distance, name in near[:50] if distance != last]
+            by_keyword = [n for n, _ in retriever.shared.keywords.find(question, 50, 0.6)]
+            scores: dict[str, float] = defaultdict(float)
+            for ranking in (by_vector, by_keyword):
+                for rank, name in enumerate(ranking, 1):
+                    scores[name] += 1 / (60 + rank)
+            wanted = sorted(scores, key=lambda name: (-scores[name], name))[:10]
+            if len(by_vector) == 50:  # where others tie with the last, the search goes deeper
+                compared += 1
+                assert [found.id for found in retriever.invoke(question)] == wanted
+        assert compared > 10
