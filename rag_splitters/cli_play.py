@@ -18,7 +18,7 @@ __all__ = ["play"]
 def play(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE...", help="Files to look at, besides three bundled texts."),
+        typer.Argument(metavar="FILE", help="Files to look at, besides three bundled texts."),
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
     port: Annotated[

@@ -34,7 +34,9 @@ def create_app(
     What the page may ask for is a list, not a rule with exceptions: strategies of the catalogue,
     and of their parameters those that its form shows. Models come from here and never from the
     page, and what would import code or open a file (a function, a spaCy pipeline or a tokenizer by
-    name, a cache) is refused, so that a link with settings in it can do neither.
+    name, a cache) is refused, so that a link with settings in it can do neither. A regular
+    expression can run without end, and hold the process while it does: one that comes with a link,
+    like every question to a chat model, waits until the user presses a button.
 
     Parameters:
         texts: texts by name, offered before the three bundled ones.

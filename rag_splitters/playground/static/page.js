@@ -196,6 +196,7 @@ function listen() {
     find("own").value = source.text;
     find("editor").returnValue = "";
     find("editor").showModal();
+    find("own").select(); // what is pasted takes its place
   });
   find("editor").addEventListener("close", () => {
     const text = find("own").value;
