@@ -501,10 +501,8 @@ def test_code_makes_the_chunks_that_are_shown(
     assert made[front_end]() == shown
 
 
-@every_strategy
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in NEEDED])
 def test_code_names_only_what_differs(client: TestClient, name: str) -> None:
-    if name == "keyword":
-        pytest.skip("it has no defaults that make chunks")
     plain = chunks(client, name, text="A text.")["code"]["python"]
     given = {"embeddings": "HashingEmbeddings()", "llm": "llm", "ner": "ner"}
     wanted = ", ".join(f"{key}={given[key]}" for key in needed(CATALOGUE[name]))
@@ -512,11 +510,9 @@ def test_code_names_only_what_differs(client: TestClient, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in CATALOGUE if "llm" not in needed(CATALOGUE[name])]
+    "name", [name for name, kind in CATALOGUE.items() if not {"llm", "ner"} & {*needed(kind)}]
 )
 def test_code_runs_in_a_shell(client: TestClient, name: str, tmp_path: Path) -> None:
-    if name == "entity":
-        pytest.skip("a recogniser that is a function has no name on the command line")
     settings = {**SETTINGS.get(name, {"chunk_size": 333})}
     settings.pop("llm", None)
     found = chunks(client, name, settings)
