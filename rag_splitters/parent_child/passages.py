@@ -159,7 +159,9 @@ def full_child(child: Passage, parent: Passage, kept: frozenset[str] | None = No
 
     Of its parent's metadata it has all or, if they are given, those that are `kept`.
     """
-    own = {k: v for k, v in child.metadata.items() if k not in (SOURCE_KEY, NESTED_KEY)}
+    own = copied(child.metadata)
+    own.pop(SOURCE_KEY, None)
+    own.pop(NESTED_KEY, None)
     inherited = copied(_unplaced(parent.metadata))
     if kept is not None:
         inherited = {key: value for key, value in inherited.items() if key in kept}

@@ -282,7 +282,7 @@ def _told(passage: Passage, **facts: Any) -> Passage:
 
 def _settled(found: Sequence[Found]) -> list[Found]:
     """The same order, but with equal scores by id: stores give these in any order."""
-    if any(match.score is None for match in found):
+    if None in (scores := {match.score for match in found}) or len(scores) == len(found):
         return list(found)
     groups = groupby(found, key=lambda match: match.score)
     ordered = (sorted(group, key=lambda match: match.child.id or "") for _, group in groups)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ class Vectors:
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._asynchronous = asynchronous
         self._threaded = threaded(asynchronous)
+        self._is_function = not asynchronous and inspect.isfunction(self._model)
+        self._is_function &= not inspect.iscoroutinefunction(self._model)
         self._questions: dict[str, NDArray[np.float32]] = {}
 
     async def of_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -55,6 +58,10 @@ class Vectors:
         return found
 
     async def _answered(self, question: str) -> Any:
+        if self._is_function:  # what it answers is checked at less cost than by an embedder
+            vector = _good(self._model, question)
+            if vector is not None:
+                return vector
         for name in ("embed_query", "get_query_embedding"):
             method = getattr(self._model, name, None)
             if callable(method):
@@ -65,6 +72,18 @@ class Vectors:
                     return await awaited(question)
                 return await self._threaded(method, question)
         return (await self.of_texts([question]))[0]
+
+
+def _good(function: Any, question: str) -> NDArray[np.float32] | None:
+    """The vector of a question; None where an embedder has to ask again, or to refuse."""
+    import numpy as np
+
+    try:
+        (vector,) = np.asarray(function([question]), dtype=np.float32)
+    except Exception:
+        return None
+    is_good = vector.ndim == 1 and np.isfinite(vector).all() and vector.any()
+    return vector if is_good else None
 
 
 def _hashed(model: HashingEmbeddings, texts: Sequence[str]) -> NDArray[np.float32]:

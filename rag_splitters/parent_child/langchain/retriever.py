@@ -282,8 +282,8 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
 
     @override
     def _result(self, passage: Passage) -> Document:
-        passage.metadata.pop(SOURCE_KEY, None)
-        return to_document(passage)
+        passage.metadata.pop(SOURCE_KEY, None)  # what was found shares its metadata with nothing
+        return Document(page_content=passage.text, metadata=passage.metadata, id=passage.id)
 
 
 def _refuse_children_alone(add_to_docstore: bool) -> None:
