@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
 
-from rag_splitters.boundaries import positions, words
+from rag_splitters.boundaries import positions, sentences, words
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.packing import Packer, pack, sentence_overlap
 from rag_splitters.parameters import FunctionOrName
@@ -48,6 +48,8 @@ class SentenceChunker(SizedChunker):
         return self
 
     def spans(self, text: str) -> list[Span]:
+        if self.segmenter == "rules" and not self.overlap_sentences:
+            return pack(text, (sentences(text), words(text)), **self.sizes)
         cuts = segmenter_cuts(self.segmenter, text)
         levels = (positions(cuts), words(text))
         if not self.overlap_sentences:
