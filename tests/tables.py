@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from langchain_core.documents import Document
 
+from rag_splitters import Chunker, Span
 from rag_splitters.distributed.columns import TYPED, chunk_fields
 from rag_splitters.models import HashingEmbeddings
 from tests.cases import CASES
@@ -26,6 +27,7 @@ __all__ = [
     "fail_on_boom",
     "of_documents",
     "of_rows",
+    "own_chunker",
     "table_of",
 ]
 
@@ -145,3 +147,16 @@ def fail_on_boom(text: str) -> int:
     if "boom" in text:
         raise RuntimeError("it went boom")
     return len(text)
+
+
+def own_chunker() -> Chunker:
+    """A strategy and a function that no other process can import."""
+
+    class Halves(Chunker):
+        length: Any
+
+        def spans(self, text: str) -> list[Span]:
+            middle = self.length(text) // 2
+            return [Span(0, middle), Span(middle, len(text))]
+
+    return Halves(length=lambda text: len(text))

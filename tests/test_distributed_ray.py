@@ -27,11 +27,11 @@ from tests.tables import (
     expected,
     fail_on_boom,
     of_rows,
+    own_chunker,
     table_of,
 )
 from tests.test_contract import front_end
 
-pytestmark = pytest.mark.xdist_group("ray")
 ROOT = Path(__file__).parent.parent
 SENTENCES = SentenceChunker(chunk_size=12)
 
@@ -83,6 +83,12 @@ def test_front_end_is_taken_as_the_chunker(ray: Any, module: str) -> None:
     chunks = split_dataset(dataset, kind(chunk_size=20, page_break="\f"), id_column="key")
     splitter = rag_splitters.langchain.RecursiveTextSplitter(chunk_size=20, page_break="\f")
     assert by_chunk(of_rows(chunks.take_all())) == by_chunk(expected(splitter))
+
+
+def test_strategy_and_function_of_a_user_s_own_are_sent_to_the_workers(ray: Any) -> None:
+    dataset = blocks(ray, [Given("a", "tick tock")], 1)
+    rows = split_dataset(dataset, own_chunker()).take_all()
+    assert [row["text"] for row in rows] == ["tick", " tock"]
 
 
 @pytest.mark.parametrize("in_actors", [False, True], ids=["tasks", "actors"])

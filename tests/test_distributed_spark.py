@@ -27,11 +27,11 @@ from tests.tables import (
     expected,
     fail_on_boom,
     of_rows,
+    own_chunker,
     table_of,
 )
 from tests.test_contract import front_end
 
-pytestmark = pytest.mark.xdist_group("spark")
 ROOT = Path(__file__).parent.parent
 SENTENCES = SentenceChunker(chunk_size=12)
 COLUMNS = "key string, text string, title string, page long"
@@ -41,8 +41,8 @@ COLUMNS = "key string, text string, title string, page long"
 def spark() -> Iterator[Any]:
     """Spark on this machine alone, with two workers."""
     sql = pytest.importorskip("pyspark.sql")
-    if not shutil.which("java") and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java")
+    if not shutil.which("java") and not {"JAVA_HOME", "CI"} & os.environ.keys():
+        pytest.skip("Spark needs Java: apt-get install openjdk-17-jre-headless")
     loopback = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     quick = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2"}
     with pytest.MonkeyPatch.context() as patch:
@@ -87,6 +87,11 @@ def test_front_end_is_taken_as_the_chunker(spark: Any) -> None:
     splitter = rag_splitters.langchain.RecursiveTextSplitter(chunk_size=20, page_break="\f")
     chunks = split_dataframe(frame(spark, DOCUMENTS), splitter, id_column="key")
     assert by_chunk(of_rows(rows_of(chunks))) == by_chunk(expected(splitter))
+
+
+def test_strategy_and_function_of_a_user_s_own_are_sent_to_the_workers(spark: Any) -> None:
+    chunks = split_dataframe(frame(spark, [Given("a", "tick tock")]), own_chunker())
+    assert [row.text for row in chunks.collect()] == ["tick", " tock"]
 
 
 def test_columns_are_known_before_anything_runs(spark: Any) -> None:

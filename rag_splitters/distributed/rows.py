@@ -33,6 +33,7 @@ __all__ = [
 ChunkRow = tuple[Any, ...]
 """A chunk's values for `columns.chunk_fields`, in their order."""
 
+_NOTHING: tuple[Any, ...] = (*([None] * len(TYPED)), "{}")
 _NUMBERS = re.compile(r"\bdocuments? (\d+)(?: to (\d+))?")
 
 
@@ -138,9 +139,6 @@ def chunk_rows(document: Document, spans: Sequence[Span]) -> Iterator[ChunkRow]:
                 known = _known(span, ids)
         shown = text[start:end] if content is None else sendable(content)
         yield ids[-1], name, shown, start, end, index, *known
-
-
-_NOTHING: tuple[Any, ...] = (*([None] * len(TYPED)), "{}")
 
 
 def _known(span: Span, ids: Sequence[str]) -> tuple[Any, ...]:
