@@ -76,3 +76,7 @@ def _document(
     _set_extra(document, _extra)
     _set_private(document, _private)
     return document
+
+
+# Python learns from the first few objects of a class what fields to keep without a dictionary.
+_document("", {}, "", set())
