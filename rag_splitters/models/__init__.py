@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 Vectors = list[list[float]]
+_BATCH = 1000  # texts that are hashed at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +148,15 @@ class HashingEmbeddings:
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """One vector for each text."""
-        vectors: Vectors = []
-        for start in range(0, len(texts), 1000):
-            vectors.extend(self._embed(texts[start : start + 1000]).tolist())
+        vectors: Vectors = self.embed_array(texts).tolist()
         return vectors
+
+    def embed_array(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """`embed_documents` as one array, a row for each text: a quarter of the memory."""
+        import numpy as np
+
+        found = [self._embed(texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
+        return np.concatenate([np.zeros((0, self.dimensions)), *found])
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a question, which is made like any other text's."""

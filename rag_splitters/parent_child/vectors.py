@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from rag_splitters.models import Embedder, EmbeddingModel, HashingEmbeddings
 from rag_splitters.parent_child.passages import storable_text
-from rag_splitters.parent_child.stores import parts, threaded
+from rag_splitters.parent_child.stores import threaded
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 __all__ = ["Vectors", "most_diverse"]
-
-_BATCH = 1000  # as `HashingEmbeddings` takes them
 
 
 class Vectors:
@@ -87,10 +85,7 @@ def _good(function: Any, question: str) -> NDArray[np.float32] | None:
 
 
 def _hashed(model: HashingEmbeddings, texts: Sequence[str]) -> NDArray[np.float32]:
-    import numpy as np
-
-    found = [model._embed(part).astype(np.float32) for part in parts(texts, _BATCH)]
-    return np.concatenate([np.zeros((0, model.dimensions), dtype=np.float32), *found])
+    return model.embed_array(texts).astype("float32")
 
 
 def most_diverse(
