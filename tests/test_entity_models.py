@@ -1,7 +1,7 @@
 """EntityChunker with real Hugging Face and GLiNER models, made here from a few weights.
 
 Run with transformers 5.23.0 and 5.16.1, torch 2.13.0 and gliner 0.2.29. They are too large for all
-test runs: pip install torch transformers gliner.
+test runs: the gate installs them for this file (pip install torch transformers gliner).
 """
 
 from __future__ import annotations
