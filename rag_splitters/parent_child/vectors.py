@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +26,6 @@ class Vectors:
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._asynchronous = asynchronous
         self._threaded = threaded(asynchronous)
-        self._is_function = not asynchronous and inspect.isfunction(self._model)
-        self._is_function &= not inspect.iscoroutinefunction(self._model)
         self._questions: dict[str, NDArray[np.float32]] = {}
 
     async def of_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -42,24 +39,16 @@ class Vectors:
 
     async def of_question(self, question: str) -> NDArray[np.float32]:
         """The vector of a question, as the model embeds questions; each is asked for once."""
+        import numpy as np
+
         if question not in self._questions:
-            vector = await self._asked(storable_text(question))
+            vector = np.asarray(await self._asked(storable_text(question)), dtype=np.float32)
             self._questions[question] = vector
         return self._questions[question]
 
-    async def _asked(self, question: str) -> NDArray[np.float32]:
-        import numpy as np
-
-        if type(self._model) is not HashingEmbeddings:
-            return np.asarray(await self._answered(question), dtype=np.float32)
-        found: NDArray[np.float32] = (await self.of_texts([question]))[0]
-        return found
-
-    async def _answered(self, question: str) -> Any:
-        if self._is_function:  # what it answers is checked at less cost than by an embedder
-            vector = _good(self._model, question)
-            if vector is not None:
-                return vector
+    async def _asked(self, question: str) -> Any:
+        if type(self._model) is HashingEmbeddings:
+            return (await self.of_texts([question]))[0]
         for name in ("embed_query", "get_query_embedding"):
             method = getattr(self._model, name, None)
             if callable(method):
@@ -70,18 +59,6 @@ class Vectors:
                     return await awaited(question)
                 return await self._threaded(method, question)
         return (await self.of_texts([question]))[0]
-
-
-def _good(function: Any, question: str) -> NDArray[np.float32] | None:
-    """The vector of a question; None where an embedder has to ask again, or to refuse."""
-    import numpy as np
-
-    try:
-        (vector,) = np.asarray(function([question]), dtype=np.float32)
-    except Exception:
-        return None
-    is_good = vector.ndim == 1 and np.isfinite(vector).all() and vector.any()
-    return vector if is_good else None
 
 
 def _hashed(model: HashingEmbeddings, texts: Sequence[str]) -> NDArray[np.float32]:
