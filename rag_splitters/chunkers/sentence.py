@@ -48,13 +48,16 @@ class SentenceChunker(SizedChunker):
         return self
 
     def spans(self, text: str) -> list[Span]:
-        if self.segmenter == "rules" and not self.overlap_sentences:
-            return pack(text, (sentences(text), words(text)), **self.sizes)
+        if self.overlap_sentences:
+            return self._overlapping(text)
+        is_ours = self.segmenter == "rules"  # which need not look for all sentences first
+        found = sentences(text) if is_ours else positions(segmenter_cuts(self.segmenter, text))
+        return pack(text, (found, words(text)), **self.sizes)
+
+    def _overlapping(self, text: str) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)
-        levels = (positions(cuts), words(text))
-        if not self.overlap_sentences:
-            return pack(text, levels, **self.sizes)
         measure, size = sizer(self.length_function)(text), self.chunk_size
         overlap = sentence_overlap(text, cuts, measure, size, self.overlap_sentences)
+        levels = (positions(cuts), words(text))
         packer = Packer(text, measure, size, levels, overlap=overlap)
         return [Span(start, end) for start, end in packer.pack()]
