@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 from langchain_text_splitters import TextSplitter
 from pydantic import AfterValidator, model_validator
@@ -42,9 +40,9 @@ from rag_splitters.chunkers import (
     TopicChunker,
 )
 from rag_splitters.documents import chunk_documents
+from rag_splitters.file_loader import FileLoader
 from rag_splitters.frontend import Identities, spans_in_turn
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
-from rag_splitters.readers import read_text
 from rag_splitters.span import Span
 
 if TYPE_CHECKING:
@@ -225,27 +223,6 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
     def from_huggingface_tokenizer(cls, tokenizer: Any, **kwargs: Any) -> Self:
         """A splitter that measures in tokens of a Hugging Face tokenizer."""
         return cls(**{**kwargs, "length_function": tokenizer})
-
-
-class FileLoader(BaseLoader):
-    """Loads a file as one document: text as it stands, a PDF with a form feed between its pages.
-
-    Give the splitter `page_break="\\f"`, and every chunk knows its pages.
-
-    Parameters:
-        path: a text, Markdown or HTML file in UTF-8, or a PDF (extra `pdf`).
-
-    Raises: OSError, ValueError or ImportError that name the file, when it is loaded.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-
-    @override
-    def lazy_load(self) -> Iterator[Document]:
-        """The one document, with the path as its id and its metadata's `source`."""
-        name = self.path.as_posix()
-        yield Document(page_content=read_text(self.path), metadata={"source": name}, id=name)
 
 
 _PARENT_CHILD = {

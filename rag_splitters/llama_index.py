@@ -6,11 +6,9 @@ import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import (
     BaseNode,
     Document,
@@ -47,6 +45,7 @@ from rag_splitters.chunkers import (
     TokenChunker,
     TopicChunker,
 )
+from rag_splitters.file_reader import FileReader
 from rag_splitters.frontend import Identities, spans_in_turn
 from rag_splitters.models.calling import showing
 from rag_splitters.nodes import (
@@ -57,7 +56,6 @@ from rag_splitters.nodes import (
 )
 from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.parameters import Function
-from rag_splitters.readers import read_text
 from rag_splitters.span import Span
 
 if TYPE_CHECKING:
@@ -252,30 +250,6 @@ class ClusterNodeParser(ClusterChunker, ChunkerNodeParser):
 
 class CodeNodeParser(CodeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `CodeChunker`."""
-
-
-class FileReader(BaseReader):
-    """Reads a file as one document: text as it stands, a PDF with a form feed between its pages.
-
-    Give the parser `page_break="\\f"`, and every node knows its pages. For folders:
-    `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.
-    """
-
-    @override
-    def load_data(
-        self, file: str | Path, extra_info: dict[str, Any] | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """The one document, with the path as its id.
-
-        Parameters:
-            file: a text, Markdown or HTML file in UTF-8, or a PDF (extra `pdf`).
-            extra_info: further metadata.
-
-        Raises: OSError, ValueError or ImportError that name the file.
-        """
-        name = Path(file).as_posix()
-        metadata = {"file_path": name, **(extra_info or {})}
-        return [Document(text=read_text(file), metadata=metadata, id_=name)]
 
 
 class ContentAwareNodeParser(ContentAwareChunker, ChunkerNodeParser):

@@ -153,7 +153,7 @@ LAYERS = (
     {"images", "routing"},
     {"chunkers"},
     {"", "frontend", "testing", "readers"},
-    {"nodes", "documents"},
+    {"nodes", "documents", "file_loader", "file_reader"},
     {"distributed", "langchain", "llama_index", "evaluation"},
     {"parent_child"},
     {"cli", "cli_compare", "cli_index", "cli_models", "cli_parameters", "cli_play", "cli_views"}
