@@ -28,7 +28,7 @@ from rag_splitters.evaluation import CachedEmbeddings, EmbeddingCache, compare, 
 from rag_splitters.evaluation.formats import caption, rounded
 from rag_splitters.evaluation.suggesting import advice
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.sizing import sizer
+from rag_splitters.text.sizing import sizer
 from tests.minilm import minilm
 
 TOKENS = sizer("tokens")

@@ -32,9 +32,8 @@ from langchain_core.stores import InMemoryStore
 from rich.console import Console
 from rich.table import Table
 
-from rag_splitters.langchain import RecursiveTextSplitter, parent_document_retriever
+from rag_splitters.langchain import RecursiveTextSplitter, SQLiteStore, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings, embedding_model
-from rag_splitters.parent_child.langchain import SQLiteStore
 
 _AT_ONCE = 500  # documents; langchain_classic fails with more children than Chroma takes
 _PARENTS = 4

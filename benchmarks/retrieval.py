@@ -28,7 +28,7 @@ from rag_splitters.evaluation.figures import Interval, recall_at_budgets
 from rag_splitters.evaluation.locating import located_chunks
 from rag_splitters.evaluation.measuring import ChunkIndex
 from rag_splitters.langchain import RecursiveTextSplitter, parent_document_retriever
-from rag_splitters.sizing import sizer
+from rag_splitters.text.sizing import sizer
 from tests.minilm import minilm
 
 BUDGETS = (500, 1000, 1500)

@@ -35,7 +35,7 @@ from rag_splitters import (
     TopicChunker,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.sentences import sentence_spans
+from rag_splitters.text.sentences import sentence_spans
 
 VECTORS = np.random.default_rng(0).normal(size=(4096, 384)).tolist()
 

@@ -17,10 +17,10 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from rag_splitters.ids import ChunkIds
-from rag_splitters.parameters import Size, Unit, describe, described, whole_number
-from rag_splitters.sizing import LengthFunction, sizer
+from rag_splitters.fields import Size, Unit, describe, described, whole_number
 from rag_splitters.span import Chunk, Span
+from rag_splitters.text.ids import ChunkIds
+from rag_splitters.text.sizing import LengthFunction, sizer
 
 __all__ = [
     "Chunker",

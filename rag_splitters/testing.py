@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import regex
 
 from rag_splitters.chunker import Chunker, SizedChunker
-from rag_splitters.sizing import sizer
 from rag_splitters.span import Span
+from rag_splitters.text.sizing import sizer
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -16,7 +16,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.node_parser import SemanticSplitterNodeParser
 
 from rag_splitters import Chunker, FixedSizeChunker
-from rag_splitters.sentences import sentence_cuts, sentence_spans
+from rag_splitters.text.sentences import sentence_cuts, sentence_spans
 from tests.test_models_embedding import LlamaIndexModel
 
 __all__ = [

@@ -22,11 +22,14 @@ import chromadb
 from langchain_chroma import Chroma  # noqa: F401  (for the jobs)
 from langchain_core.documents import Document
 
-from rag_splitters.langchain import RecursiveTextSplitter
+from rag_splitters.langchain import (
+    ParentDocumentRetriever,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.langchain.docstores import PostgresStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import consistency, plan
-from rag_splitters.parent_child.langchain import ParentDocumentRetriever, parent_document_retriever
-from rag_splitters.parent_child.langchain_docstores import PostgresStore
 
 __all__ = ["DOCUMENTS", "document", "main", "opened"]
 

@@ -18,11 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from rag_splitters.blocks import Block, detect_format, read_blocks
-from rag_splitters.blocks.markdown import _parser
-from rag_splitters.blocks.stripping import strip_tags
-from rag_splitters.blocks.tags import scan_tags
 from rag_splitters.span import Span
+from rag_splitters.structure.blocks import Block, detect_format, read_blocks
+from rag_splitters.structure.blocks.markdown import _parser
+from rag_splitters.structure.blocks.stripping import strip_tags
+from rag_splitters.structure.blocks.tags import scan_tags
 from rag_splitters.testing import hostile_texts
 
 hostile = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -382,7 +382,7 @@ def test_deep_nesting_is_bounded(mark: str) -> None:
 def test_windows_do_not_change_the_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "\n".join(example["markdown"] for example in EXAMPLES if "<!" not in example["markdown"])
     whole = read_blocks(text, "markdown")
-    monkeypatch.setattr("rag_splitters.blocks.markdown._WINDOW", 300)
+    monkeypatch.setattr("rag_splitters.structure.blocks.markdown._WINDOW", 300)
     assert [(b.kind, b.start, b.end) for b in read_blocks(text, "markdown")] == [
         (b.kind, b.start, b.end) for b in whole
     ]

@@ -16,10 +16,10 @@ from typer.testing import CliRunner, Result
 
 from rag_splitters import CATALOGUE, RecursiveChunker, __version__
 from rag_splitters.cli import app
-from rag_splitters.cli_parameters import parameter_docs
-from rag_splitters.cli_views import cut, printable
-from rag_splitters.demo import QUESTIONS, answers, texts
-from rag_splitters.readers import read_text
+from rag_splitters.cli.demo import QUESTIONS, answers, texts
+from rag_splitters.cli.parameters import parameter_docs
+from rag_splitters.cli.views import cut, printable
+from rag_splitters.reading.files import read_text
 
 TEXT = "One sentence here. Another one there.\r\n\r\nA second paragraph \U0001f600 ends it.\n" * 3
 

@@ -18,9 +18,9 @@ from langchain_text_splitters import Language
 
 import rag_splitters
 from rag_splitters.chunkers.code import CodeChunker
-from rag_splitters.syntax import outline as syntax
-from rag_splitters.syntax import trees
-from rag_splitters.syntax.grammars import GRAMMARS, language_named, language_of
+from rag_splitters.structure.syntax import outline as syntax
+from rag_splitters.structure.syntax import trees
+from rag_splitters.structure.syntax.grammars import GRAMMARS, language_named, language_of
 from rag_splitters.testing import check_chunker, hostile_texts
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

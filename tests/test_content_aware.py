@@ -10,11 +10,11 @@ import pytest
 import regex
 from hypothesis import given
 
-from rag_splitters.blocks import read_blocks
-from rag_splitters.blocks.layout import heads
-from rag_splitters.blocks.stripping import strip_tags
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
+from rag_splitters.structure.blocks import read_blocks
+from rag_splitters.structure.blocks.layout import heads
+from rag_splitters.structure.blocks.stripping import strip_tags
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.cases import SIZES
 from tests.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of

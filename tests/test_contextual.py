@@ -20,9 +20,9 @@ from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, Sentence
 from rag_splitters.chunkers.contextual import ContextualChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
-from rag_splitters.meaning.contexts import FolderCache, context_cache, without_context
 from rag_splitters.meaning.situating import AT_ONCE, window_around
 from rag_splitters.models import ModelError
+from rag_splitters.models.cache import FolderCache, context_cache, without_context
 from rag_splitters.testing import check_chunker, check_documents, hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.openai_server import Fault, OpenAIServer

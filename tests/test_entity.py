@@ -21,8 +21,8 @@ from pydantic import ValidationError
 from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention, mention_windows, mentions_apart
-from rag_splitters.sizing import sizer
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
+from rag_splitters.text.sizing import sizer
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _NAMES = re.compile(r"(?:New York|Ada Lovelace|Lovelace|Ada|Bern|The same|Longerword)")

@@ -10,9 +10,9 @@ import regex
 from hypothesis import given
 
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
-from rag_splitters.sizing import sizer
 from rag_splitters.span import Span
 from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.text.sizing import sizer
 from tests.cases import letters
 from tests.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of
 

@@ -12,12 +12,12 @@ import regex
 from hypothesis import HealthCheck, given, settings, strategies
 from pydantic import ValidationError
 
-from rag_splitters.blocks import detect_format
 from rag_splitters.chunkers.modality import ModalityChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
-from rag_splitters.images import find_images
 from rag_splitters.span import Span
+from rag_splitters.structure.blocks import detect_format
+from rag_splitters.structure.images import find_images
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from tests.test_blocks import EXAMPLES, HTML_PIECES, check_kept, texts_of
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rag_splitters import PageChunker, RecursiveChunker, SentenceChunker
-from rag_splitters.readers import read_text
+from rag_splitters.reading.files import read_text
 from rag_splitters.testing import check_chunker
 
 PAGES, EMPTY, LINES = 100, 37, 30

@@ -17,13 +17,16 @@ import pytest
 from langchain_core.documents import Document
 from llama_index.core import Document as LlamaIndexDocument
 
-from rag_splitters.langchain import RecursiveTextSplitter
+from rag_splitters import llama_index
+from rag_splitters.langchain import (
+    ParentDocumentRetriever,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.langchain.docstores import PostgresStore
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import llama_index
 from rag_splitters.parent_child.guard import FolderInUseError
-from rag_splitters.parent_child.langchain import ParentDocumentRetriever, parent_document_retriever
-from rag_splitters.parent_child.langchain_docstores import PostgresStore
 
 WRITERS = 4
 EACH = 5  # documents of a writer

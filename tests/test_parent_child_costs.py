@@ -11,9 +11,12 @@ import pytest
 from chromadb import Collection
 from langchain_core.documents import Document
 
-from rag_splitters.langchain import RecursiveTextSplitter
+from rag_splitters.langchain import (
+    ParentDocumentRetriever,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
 from rag_splitters.parent_child.keyvalue import KeyValueStore
-from rag_splitters.parent_child.langchain import ParentDocumentRetriever, parent_document_retriever
 
 COUNT = 60
 WORDS = ("whale", "eagle", "tiger", "snail", "moose", "gecko", "otter", "raven", "zebra", "koala")

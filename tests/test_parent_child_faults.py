@@ -20,11 +20,14 @@ import chromadb
 import pytest
 from langchain_core.documents import Document
 
-from rag_splitters.langchain import RecursiveTextSplitter
+from rag_splitters.langchain import (
+    ParentDocumentRetriever,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.langchain.docstores import PostgresStore, RedisStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import StoreError
-from rag_splitters.parent_child.langchain import ParentDocumentRetriever, parent_document_retriever
-from rag_splitters.parent_child.langchain_docstores import PostgresStore, RedisStore
 
 FAULTS = ("refused", "half", "unanswered")
 

@@ -14,8 +14,8 @@ from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
 
+from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.langchain import ParentDocumentRetriever, parent_document_retriever
 from tests.test_parent_child_langchain import PARAGRAPHS, TEXT, SpanSplitter, build, children
 
 

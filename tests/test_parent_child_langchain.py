@@ -19,8 +19,8 @@ from langchain_tests.integration_tests.indexer import (
 )
 from langchain_text_splitters import RecursiveCharacterTextSplitter, TextSplitter
 
+from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.langchain import ParentDocumentRetriever, parent_document_retriever
 
 
 class SpanSplitter(TextSplitter):

@@ -12,8 +12,8 @@ from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import CharacterTextSplitter
 
+from rag_splitters.langchain import ParentDocumentRetriever
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.langchain import ParentDocumentRetriever
 
 
 class Fuse:

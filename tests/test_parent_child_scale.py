@@ -23,7 +23,7 @@ import numpy as np
 from chromadb import Collection
 from langchain_core.documents import Document
 from rag_splitters.langchain import RecursiveTextSplitter
-from rag_splitters.parent_child.langchain import parent_document_retriever
+from rag_splitters.langchain import parent_document_retriever
 
 folder, children, dimensions = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 sizes = []

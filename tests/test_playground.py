@@ -22,15 +22,15 @@ import rag_splitters.playground
 from rag_splitters import CATALOGUE, Chunker
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.cli import app as command_line
-from rag_splitters.cli_parameters import build
-from rag_splitters.demo import texts as demo_texts
+from rag_splitters.cli.demo import texts as demo_texts
+from rag_splitters.cli.parameters import build
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.playground import create_app
 from rag_splitters.playground.chunking import MOST_CHUNKS
 from rag_splitters.playground.fields import chunker_of, form, needed
 from rag_splitters.playground.guarding import MOST_BYTES
 from rag_splitters.playground.models import Models
-from rag_splitters.sizing import sizer
+from rag_splitters.text.sizing import sizer
 
 HERE = "http://127.0.0.1"
 TRAM = demo_texts()["tram.md"]

@@ -15,8 +15,8 @@ from urllib.parse import urlencode
 import pytest
 import uvicorn
 
-from rag_splitters.cli_parameters import build
-from rag_splitters.demo import texts as demo_texts
+from rag_splitters.cli.demo import texts as demo_texts
+from rag_splitters.cli.parameters import build
 from rag_splitters.playground import create_app
 from rag_splitters.span import Chunk
 from tests.test_evaluation_page import browser  # noqa: F401  (a fixture)

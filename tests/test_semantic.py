@@ -24,8 +24,8 @@ from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
 from rag_splitters.meaning.units import EmbeddedSizes, sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
-from rag_splitters.sentences import sentence_cuts
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from rag_splitters.text.sentences import sentence_cuts
 from tests.borders import CASES as BORDERS
 from tests.borders import llama_index, subjects
 from tests.cases import SIZES, halves

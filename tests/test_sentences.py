@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rag_splitters import sentences
-from rag_splitters.sentences import last_sentence_cut, sentence_cuts, sentence_spans
+from rag_splitters.text.sentences import last_sentence_cut, sentence_cuts, sentence_spans
 
 CASES = {
     # titles, initials, abbreviations

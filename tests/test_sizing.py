@@ -30,8 +30,8 @@ from rag_splitters import (
     TokenChunker,
     token_counts,
 )
-from rag_splitters.sizing import check_length_function, sizer
 from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.text.sizing import check_length_function, sizer
 from tests.cases import letters
 
 ENCODINGS = ("cl100k_base", "o200k_base")

@@ -20,6 +20,7 @@ from llama_index.core.storage.docstore.keyval_docstore import KVDocumentStore
 from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.vector_stores import SimpleVectorStore
 
+from rag_splitters.langchain.docstores import DocumentStore
 from rag_splitters.llama_index import (
     HierarchicalNodeParser,
     PostgresKVStore,
@@ -27,8 +28,7 @@ from rag_splitters.llama_index import (
     RedisKVStore,
     SQLiteKVStore,
 )
-from rag_splitters.parent_child.langchain_docstores import DocumentStore
-from rag_splitters.parent_child.llama_index_kvstores import JSONKVStore
+from rag_splitters.llama_index.kvstores import JSONKVStore
 from tests.stores import OpenStore
 from tests.test_stores_keyvalue import KEYS, VALUES
 

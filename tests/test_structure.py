@@ -22,7 +22,6 @@ from rag_splitters import CATALOGUE
 
 PACKAGE = Path(rag_splitters.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-MOST_LINES = 300
 
 every_file = pytest.mark.parametrize(
     "path", FILES, ids=[str(path.relative_to(PACKAGE)) for path in FILES]
@@ -144,89 +143,110 @@ def test_catalogue_field_has_a_docstring(base: type, field: str) -> None:
 # Imports run one way
 
 LAYERS = (
-    {"ids", "span", "sentences", "token_counts"},
-    {"sizing", "boundaries", "headings", "pages"},
-    {"tokens", "segmenters", "parameters"},
-    {"packing", "models"},
-    {"chunker", "blocks"},
-    {"meaning", "tables", "syntax"},
-    {"images", "routing"},
+    {"span", "calls", "sqlite"},
+    {"text"},
+    {"fields"},
+    {"structure", "models"},
+    {"meaning"},
+    {"chunker"},
     {"chunkers"},
-    {"", "frontend", "testing", "readers"},
-    {"nodes", "documents", "file_loader", "file_reader"},
-    {"distributed", "langchain", "llama_index", "evaluation"},
-    {"parent_child"},
-    {"cli", "cli_compare", "cli_index", "cli_models", "cli_parameters", "cli_play", "cli_views"}
-    | {"demo", "playground"},
+    {"", "testing", "reading"},
+    {"parent_child", "distributed", "evaluation"},
+    {"langchain", "llama_index"},
+    {"playground"},
+    {"cli"},
     {"__main__"},
 )
-"""Modules and packages, the lowest first; "" is the package itself. A layer's members may import
-those of the layers below, and their own parts; those of the command line, and what shares its
-parts, each other."""
-
-COMMAND_LINE = LAYERS[-2]
+"""Top-level modules and folders, the lowest first; "" is the package itself. Each may import its own
+parts and the layers below it."""
 
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
+MODULES = {module_name(path): path for path in FILES}
 
 
 def part_of(module: str) -> str:
-    """The part of the package that a module belongs to."""
+    """The top-level module or folder that a module belongs to."""
     return module.partition(".")[2].partition(".")[0]
 
 
-def imports_at_load(body: list[ast.stmt], module: str) -> Iterator[str]:
-    """The package's modules that are imported when this one is, but for TYPE_CHECKING."""
-    for node in body:
-        if isinstance(node, ast.If):
-            if "TYPE_CHECKING" not in ast.unparse(node.test):
-                yield from imports_at_load(node.body, module)
-            yield from imports_at_load(node.orelse, module)
-        elif isinstance(node, ast.Try):
-            handlers = [part for handler in node.handlers for part in handler.body]
-            yield from imports_at_load([*node.body, *handlers, *node.orelse], module)
-        elif isinstance(node, ast.ClassDef):
-            yield from imports_at_load(node.body, module)
-        elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if is_ours(alias.name))
+def imports_of(path: Path) -> set[str]:
+    """The package's modules that a file imports: at its top, in functions and for types."""
+    modules: set[str] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names if alias.name in MODULES}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{module} imports relatively"
-            if is_ours(node.module or ""):
-                for alias in node.names:
-                    inner = f"{node.module}.{alias.name}"
-                    yield (
-                        inner
-                        if (PACKAGE.parent / inner.replace(".", "/")).with_suffix(".py").exists()
-                        else str(node.module)
-                    )
+            assert node.level == 0, f"{path} imports relatively"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                modules |= {inner if inner in MODULES else str(node.module)} & MODULES.keys()
+    return modules - {module_name(path)}
 
 
-def is_ours(module: str) -> bool:
-    return module.partition(".")[0] == "rag_splitters"
+GRAPH = {module: imports_of(path) for module, path in MODULES.items()}
 
 
 @every_file
 def test_imports_run_one_way(path: Path) -> None:
-    module = module_name(path)
-    part = part_of(module)
+    part = part_of(module_name(path))
     assert part in LAYER_OF, f"give {part!r} a place in tests.test_structure.LAYERS"
     wrong = [
         other
-        for other in imports_at_load(tree(path).body, module)
-        if part_of(other) != part
-        and LAYER_OF[part_of(other)] >= LAYER_OF[part]
-        and not {part, part_of(other)} <= COMMAND_LINE
+        for other in imports_of(path)
+        if part_of(other) != part and LAYER_OF[part_of(other)] >= LAYER_OF[part]
     ]
-    assert wrong == [], f"{module} imports what stands beside or above it"
+    assert wrong == [], f"{module_name(path)} imports what stands beside or above it"
 
 
-def test_import_test_sees_imports() -> None:
-    """The rule above is not empty."""
-    found = set(imports_at_load(tree(PACKAGE / "packing.py").body, "rag_splitters.packing"))
-    assert found == {"rag_splitters.boundaries", "rag_splitters.sizing", "rag_splitters.span"}
-    found = set(imports_at_load(tree(PACKAGE / "langchain.py").body, "rag_splitters.langchain"))
-    parts = {part_of(module) for module in found}
-    assert parts >= {"chunker", "chunkers", "frontend"}
-    assert "parent_child" not in parts, "it is imported lazily, and for the types"
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """A cycle of imports, or nothing."""
+    state: dict[str, int] = {}
+
+    def visit(module: str, trail: list[str]) -> list[str]:
+        if state.get(module) == 2:
+            return []
+        if state.get(module) == 1:
+            return [*trail[trail.index(module) :], module]
+        state[module] = 1
+        for other in sorted(graph.get(module, ())):
+            if cycle := visit(other, [*trail, module]):
+                return cycle
+        state[module] = 2
+        return []
+
+    return next((cycle for module in sorted(graph) if (cycle := visit(module, []))), [])
+
+
+def test_no_file_imports_itself_through_others() -> None:
+    assert cycle_in(GRAPH) == []
+
+
+def test_cycle_test_sees_cycles_and_imports_in_functions() -> None:
+    """The rules above are not empty."""
+    assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert "rag_splitters.text.sizing" in GRAPH["rag_splitters.text.packing"]
+    assert "rag_splitters.parent_child.redis" in GRAPH["rag_splitters.langchain.docstores"]
+
+
+def test_only_front_ends_and_what_stands_above_import_a_framework() -> None:
+    frameworks = ("langchain", "llama_index")
+    importing = set()
+    for path in FILES:
+        for node in ast.walk(tree(path)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.startswith(frameworks) for name in names):
+                importing.add(part_of(module_name(path)))
+    assert importing <= {"langchain", "llama_index", "models", "cli", "playground", "evaluation"}
+
+
+def test_few_modules_lie_at_the_top() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 8
+
+
+@pytest.mark.parametrize("folder", sorted({p.parent for p in FILES} - {PACKAGE}), ids=str)
+def test_folder_says_what_belongs_there(folder: Path) -> None:
+    assert len((ast.get_docstring(tree(folder / "__init__.py")) or "").splitlines()) >= 2
 
 
 # Public names
@@ -336,25 +356,3 @@ def test_import_of_a_front_end_leaves_the_other_out(
     loaded = loaded_by(f"import rag_splitters.{module}")
     assert {name for name in loaded if name.startswith(forbidden)} == set()
     assert f"{module.replace('langchain', 'langchain_core')}" in loaded
-
-
-# Style that a linter does not hold
-
-
-@every_file
-def test_file_is_short(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").count("\n")
-    classes = 5 * len(CATALOGUE) if path.stem in FRONT_ENDS else 0  # two lines each, and space
-    assert lines <= MOST_LINES + classes, f"{path.name} has {lines} lines: cut it at a concept"
-
-
-@every_file
-def test_file_does_not_print(path: Path) -> None:
-    calls = [
-        node.lineno
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id in ("print", "pprint", "breakpoint")
-    ]
-    assert path.stem == "cli" or calls == []

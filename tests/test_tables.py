@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, given, settings, strategies
 from markdown_it import MarkdownIt
 from pydantic import ValidationError
 
-from rag_splitters.blocks import detect_format, read_blocks
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Chunk
-from rag_splitters.tables import find_tables
+from rag_splitters.structure.blocks import detect_format, read_blocks
+from rag_splitters.structure.tables import find_tables
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker
 from tests.test_blocks import HTML_PIECES, check_kept, texts_of
 

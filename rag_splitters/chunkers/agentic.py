@@ -10,15 +10,15 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from rag_splitters.boundaries import positions, skip_space, words
 from rag_splitters.chunker import Chunker, Nested, SizedChunker
+from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.windows import Window, numbered, numbers_in, sentences_of, windows
 from rag_splitters.models import Llm, ModelError
 from rag_splitters.models.asking import aasked, asked, check_prompt, filled, first_failure
-from rag_splitters.packing import pack
-from rag_splitters.parameters import FunctionOrName
-from rag_splitters.segmenters import check_segmenter
 from rag_splitters.span import Span
+from rag_splitters.text.boundaries import positions, skip_space, words
+from rag_splitters.text.packing import pack
+from rag_splitters.text.segmenters import check_segmenter
 
 __all__ = ["AgenticChunker", "Starts"]
 

@@ -15,7 +15,7 @@ from rag_splitters.meaning.units import (
     sentence_units,
     unit_texts,
 )
-from rag_splitters.sizing import Measure
+from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
     import numpy as np

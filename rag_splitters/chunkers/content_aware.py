@@ -7,13 +7,13 @@ from dataclasses import replace
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
-from rag_splitters.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.blocks.layout import Headings
-from rag_splitters.blocks.packing import between_dropped, pack_blocks
-from rag_splitters.blocks.stripping import strip_tags
-from rag_splitters.boundaries import skip_space
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Span, shifted
+from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.structure.blocks.layout import Headings
+from rag_splitters.structure.blocks.packing import between_dropped, pack_blocks
+from rag_splitters.structure.blocks.stripping import strip_tags
+from rag_splitters.text.boundaries import skip_space
 
 __all__ = ["ContentAwareChunker"]
 

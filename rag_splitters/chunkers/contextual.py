@@ -19,7 +19,6 @@ from typing_extensions import Self
 
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.meaning.contexts import Cache
 from rag_splitters.meaning.situating import (
     Situations,
     anchor_of,
@@ -29,6 +28,7 @@ from rag_splitters.meaning.situating import (
 )
 from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import aasked, asked, check_prompt, first_failure
+from rag_splitters.models.cache import Cache
 from rag_splitters.models.fields import written
 from rag_splitters.span import Span
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from rag_splitters.meaning.similarity import joined_runs
 from rag_splitters.meaning.units import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
-from rag_splitters.sizing import Measure
+from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
     import numpy as np

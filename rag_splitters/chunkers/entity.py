@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.boundaries import Finder, cluster_end, cluster_floor, positions, words
 from rag_splitters.chunker import MergingChunker
+from rag_splitters.fields import FunctionOrName, Texts
 from rag_splitters.meaning.entities import Recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention
-from rag_splitters.packing import Overlap, Packer, word_overlap
-from rag_splitters.parameters import FunctionOrName, Texts
-from rag_splitters.segmenters import check_segmenter, segmenter_cuts
-from rag_splitters.sizing import Measure, sizer
 from rag_splitters.span import Span
+from rag_splitters.text.boundaries import Finder, cluster_end, cluster_floor, positions, words
+from rag_splitters.text.packing import Overlap, Packer, word_overlap
+from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.sizing import Measure, sizer
 
 __all__ = ["EntityChunker"]
 

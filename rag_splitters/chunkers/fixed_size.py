@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.packing import pack
 from rag_splitters.span import Span
+from rag_splitters.text.packing import pack
 
 __all__ = ["FixedSizeChunker"]
 

@@ -11,15 +11,15 @@ from typing import Any, Literal
 from pydantic import model_validator
 from typing_extensions import Self
 
-from rag_splitters.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.blocks.indents import line_start
-from rag_splitters.blocks.layout import Headings
-from rag_splitters.blocks.packing import between_dropped, pack_blocks
-from rag_splitters.blocks.tree import Node, family, sections, units
-from rag_splitters.boundaries import skip_space
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.sizing import sizer
 from rag_splitters.span import Span, shifted
+from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.structure.blocks.indents import line_start
+from rag_splitters.structure.blocks.layout import Headings
+from rag_splitters.structure.blocks.packing import between_dropped, pack_blocks
+from rag_splitters.structure.blocks.tree import Node, family, sections, units
+from rag_splitters.text.boundaries import skip_space
+from rag_splitters.text.sizing import sizer
 
 __all__ = ["HierarchicalChunker"]
 

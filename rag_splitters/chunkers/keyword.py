@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pydantic import model_validator
 from typing_extensions import Self
 
-from rag_splitters.boundaries import UNSPACED
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.packing import pack
-from rag_splitters.parameters import Texts
+from rag_splitters.fields import Texts
 from rag_splitters.span import Span
+from rag_splitters.text.boundaries import UNSPACED
+from rag_splitters.text.packing import pack
 
 __all__ = ["KeywordChunker"]
 

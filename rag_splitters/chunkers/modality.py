@@ -7,24 +7,24 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
 
-from rag_splitters.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.boundaries import skip_space
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.chunkers.routing import Part, Routed, RoutingChunker
 from rag_splitters.chunkers.table import TableChunker
-from rag_splitters.images import Image, definitions, find_images
-from rag_splitters.routing import Part, Routed, RoutingChunker
 from rag_splitters.span import Span
-from rag_splitters.tables import Excerpt, Table, find_tables
-from rag_splitters.tables.dropping import Dropped
-from rag_splitters.tables.excerpt import (
+from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.structure.images import Image, definitions, find_images
+from rag_splitters.structure.tables import Excerpt, Table, find_tables
+from rag_splitters.structure.tables.dropping import Dropped
+from rag_splitters.structure.tables.html import plain_html
+from rag_splitters.text.boundaries import skip_space
+from rag_splitters.text.excerpt import (
     Replacement,
     boundary_after,
     boundary_before,
     data_in,
     without_data,
 )
-from rag_splitters.tables.html import plain_html
 
 __all__ = ["Handling", "ModalityChunker"]
 

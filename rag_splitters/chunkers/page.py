@@ -10,9 +10,9 @@ from pydantic import Field, field_validator
 
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.packing import pack
-from rag_splitters.pages import check_page_break, first_page, page_breaks, with_pages
 from rag_splitters.span import Span
+from rag_splitters.text.packing import pack
+from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
 
 __all__ = ["PageChunker"]
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rag_splitters.boundaries import paragraph_cuts, paragraphs, sentences, words
 from rag_splitters.chunker import MergingChunker
-from rag_splitters.packing import pack
 from rag_splitters.span import Span
+from rag_splitters.text.boundaries import paragraph_cuts, paragraphs, sentences, words
+from rag_splitters.text.packing import pack
 
 __all__ = ["ParagraphChunker"]
 

@@ -12,7 +12,15 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
 
-from rag_splitters.boundaries import (
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.fields import FunctionOrName
+from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
+from rag_splitters.meaning.windows import numbered
+from rag_splitters.models import Llm, ModelError
+from rag_splitters.models.asking import Read, aasked, asked, check_prompt, filled, first_failure
+from rag_splitters.span import Span, shifted
+from rag_splitters.text.boundaries import (
     at_cluster,
     paragraphs,
     positions,
@@ -20,16 +28,8 @@ from rag_splitters.boundaries import (
     trim_space,
     words,
 )
-from rag_splitters.chunker import SizedChunker
-from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
-from rag_splitters.meaning.windows import numbered
-from rag_splitters.models import Llm, ModelError
-from rag_splitters.models.asking import Read, aasked, asked, check_prompt, filled, first_failure
-from rag_splitters.packing import pack
-from rag_splitters.parameters import FunctionOrName
-from rag_splitters.segmenters import check_segmenter, segmenter_cuts
-from rag_splitters.span import Span, shifted
+from rag_splitters.text.packing import pack
+from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
 
 __all__ = ["PropositionChunker"]
 

@@ -7,7 +7,11 @@ from typing import Annotated
 from pydantic import BeforeValidator, model_validator
 from typing_extensions import Self
 
-from rag_splitters.boundaries import (
+from rag_splitters.chunker import MergingChunker
+from rag_splitters.chunkers.languages import LANGUAGES
+from rag_splitters.fields import Texts
+from rag_splitters.span import Span
+from rag_splitters.text.boundaries import (
     Finder,
     lines,
     paragraphs,
@@ -16,11 +20,7 @@ from rag_splitters.boundaries import (
     separators,
     words,
 )
-from rag_splitters.chunker import MergingChunker
-from rag_splitters.chunkers.languages import LANGUAGES
-from rag_splitters.packing import pack
-from rag_splitters.parameters import Texts
-from rag_splitters.span import Span
+from rag_splitters.text.packing import pack
 
 __all__ = ["RecursiveChunker", "recursive_levels"]
 

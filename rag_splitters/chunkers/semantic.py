@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
 from rag_splitters.meaning.units import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
-from rag_splitters.sizing import Measure
+from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
     import numpy as np

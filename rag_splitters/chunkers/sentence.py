@@ -7,13 +7,13 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
 
-from rag_splitters.boundaries import positions, sentences, words
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.packing import Packer, pack, sentence_overlap
-from rag_splitters.parameters import FunctionOrName
-from rag_splitters.segmenters import check_segmenter, segmenter_cuts
-from rag_splitters.sizing import sizer
+from rag_splitters.fields import FunctionOrName
 from rag_splitters.span import Span
+from rag_splitters.text.boundaries import positions, sentences, words
+from rag_splitters.text.packing import Packer, pack, sentence_overlap
+from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.sizing import sizer
 
 __all__ = ["SentenceChunker"]
 

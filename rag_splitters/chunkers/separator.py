@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from rag_splitters.boundaries import at_cluster, separator_pattern
 from rag_splitters.chunker import Chunker
-from rag_splitters.parameters import Texts
+from rag_splitters.fields import Texts
 from rag_splitters.span import Span
+from rag_splitters.text.boundaries import at_cluster, separator_pattern
 
 __all__ = ["SeparatorChunker"]
 

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from rag_splitters.blocks import detect_format, read_blocks
 from rag_splitters.chunker import Nested, SizedChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.routing import Part, Routed, RoutingChunker
+from rag_splitters.chunkers.routing import Part, Routed, RoutingChunker
 from rag_splitters.span import Span
-from rag_splitters.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
-from rag_splitters.tables.dropping import Dropped
+from rag_splitters.structure.blocks import detect_format, read_blocks
+from rag_splitters.structure.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
+from rag_splitters.structure.tables.dropping import Dropped
 
 __all__ = ["TableChunker"]
 

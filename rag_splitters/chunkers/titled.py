@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.headings import Outline
 from rag_splitters.span import Span
+from rag_splitters.structure.outline import Outline
 
 __all__ = ["TitledChunker"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
-from rag_splitters.parameters import Size, Unit
+from rag_splitters.fields import Size, Unit
 
 __all__ = ["TokenChunker"]
 

@@ -9,13 +9,13 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.boundaries import positions, words
 from rag_splitters.chunker import MergingChunker
+from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.topics import Segment, find_segments
-from rag_splitters.packing import pack
-from rag_splitters.parameters import FunctionOrName
-from rag_splitters.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.span import Span
+from rag_splitters.text.boundaries import positions, words
+from rag_splitters.text.packing import pack
+from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
 
 __all__ = ["TopicChunker"]
 

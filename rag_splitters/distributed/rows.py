@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.distributed.columns import TYPED, array, arrow
-from rag_splitters.frontend import added_metadata, spans_in_turn
-from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError
 from rag_splitters.models.calling import sendable
 from rag_splitters.span import Span
+from rag_splitters.text.ids import ChunkIds, source_identity
+from rag_splitters.text.sources import added_metadata, spans_in_turn
 
 if TYPE_CHECKING:
     import pyarrow as pa

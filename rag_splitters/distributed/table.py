@@ -27,9 +27,9 @@ from rag_splitters.distributed.rows import (
     record_batch,
     spans_of,
 )
-from rag_splitters.pages import first_page, optional_page_break, page_breaks, with_pages
-from rag_splitters.parameters import whole_number
+from rag_splitters.fields import whole_number
 from rag_splitters.span import Span
+from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,7 +18,7 @@ from rag_splitters.evaluation.measuring import ChunkIndex, measured
 from rag_splitters.evaluation.questions import Question, check_question
 from rag_splitters.evaluation.report import Report, Settings, Strategy
 from rag_splitters.models import Embedder, describe_model
-from rag_splitters.sizing import LengthFunction, sizer
+from rag_splitters.text.sizing import LengthFunction, sizer
 
 __all__ = ["compare", "named"]
 

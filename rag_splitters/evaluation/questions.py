@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.evaluation.figures import Interval
-from rag_splitters.readers import read_text
+from rag_splitters.reading.files import read_text
 
 __all__ = ["Benchmark", "Question", "check_question", "read_benchmark", "read_questions"]
 

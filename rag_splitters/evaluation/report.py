@@ -16,8 +16,8 @@ from rag_splitters.evaluation.bootstrap import Figure, estimate, resampled
 from rag_splitters.evaluation.locating import LocatedChunk
 from rag_splitters.evaluation.measuring import FIGURES, Measured
 from rag_splitters.evaluation.questions import Question
-from rag_splitters.parameters import whole_number
-from rag_splitters.sizing import LengthFunction, check_length_function
+from rag_splitters.fields import whole_number
+from rag_splitters.text.sizing import LengthFunction, check_length_function
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult

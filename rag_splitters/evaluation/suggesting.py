@@ -15,7 +15,7 @@ from rag_splitters.evaluation.bootstrap import Figure
 from rag_splitters.evaluation.comparing import compare
 from rag_splitters.evaluation.formats import headings
 from rag_splitters.evaluation.report import Report
-from rag_splitters.parameters import whole_number
+from rag_splitters.fields import whole_number
 
 __all__ = ["Suggestion", "advice", "candidates", "suggest", "suggestion"]
 

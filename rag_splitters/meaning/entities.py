@@ -12,9 +12,9 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
 
-from rag_splitters.ids import stable_uuid
+from rag_splitters.fields import Function
 from rag_splitters.meaning.mentions import Mention, checked_mention, mention_windows, mentions_apart
-from rag_splitters.parameters import Function
+from rag_splitters.text.ids import stable_uuid
 
 __all__ = ["Recogniser", "describe_recogniser", "find_mentions"]
 

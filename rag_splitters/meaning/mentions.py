@@ -7,10 +7,10 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from rag_splitters.boundaries import positions, words
-from rag_splitters.packing import Packer, sentence_overlap, word_overlap
-from rag_splitters.sentences import sentence_cuts
-from rag_splitters.sizing import sizer
+from rag_splitters.text.boundaries import positions, words
+from rag_splitters.text.packing import Packer, sentence_overlap, word_overlap
+from rag_splitters.text.sentences import sentence_cuts
+from rag_splitters.text.sizing import sizer
 
 __all__ = ["Mention", "checked_mention", "mention_windows", "mentions_apart"]
 

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_splitters.boundaries import cluster_floor, last_word, next_word
-from rag_splitters.headings import Outline, find_headings
-from rag_splitters.ids import stable_uuid
 from rag_splitters.models import ModelError
 from rag_splitters.models.asking import filled
 from rag_splitters.span import Span
+from rag_splitters.structure.outline import Outline, find_headings
+from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
+from rag_splitters.text.ids import stable_uuid
 
 __all__ = [
     "AT_ONCE",

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import ConfigDict, model_validator
 from typing_extensions import Self
 
-from rag_splitters.boundaries import positions, skip_space, trim_space, words
 from rag_splitters.chunker import SizedChunker
+from rag_splitters.fields import Function
 from rag_splitters.models.embedding import Embeddings
 from rag_splitters.models.vectors import Place
-from rag_splitters.packing import pack
-from rag_splitters.parameters import Function
-from rag_splitters.segmenters import segmenter_cuts
-from rag_splitters.sizing import LengthFunction, Measure, sizer
 from rag_splitters.span import Span
+from rag_splitters.text.boundaries import positions, skip_space, trim_space, words
+from rag_splitters.text.packing import pack
+from rag_splitters.text.segmenters import segmenter_cuts
+from rag_splitters.text.sizing import LengthFunction, Measure, sizer
 
 if TYPE_CHECKING:
     import numpy as np

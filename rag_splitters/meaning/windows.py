@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rag_splitters.boundaries import words
-from rag_splitters.packing import pack
-from rag_splitters.segmenters import Segmenter, segmenter_cuts
+from rag_splitters.text.boundaries import words
+from rag_splitters.text.packing import pack
+from rag_splitters.text.segmenters import Segmenter, segmenter_cuts
 
 __all__ = ["Window", "numbered", "numbers_in", "sentences_of", "windows"]
 

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from rag_splitters.sizing import Sizer, sizer
+from rag_splitters.text.sizing import Sizer, sizer
 
 __all__ = [
     "Limits",

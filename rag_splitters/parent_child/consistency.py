@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_splitters.ids import source_identity
 from rag_splitters.parent_child.passages import SOURCE_KEY, Passage
 from rag_splitters.parent_child.plan import (
     Added,
@@ -19,6 +18,7 @@ from rag_splitters.parent_child.plan import (
 from rag_splitters.parent_child.records import SOURCES, Record
 from rag_splitters.parent_child.state import in_step, rebuild
 from rag_splitters.parent_child.stores import Stores, parts
+from rag_splitters.text.ids import source_identity
 
 __all__ = ["Synced", "Verified", "sync", "verify"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.passages import SOURCE_KEY, Passage, base_of, full_child
 from rag_splitters.parent_child.plan import records_of
 from rag_splitters.parent_child.stores import Found, Stores
+from rag_splitters.text.ids import chunk_id
 
 __all__ = ["match_of", "merged_passages", "source_of"]
 

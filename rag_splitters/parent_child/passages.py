@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_splitters.headings import Outline
-from rag_splitters.ids import chunk_id
+from rag_splitters.structure.outline import Outline
+from rag_splitters.text.ids import chunk_id
 
 __all__ = [
     "NESTED_KEY",

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.parent_child.passages import (
     SOURCE_KEY,
     Draft,
@@ -24,6 +23,7 @@ from rag_splitters.parent_child.passages import (
 from rag_splitters.parent_child.records import SOURCES, Record, source_key
 from rag_splitters.parent_child.state import keywords_told, stamped
 from rag_splitters.parent_child.stores import Stores, parts
+from rag_splitters.text.ids import source_identity, stable_uuid
 
 __all__ = ["Added", "add", "documents_from", "get", "matches", "records_of", "remove"]
 

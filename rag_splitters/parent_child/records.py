@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from rag_splitters.ids import stable_uuid
 from rag_splitters.parent_child.passages import Passage
+from rag_splitters.text.ids import stable_uuid
 
 __all__ = ["SOURCES", "Record", "source_key"]
 

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rag_splitters import CATALOGUE, __version__
-from rag_splitters.demo import QUESTIONS
-from rag_splitters.demo import texts as demo_texts
+from rag_splitters.cli.demo import QUESTIONS
+from rag_splitters.cli.demo import texts as demo_texts
 from rag_splitters.models import ModelError
 from rag_splitters.playground.chunking import MOST_CHUNKS, chunked
 from rag_splitters.playground.code import code
@@ -26,7 +26,7 @@ from rag_splitters.playground.fields import chunker_of, form, needed
 from rag_splitters.playground.guarding import MOST_BYTES, Guard, TooLargeError
 from rag_splitters.playground.models import Models
 from rag_splitters.playground.searching import ranked
-from rag_splitters.readers import decode
+from rag_splitters.reading.files import decode
 
 __all__ = ["application"]
 

@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any
 
 from rag_splitters.chunker import Chunker, SizedChunker
-from rag_splitters.frontend import added_metadata
-from rag_splitters.sentences import sentence_spans
-from rag_splitters.sizing import sizer
 from rag_splitters.span import Span
+from rag_splitters.text.sentences import sentence_spans
+from rag_splitters.text.sizing import sizer
+from rag_splitters.text.sources import added_metadata
 
 __all__ = ["MOST_CHUNKS", "chunked"]
 

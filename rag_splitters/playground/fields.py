@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.cli_parameters import build, parameter_docs, strategy
+from rag_splitters.cli.parameters import build, parameter_docs, strategy
 from rag_splitters.playground.models import Models
 
 __all__ = ["MODELS", "chunker_of", "differing", "form", "name_of", "needed"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.cli_models import load_embeddings, load_llm
+from rag_splitters.cli.models import load_embeddings, load_llm
 from rag_splitters.models import Embedder, HashingEmbeddings, chat_model, describe_model
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from rag_splitters.ids import stable_uuid
 from rag_splitters.models import ModelError
+from rag_splitters.text.ids import stable_uuid
 
 __all__ = [
     "Failure",

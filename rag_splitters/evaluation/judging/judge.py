@@ -16,9 +16,9 @@ from rag_splitters.evaluation.judging.answers import (
     answer_key,
     write_lines,
 )
-from rag_splitters.meaning.contexts import context_cache
 from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import aasked, asked
+from rag_splitters.models.cache import context_cache
 from rag_splitters.models.fields import check_count, written
 
 __all__ = ["Judge", "as_judge"]

@@ -1,0 +1,130 @@
+"""What the command line shows: tables, passages with the match marked, and JSON lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.span import Chunk
+from rag_splitters.text.sizing import sizer
+
+__all__ = [
+    "chunk_row",
+    "chunk_table",
+    "console",
+    "cut",
+    "passage_row",
+    "passage_view",
+    "printable",
+    "write_line",
+]
+
+_HIGHLIGHT = "bold black on yellow"
+_INVISIBLE: dict[int, int | str] = dict.fromkeys((*range(32), *range(127, 160)), 0xFFFD)
+# One code point for one, so that positions stay; a page or a carriage return ends no line here.
+_INVISIBLE |= {0x09: " ", 0x0A: "\n", 0x0B: " ", 0x0C: "\n", 0x0D: " "}
+
+
+def console(*, error: bool = False) -> Console:
+    """A console that colours nothing but what it is told to."""
+    return Console(stderr=error, highlight=False, markup=False, emoji=False)
+
+
+def printable(text: str) -> str:
+    """The text with nothing in it that a terminal would obey; as long as before."""
+    return text.translate(_INVISIBLE)
+
+
+def write_line(row: Mapping[str, Any]) -> None:
+    """One line of JSON, in ASCII, so that whatever a text holds survives any terminal."""
+    sys.stdout.write(json.dumps(row, default=str) + "\n")
+
+
+def chunk_row(source: str, chunk: Chunk) -> dict[str, Any]:
+    """A chunk as a line of JSON holds it."""
+    return {
+        "source": source,
+        "text": chunk.text,
+        "start": chunk.start,
+        "end": chunk.end,
+        "id": chunk.id,
+        "metadata": dict(chunk.metadata),
+    }
+
+
+def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table:
+    """One row for each chunk: where it stands, how long it is, how it begins."""
+    unit = chunker.length_function if isinstance(chunker, SizedChunker) else "characters"
+    measure = sizer(unit)
+    name = unit if isinstance(unit, str) else "units"
+    title = Text(printable(source), style="bold", overflow="fold")
+    count = "1 chunk" if len(chunks) == 1 else f"{len(chunks)} chunks"
+    caption = Text(f"{count}, length in {name}")
+    table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left")
+    table.caption_justify, table.expand = "left", True
+    for heading in ("#", "start", "end", "length"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    for number, chunk in enumerate(chunks):
+        length = measure(chunk.text).length(0, len(chunk.text))
+        figures = (number, chunk.start, chunk.end, length)
+        table.add_row(*map(str, figures), Text(_one_line(chunk.text[:500])))
+    return table
+
+
+def cut(text: str, position: int, reach: int = 16) -> Text:
+    """What stands on either side of a cut, with a bar where it falls."""
+    before = printable(text[max(0, position - reach) : position]).replace("\n", " ")
+    after = printable(text[position : position + reach]).replace("\n", " ")
+    return Text.assemble(before, ("|", "bold red"), after)
+
+
+def passage_row(result: Any) -> dict[str, Any]:
+    """A result of a query, which is a LangChain document, as a line of JSON holds it."""
+    known = dict(result.metadata)
+    taken = {key: known.pop(key, None) for key in ("source", "score", "start_index", "end_index")}
+    row = {
+        "source": taken["source"],
+        "score": taken["score"],
+        "text": result.page_content,
+        "start": taken["start_index"],
+        "end": taken["end_index"],
+        "id": result.id,
+    }
+    if "matches" in known:
+        row["matches"] = known.pop("matches")
+    return row | {"metadata": known}
+
+
+def passage_view(result: Any, number: str = "") -> RenderableType:
+    """A result with its source, place and score, and the child that matched best marked in it."""
+    row = passage_row(result)
+    score = "" if row["score"] is None else f"  score {row['score']:.3f}"
+    place = "" if row["start"] is None else f"  {row['start']}-{row['end']}"
+    heading = Text(f"{number}{printable(str(row['source']))}{place}{score}", style="bold cyan")
+    body = _marked(row["text"], row["start"], row.get("matches") or [])
+    return Group(heading, Panel(body, box=box.HORIZONTALS, border_style="dim"))
+
+
+def _marked(text: str, start: int | None, matches: Sequence[Mapping[str, Any]]) -> Text:
+    """The text with its best match between `>>` and `<<`, so that it also shows without colour."""
+    body = printable(text)
+    best = matches[0] if matches else {}
+    if start is None or "start_index" not in best:
+        return Text(body)
+    first, last = best["start_index"] - start, best["end_index"] - start
+    match = (f">>{body[first:last]}<<", _HIGHLIGHT)
+    return Text.assemble(body[:first], match, body[last:])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).split())

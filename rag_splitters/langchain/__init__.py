@@ -1,0 +1,91 @@
+"""Every strategy as a LangChain text splitter, and parent-child retrieval for LangChain.
+
+Everything that imports LangChain lives in this folder. Retrieval is imported, with Chroma, when it
+is first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rag_splitters.langchain.loader import FileLoader
+from rag_splitters.langchain.splitters import (
+    AgenticTextSplitter,
+    ChunkerTextSplitter,
+    ClusterTextSplitter,
+    CodeTextSplitter,
+    ContentAwareTextSplitter,
+    ContextualTextSplitter,
+    EmbeddingTextSplitter,
+    EntityTextSplitter,
+    FixedSizeTextSplitter,
+    HierarchicalTextSplitter,
+    HybridTextSplitter,
+    KeywordTextSplitter,
+    ModalityTextSplitter,
+    PageTextSplitter,
+    ParagraphTextSplitter,
+    PropositionTextSplitter,
+    RecursiveTextSplitter,
+    SemanticTextSplitter,
+    SentenceTextSplitter,
+    SeparatorTextSplitter,
+    SlidingWindowTextSplitter,
+    TableTextSplitter,
+    TitledTextSplitter,
+    TokenTextSplitter,
+    TopicTextSplitter,
+)
+
+if TYPE_CHECKING:
+    from rag_splitters.langchain.docstores import PostgresStore, RedisStore, SQLiteStore
+    from rag_splitters.langchain.factory import parent_document_retriever
+    from rag_splitters.langchain.retriever import ParentDocumentRetriever
+
+__all__ = [
+    "AgenticTextSplitter",
+    "ChunkerTextSplitter",
+    "ClusterTextSplitter",
+    "CodeTextSplitter",
+    "ContentAwareTextSplitter",
+    "ContextualTextSplitter",
+    "EmbeddingTextSplitter",
+    "EntityTextSplitter",
+    "FileLoader",
+    "FixedSizeTextSplitter",
+    "HierarchicalTextSplitter",
+    "HybridTextSplitter",
+    "KeywordTextSplitter",
+    "ModalityTextSplitter",
+    "PageTextSplitter",
+    "ParagraphTextSplitter",
+    "ParentDocumentRetriever",
+    "PostgresStore",
+    "PropositionTextSplitter",
+    "RecursiveTextSplitter",
+    "RedisStore",
+    "SQLiteStore",
+    "SemanticTextSplitter",
+    "SentenceTextSplitter",
+    "SeparatorTextSplitter",
+    "SlidingWindowTextSplitter",
+    "TableTextSplitter",
+    "TitledTextSplitter",
+    "TokenTextSplitter",
+    "TopicTextSplitter",
+    "parent_document_retriever",
+]
+
+_LAZY = {
+    "ParentDocumentRetriever": "retriever",
+    "PostgresStore": "docstores",
+    "RedisStore": "docstores",
+    "SQLiteStore": "docstores",
+    "parent_document_retriever": "factory",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the retrieval part when one of its names is first asked for."""
+    if name in _LAZY:
+        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

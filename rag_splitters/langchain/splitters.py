@@ -1,0 +1,302 @@
+"""The strategies as LangChain text splitters, and parent-child retrieval."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Annotated, Any, Literal
+
+from langchain_core.documents import Document
+from langchain_text_splitters import TextSplitter
+from pydantic import AfterValidator, model_validator
+from typing_extensions import Self, override
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers import (
+    AgenticChunker,
+    ClusterChunker,
+    CodeChunker,
+    ContentAwareChunker,
+    ContextualChunker,
+    EmbeddingChunker,
+    EntityChunker,
+    FixedSizeChunker,
+    HierarchicalChunker,
+    HybridChunker,
+    KeywordChunker,
+    ModalityChunker,
+    PageChunker,
+    ParagraphChunker,
+    PropositionChunker,
+    RecursiveChunker,
+    SemanticChunker,
+    SentenceChunker,
+    SeparatorChunker,
+    SlidingWindowChunker,
+    TableChunker,
+    TitledChunker,
+    TokenChunker,
+    TopicChunker,
+)
+from rag_splitters.langchain.documents import chunk_documents
+from rag_splitters.span import Span
+from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.text.sources import Identities, spans_in_turn
+
+__all__ = [
+    "AgenticTextSplitter",
+    "ChunkerTextSplitter",
+    "ClusterTextSplitter",
+    "CodeTextSplitter",
+    "ContentAwareTextSplitter",
+    "ContextualTextSplitter",
+    "EmbeddingTextSplitter",
+    "EntityTextSplitter",
+    "FixedSizeTextSplitter",
+    "HierarchicalTextSplitter",
+    "HybridTextSplitter",
+    "KeywordTextSplitter",
+    "ModalityTextSplitter",
+    "PageTextSplitter",
+    "ParagraphTextSplitter",
+    "PropositionTextSplitter",
+    "RecursiveTextSplitter",
+    "SemanticTextSplitter",
+    "SentenceTextSplitter",
+    "SeparatorTextSplitter",
+    "SlidingWindowTextSplitter",
+    "TableTextSplitter",
+    "TitledTextSplitter",
+    "TokenTextSplitter",
+    "TopicTextSplitter",
+]
+
+_LANGCHAIN_ONLY = {
+    "keep_separator": "separators always stay where they stand in the text",
+    "strip_whitespace": "chunks never begin or end with white space",
+}
+
+
+class ChunkerTextSplitter(Chunker, TextSplitter):
+    """What makes a chunker a LangChain `TextSplitter`.
+
+    Mix it into a chunker of your own to get one:
+
+    >>> from rag_splitters import Span
+    >>> class Halves(Chunker):
+    ...     def spans(self, text):
+    ...         return [Span(0, len(text) // 2), Span(len(text) // 2, len(text))]
+    >>> class HalvesTextSplitter(Halves, ChunkerTextSplitter):
+    ...     pass
+    >>> HalvesTextSplitter().split_text("tick tock")
+    ['tick', ' tock']
+    """
+
+    add_start_index: bool = True
+    """Add `start_index`, `end_index` (code points in the source) and `chunk_index`?"""
+
+    page_break: Annotated[str | None, AfterValidator(optional_page_break)] = None
+    """A regular expression for what stands between pages: adds `page_start` and `page_end`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_langchain_names(cls, data: Any) -> Any:
+        """Take LangChain's own options where they mean what we do; say so where they do not."""
+        if not isinstance(data, dict):
+            return data
+        known = {name: value for name, value in data.items() if name in cls.model_fields}
+        for name, value in data.items():
+            if name in known:
+                continue
+            if name == "is_separator_regex" and "is_regex" in cls.model_fields:
+                known["is_regex"] = value
+            elif name in _LANGCHAIN_ONLY and value is not True:
+                raise ValueError(f"leave {name} out: {_LANGCHAIN_ONLY[name]}; got {value!r}")
+            elif name not in _LANGCHAIN_ONLY:
+                known[name] = value
+        return known
+
+    @override
+    def split_text(self, text: str) -> list[str]:
+        """The texts of the chunks."""
+        return [span.text_of(text) for span in self.spans(text)]
+
+    @override
+    def create_documents(
+        self, texts: list[str], metadatas: list[dict[Any, Any]] | None = None
+    ) -> list[Document]:
+        """The chunks of some texts as documents, with exact positions."""
+        known: list[dict[Any, Any]] = metadatas or [{} for _ in texts]
+        return self._documents(texts, known, [None] * len(texts))
+
+    @override
+    def split_documents(self, documents: Iterable[Document]) -> list[Document]:
+        """The chunks of some documents; positions of a chunk's chunks are those in the source."""
+        known = list(documents)
+        texts = [document.page_content for document in known]
+        metadatas = [document.metadata for document in known]
+        return self._documents(texts, metadatas, [document.id for document in known])
+
+    @override
+    async def atransform_documents(
+        self, documents: Sequence[Document], **kwargs: Any
+    ) -> Sequence[Document]:
+        """`split_documents` without blocking the event loop; models are awaited."""
+        texts = [document.page_content for document in documents]
+        metadatas = [document.metadata for document in documents]
+        spans = await self.aspans_of_documents(texts, metadatas)
+        return self._assembled(texts, metadatas, [document.id for document in documents], spans)
+
+    def _documents(
+        self, texts: list[str], metadatas: list[dict[Any, Any]], ids: list[str | None]
+    ) -> list[Document]:
+        return self._assembled(texts, metadatas, ids, spans_in_turn(self, texts, metadatas))
+
+    def _assembled(
+        self,
+        texts: list[str],
+        metadatas: list[dict[Any, Any]],
+        ids: list[str | None],
+        results: Iterable[list[Span]],
+    ) -> list[Document]:
+        """A document for every span, with its id and its own copy of the metadata."""
+        identities = Identities()
+        documents: list[Document] = []
+        for text, metadata, given, spans in zip(texts, metadatas, ids, results, strict=True):
+            new_id = identities.ids_of(text, metadata, given).of
+            if self.page_break is not None:
+                breaks = page_breaks(text, self.page_break)
+                spans = with_pages(spans, breaks, first_page(metadata))
+            documents += chunk_documents(text, metadata, spans, new_id, self.add_start_index)
+        return documents
+
+    @classmethod
+    @override
+    def from_tiktoken_encoder(
+        cls,
+        encoding_name: str = "cl100k_base",
+        model_name: str | None = None,
+        allowed_special: Literal["all"] | AbstractSet[str] | None = None,
+        disallowed_special: Literal["all"] | Collection[str] = "all",
+        **kwargs: Any,
+    ) -> Self:
+        """A splitter that measures in tokens of a tiktoken encoding or an OpenAI model.
+
+        Parameters:
+            encoding_name: the encoding.
+            model_name: a model, whose encoding is taken instead.
+            allowed_special: must be None: special tokens in a text are text.
+            disallowed_special: has no effect, for the same reason.
+            kwargs: the splitter's own parameters.
+
+        Raises: ValueError for `allowed_special`.
+        """
+        if allowed_special:
+            raise ValueError(
+                f"leave allowed_special out: special tokens in a text are text, got "
+                f"{allowed_special!r}"
+            )
+        kwargs["length_function"] = f"tokens:{model_name or encoding_name}"
+        return cls(**kwargs)
+
+    @classmethod
+    @override
+    def from_huggingface_tokenizer(cls, tokenizer: Any, **kwargs: Any) -> Self:
+        """A splitter that measures in tokens of a Hugging Face tokenizer."""
+        return cls(**{**kwargs, "length_function": tokenizer})
+
+
+class AgenticTextSplitter(AgenticChunker, ChunkerTextSplitter):
+    """LangChain splitter for `AgenticChunker`."""
+
+
+class ClusterTextSplitter(ClusterChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ClusterChunker`."""
+
+
+class CodeTextSplitter(CodeChunker, ChunkerTextSplitter):
+    """LangChain splitter for `CodeChunker`."""
+
+
+class ContentAwareTextSplitter(ContentAwareChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ContentAwareChunker`."""
+
+
+class ContextualTextSplitter(ContextualChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ContextualChunker`."""
+
+
+class EmbeddingTextSplitter(EmbeddingChunker, ChunkerTextSplitter):
+    """LangChain splitter for `EmbeddingChunker`."""
+
+
+class EntityTextSplitter(EntityChunker, ChunkerTextSplitter):
+    """LangChain splitter for `EntityChunker`."""
+
+
+class FixedSizeTextSplitter(FixedSizeChunker, ChunkerTextSplitter):
+    """LangChain splitter for `FixedSizeChunker`."""
+
+
+class HierarchicalTextSplitter(HierarchicalChunker, ChunkerTextSplitter):
+    """LangChain splitter for `HierarchicalChunker`."""
+
+
+class HybridTextSplitter(HybridChunker, ChunkerTextSplitter):
+    """LangChain splitter for `HybridChunker`."""
+
+
+class KeywordTextSplitter(KeywordChunker, ChunkerTextSplitter):
+    """LangChain splitter for `KeywordChunker`."""
+
+
+class ModalityTextSplitter(ModalityChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ModalityChunker`."""
+
+
+class PageTextSplitter(PageChunker, ChunkerTextSplitter):  # type: ignore[misc]
+    """LangChain splitter for `PageChunker`."""
+
+
+class ParagraphTextSplitter(ParagraphChunker, ChunkerTextSplitter):
+    """LangChain splitter for `ParagraphChunker`."""
+
+
+class PropositionTextSplitter(PropositionChunker, ChunkerTextSplitter):
+    """LangChain splitter for `PropositionChunker`."""
+
+
+class RecursiveTextSplitter(RecursiveChunker, ChunkerTextSplitter):
+    """LangChain splitter for `RecursiveChunker`."""
+
+
+class SemanticTextSplitter(SemanticChunker, ChunkerTextSplitter):
+    """LangChain splitter for `SemanticChunker`."""
+
+
+class SentenceTextSplitter(SentenceChunker, ChunkerTextSplitter):
+    """LangChain splitter for `SentenceChunker`."""
+
+
+class SeparatorTextSplitter(SeparatorChunker, ChunkerTextSplitter):
+    """LangChain splitter for `SeparatorChunker`."""
+
+
+class SlidingWindowTextSplitter(SlidingWindowChunker, ChunkerTextSplitter):
+    """LangChain splitter for `SlidingWindowChunker`."""
+
+
+class TableTextSplitter(TableChunker, ChunkerTextSplitter):
+    """LangChain splitter for `TableChunker`."""
+
+
+class TitledTextSplitter(TitledChunker, ChunkerTextSplitter):
+    """LangChain splitter for `TitledChunker`."""
+
+
+class TokenTextSplitter(TokenChunker, ChunkerTextSplitter):
+    """LangChain splitter for `TokenChunker`."""
+
+
+class TopicTextSplitter(TopicChunker, ChunkerTextSplitter):
+    """LangChain splitter for `TopicChunker`."""

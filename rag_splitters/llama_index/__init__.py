@@ -1,0 +1,91 @@
+"""Every strategy as a LlamaIndex node parser, and parent-child retrieval for LlamaIndex.
+
+Everything that imports LlamaIndex lives in this folder. Retrieval is imported when it is first
+asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from rag_splitters.llama_index.parsers import (
+    AgenticNodeParser,
+    ChunkerNodeParser,
+    ClusterNodeParser,
+    CodeNodeParser,
+    ContentAwareNodeParser,
+    ContextualNodeParser,
+    EmbeddingNodeParser,
+    EntityNodeParser,
+    FixedSizeNodeParser,
+    HierarchicalNodeParser,
+    HybridNodeParser,
+    KeywordNodeParser,
+    ModalityNodeParser,
+    PageNodeParser,
+    ParagraphNodeParser,
+    PropositionNodeParser,
+    RecursiveNodeParser,
+    SemanticNodeParser,
+    SentenceNodeParser,
+    SeparatorNodeParser,
+    SlidingWindowNodeParser,
+    TableNodeParser,
+    TitledNodeParser,
+    TokenNodeParser,
+    TopicNodeParser,
+)
+from rag_splitters.llama_index.reader import FileReader
+
+if TYPE_CHECKING:
+    from rag_splitters.llama_index.factory import parent_document_retriever
+    from rag_splitters.llama_index.kvstores import PostgresKVStore, RedisKVStore, SQLiteKVStore
+    from rag_splitters.llama_index.retriever import ParentDocumentRetriever
+
+__all__ = [
+    "AgenticNodeParser",
+    "ChunkerNodeParser",
+    "ClusterNodeParser",
+    "CodeNodeParser",
+    "ContentAwareNodeParser",
+    "ContextualNodeParser",
+    "EmbeddingNodeParser",
+    "EntityNodeParser",
+    "FileReader",
+    "FixedSizeNodeParser",
+    "HierarchicalNodeParser",
+    "HybridNodeParser",
+    "KeywordNodeParser",
+    "ModalityNodeParser",
+    "PageNodeParser",
+    "ParagraphNodeParser",
+    "ParentDocumentRetriever",
+    "PostgresKVStore",
+    "PropositionNodeParser",
+    "RecursiveNodeParser",
+    "RedisKVStore",
+    "SQLiteKVStore",
+    "SemanticNodeParser",
+    "SentenceNodeParser",
+    "SeparatorNodeParser",
+    "SlidingWindowNodeParser",
+    "TableNodeParser",
+    "TitledNodeParser",
+    "TokenNodeParser",
+    "TopicNodeParser",
+    "parent_document_retriever",
+]
+
+_LAZY = {
+    "ParentDocumentRetriever": "retriever",
+    "PostgresKVStore": "kvstores",
+    "RedisKVStore": "kvstores",
+    "SQLiteKVStore": "kvstores",
+    "parent_document_retriever": "factory",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the retrieval part when one of its names is first asked for."""
+    if name in _LAZY:
+        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

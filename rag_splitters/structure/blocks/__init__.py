@@ -1,0 +1,51 @@
+"""What is a text made of? Headings, paragraphs, lists, tables, code ... with exact positions.
+
+from rag_splitters.structure.blocks import read_blocks
+
+for block in read_blocks(text):
+    print(block.kind, text[block.start : block.end])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_splitters.structure.blocks.block import Block, Format, Kind
+from rag_splitters.structure.blocks.detect import detect_format
+
+__all__ = ["Block", "Format", "Kind", "detect_format", "read_blocks"]
+
+
+def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] = ()) -> list[Block]:
+    """Finds the blocks of a text: Markdown, HTML or plain text.
+
+    Blocks ascend, do not overlap, and hold every character that is no white space; what stands
+    between two of them is white space. Broken markup never raises, and time is linear.
+
+    Parameters:
+        text: any text.
+        format: how it is written; "auto" asks `detect_format`.
+        keywords: words that open a heading in plain text, besides Chapter, Section and the like.
+
+    Returns: the blocks, in order; blank text gives none.
+
+    Raises: ValueError for an unknown format.
+
+    >>> text = "# Tea\\n\\nBoil water.\\n\\n- green\\n"
+    >>> [(block.kind, text[block.start : block.end]) for block in read_blocks(text)]
+    [('heading', '# Tea'), ('paragraph', 'Boil water.'), ('list_item', '- green')]
+    """
+    if format not in ("auto", "markdown", "html", "text"):
+        raise ValueError(f'format must be "auto", "markdown", "html" or "text", got {format!r}')
+    known = detect_format(text) if format == "auto" else format
+    if known == "markdown":
+        from rag_splitters.structure.blocks.markdown import markdown_blocks
+
+        return markdown_blocks(text)
+    if known == "html":
+        from rag_splitters.structure.blocks.html import html_blocks
+
+        return html_blocks(text)
+    from rag_splitters.structure.blocks.plain import plain_blocks
+
+    return plain_blocks(text, keywords)

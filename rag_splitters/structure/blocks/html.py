@@ -1,0 +1,186 @@
+"""The blocks of an HTML text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from rag_splitters.structure.blocks.block import Block, Kind
+from rag_splitters.structure.blocks.nesting import Nesting, closed_elements
+from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags, without_tags
+from rag_splitters.text.boundaries import skip_space, trim_space
+
+__all__ = ["html_blocks"]
+
+_BLOCK_TAGS = frozenset(
+    "address article aside blockquote body caption center col colgroup dd details dialog dir div "
+    "dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html "
+    "legend li main menu nav noscript ol optgroup option p pre search section summary table tbody "
+    "td tfoot th thead title tr ul".split()
+)
+_HEADING = re.compile(r"h[1-6]\Z")
+_VISIBLE = re.compile(r"\S")
+_IMAGE = re.compile(r"<img\b[^>]{0,2000}", re.IGNORECASE)
+_CAPTION = re.compile(
+    r"<(caption|figcaption)\b[^>]{0,500}>(.{0,2000}?)</\1", re.IGNORECASE | re.DOTALL
+)
+_LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]{1,40})")
+_OPENING = 5000  # characters of an element that are read for its title
+
+
+def html_blocks(text: str) -> list[Block]:
+    """Finds the blocks of an HTML text.
+
+    Opening tags belong to what follows, closing ones to what precedes. Runs of text between block
+    tags are paragraphs, headings, list items or quotes; the outermost table, `pre` and figure are
+    one block each. The head, scripts, styles, declarations and the comments between blocks are
+    "dropped". Broken HTML never raises.
+
+    >>> text = "<h1>Tea</h1><script>x</script><p>Hot."
+    >>> [(block.kind, block.title) for block in html_blocks(text)]
+    [('heading', 'Tea'), ('dropped', ''), ('paragraph', '')]
+    """
+    tags = list(scan_tags(text))
+    reader = _Reader(text)
+    whole = closed_elements(tags)
+    position = index = 0
+    while index < len(tags):
+        tag = tags[index]
+        reader.text(position, tag.start)
+        if index in whole:
+            last = whole[index]
+            tag = Tag("open", tag.start, tags[last].end, tag.name)
+            reader.element(tag, {each.name for each in tags[index:last]})
+            index = last
+        else:
+            reader.tag(tag)
+        position = tag.end
+        index += 1
+    reader.text(position, len(text))
+    return reader.finished()
+
+
+class _Reader:
+    """Gathers blocks from tags and the text between them."""
+
+    def __init__(self, text: str) -> None:
+        self._source = text
+        self._blocks: list[Block] = []
+        self._nesting = Nesting()
+        self._begin = -1  # where the tags and the text that are in no block yet begin
+        self._filled: Kind | None = None  # what they hold: text, an image, or only tags
+        self._heading = 0
+        self._title = ""
+
+    def text(self, start: int, end: int) -> None:
+        """Take the text between two tags."""
+        if match := _VISIBLE.search(self._source, start, end):
+            self._start(match.start())
+            self._filled = "paragraph"
+
+    def tag(self, tag: Tag) -> None:
+        """Take a tag."""
+        if tag.kind == "dropped":
+            self._dropped(tag)
+        elif tag.name not in _BLOCK_TAGS:
+            self._start(tag.start)
+            if tag.name == "img" and not self._filled:
+                self._filled = "image"
+                self._title = attribute(self._source[tag.start : tag.end], "alt")
+        elif tag.kind == "open":
+            self._opened(tag)
+        else:
+            self._closed(tag)
+
+    def element(self, tag: Tag, names: set[str]) -> None:
+        """Take a whole element that is one block: head, table, pre or figure."""
+        if tag.name == "head":
+            self._dropped(tag)
+            return
+        self._flush(tag.start)
+        self._start(tag.start)
+        kind: Kind = "table" if "table" in names else "code" if "pre" in names else "image"
+        opening = self._source[tag.start : min(tag.end, tag.start + _OPENING)]
+        self._put(kind, self._begin, tag.end, _element_title(kind, opening))
+
+    def finished(self) -> list[Block]:
+        """All blocks; tags at the end belong to the last one."""
+        end = trim_space(self._source, 0, len(self._source))
+        if self._filled:
+            self._flush(end)
+        elif self._begin >= 0 and self._blocks and self._blocks[-1].kind != "dropped":
+            self._blocks[-1] = _extended(self._blocks[-1], end)
+        elif self._begin >= 0:
+            self._put("html", self._begin, end)
+        return self._blocks
+
+    def _start(self, position: int) -> None:
+        if self._begin < 0:
+            self._begin = position
+
+    def _opened(self, tag: Tag) -> None:
+        if self._filled:
+            self._heading = 0 if self._filled == "paragraph" else self._heading
+            self._flush(tag.start)
+        self._start(tag.start)
+        self._nesting.open(tag.name)
+        if _HEADING.match(tag.name):
+            self._heading = int(tag.name[1])
+        elif tag.name == "hr":
+            self._put("rule", self._begin, tag.end)
+
+    def _closed(self, tag: Tag) -> None:
+        if self._filled:
+            self._flush(tag.end)
+        elif self._begin < 0 and self._blocks and self._blocks[-1].kind != "dropped":
+            self._blocks[-1] = _extended(self._blocks[-1], tag.end)
+        else:
+            self._start(tag.start)
+        self._nesting.close(tag.name)
+        if _HEADING.match(tag.name):
+            self._heading = 0
+
+    def _dropped(self, tag: Tag) -> None:
+        if self._filled and tag.name in ("comment", "declaration"):
+            return
+        if self._filled:
+            self._flush(tag.start)
+        self._put("dropped", tag.start if self._begin < 0 else self._begin, tag.end)
+
+    def _flush(self, end: int) -> None:
+        """Make a block of what was gathered, if there is more than tags in it."""
+        if not self._filled:
+            return
+        kind, level, title = self._filled, 0, self._title
+        inner = self._nesting.innermost()
+        if self._heading and kind == "paragraph" and inner != "quote":
+            kind, level = "heading", self._heading
+            title = without_tags(self._source[self._begin : end])
+        elif inner and kind == "paragraph":
+            kind, level = inner, self._nesting.depth(inner)
+        self._put(kind, self._begin, end, title, level)
+
+    def _put(self, kind: Kind, start: int, end: int, title: str = "", level: int = 0) -> None:
+        start = skip_space(self._source, start)
+        end = trim_space(self._source, start, end)
+        group = 0 if kind in ("dropped", "heading") else self._nesting.group
+        if end > start:
+            self._blocks.append(Block(kind, start, end, level, title, group))
+        self._begin, self._filled, self._title = -1, None, ""
+
+
+def _extended(block: Block, end: int) -> Block:
+    inner = end if block.content_end == block.end else block.content_end
+    return replace(block, end=end, content_end=inner)
+
+
+def _element_title(kind: Kind, opening: str) -> str:
+    """A code block's language, an image's alternative text or caption, a table's caption."""
+    if kind == "code":
+        match = _LANGUAGE.search(opening[:500])
+        return match.group(1) if match else ""
+    image = _IMAGE.search(opening) if kind == "image" else None
+    if image and (alt := attribute(image.group(), "alt")):
+        return alt
+    caption = _CAPTION.search(opening)
+    return without_tags(caption.group(2)) if caption else ""

@@ -1,0 +1,73 @@
+"""A packer whose chunks keep the indentation of their first lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rag_splitters.text.boundaries import Finder
+from rag_splitters.text.packing import Packer, word_overlap
+from rag_splitters.text.sizing import Measure
+
+__all__ = ["IndentPacker", "line_start"]
+
+
+class IndentPacker(Packer):
+    """A packer that leaves room for the indentation of a chunk's first line.
+
+    Where that would take more than half of the chunk, it is left out.
+
+    Parameters: those of `Packer`, but
+        repeated: how much of a chunk's tail the next one repeats, in the measure's units. Its
+            indentation counts towards it.
+        overlap: `word_overlap`, if it is not given.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        measure: Measure,
+        size: int,
+        levels: Sequence[Finder],
+        *,
+        repeated: int,
+        **options: Any,
+    ) -> None:
+        if repeated:
+            options.setdefault("overlap", word_overlap(text, measure, repeated, size))
+        super().__init__(text, measure, size, levels, **options)
+        self.repeated = repeated
+
+    def pack(self) -> list[tuple[int, int]]:
+        measure, chunks = self.measure, list[tuple[int, int]]()
+        for start, end in super().pack():
+            line, (first, last) = self.indented(start), chunks[-1] if chunks else (0, 0)
+            again = measure.length(line, last) if line < last else 0
+            keeps = line >= first and again <= self.repeated
+            keeps = keeps and measure.length(line, end) <= self.size
+            chunks.append((line if keeps else start, end))
+        return chunks
+
+    def indented(self, start: int) -> int:
+        """Where the chunk that begins at `start` begins with its indentation."""
+        line = line_start(self.text, start)
+        return line if self.measure.length(line, start) * 2 <= self.size else start
+
+    def _cut(self, start: int, begin: int, text_end: int) -> int:
+        if start == begin and (line := self.indented(begin)) < begin:
+            cut = super()._cut(line, begin, text_end)
+            if cut > begin:
+                return cut
+        return super()._cut(start, begin, text_end)
+
+
+def line_start(text: str, position: int) -> int:
+    """Where the indentation before `position` begins; `position` if other text stands there.
+
+    >>> line_start("a\\n  b", 4), line_start("a b", 2)
+    (2, 2)
+    """
+    start = position
+    while start and text[start - 1].isspace() and text[start - 1] not in "\r\n":
+        start -= 1
+    return start if not start or text[start - 1] in "\r\n" else position

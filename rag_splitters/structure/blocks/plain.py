@@ -1,0 +1,168 @@
+"""The blocks of a plain text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from rag_splitters.structure.blocks.block import Block
+from rag_splitters.text.boundaries import skip_space, trim_space
+
+__all__ = ["plain_blocks"]
+
+_KEYWORDS = {
+    "part": 1,
+    "book": 1,
+    "teil": 1,
+    "volume": 1,
+    "chapter": 2,
+    "kapitel": 2,
+    "annex": 2,
+    "appendix": 2,
+    "anhang": 2,
+    "schedule": 2,
+    "section": 3,
+    "abschnitt": 3,
+    "article": 4,
+    "artikel": 4,
+}
+_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_NUMBER = (
+    r"(?:\d{1,4}(?:\.\d{1,3}){0,5}[a-z]?|[IVXLCDM]{1,8}|[A-Z]|"
+    r"one|two|three|four|five|six|seven|eight|nine|ten)"
+)
+_NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})(\.?)[ \t]+(\S.*)")
+_ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
+_BULLET = re.compile(r"[ \t]*[-*+•◦▪‣·–][ \t]+\S")
+_UNDERLINE = re.compile(r"(={3,}|-{3,}|~{3,}|\*{3,}|_{3,})[ \t]*\Z")
+_LONGEST = 80  # characters of a heading by its numbers or capitals
+_LONGEST_KEYWORD = 120
+
+
+def plain_blocks(text: str, keywords: Sequence[str] = ()) -> list[Block]:
+    """Finds headings, paragraphs and list items of a plain text.
+
+    A heading is a line that begins with a keyword and a number ("Chapter 3", "Article IV: ..."), a
+    short numbered line without a full stop ("2.3 Results"), a short line in capitals between blank
+    lines, or one that is underlined. Paragraphs end at blank lines, list items at the next one.
+
+    Parameters:
+        text: any text.
+        keywords: more words that begin a heading, whatever follows them.
+
+    >>> [(block.kind, block.title) for block in plain_blocks("Chapter 1\\nIt rained.\\n- a\\n- b")]
+    [('heading', 'Chapter 1'), ('paragraph', ''), ('list_item', ''), ('list_item', '')]
+    """
+    return list(_Reader(text, keywords).blocks())
+
+
+class _Reader:
+    """Goes over the lines of a text, with one of look-ahead."""
+
+    def __init__(self, text: str, keywords: Sequence[str]) -> None:
+        self._text = text
+        self._keywords = _pattern(tuple(keywords))
+        self._own = bool(keywords)
+        self._group = 0
+
+    def blocks(self) -> Iterator[Block]:
+        text = self._text
+        lines = [match.span(1) for match in _LINE.finditer(text)]
+        kept = -1  # where the paragraph or the item that goes on begins
+        item = False
+        blank_before, index = True, 0
+        while index < len(lines):
+            start, end = lines[index]
+            line = text[start : min(end, start + 200)]
+            blank = not line.strip() and not text[start:end].strip()
+            after = lines[index + 1] if index + 1 < len(lines) else (end, end)
+            underlined = kept < 0 and not blank and self._underlines(after, end - start)
+            level = 0 if blank else self._heading(line, end - start, blank_before, after)
+            begins_item = not blank and not level and self._begins_item(line, kept, item, after)
+            if (blank or level or underlined or begins_item) and kept >= 0:
+                yield from self._block(kept, start, item)
+                kept = -1
+            if underlined or level:
+                item = False
+                stop = after[1] if underlined else end
+                level = underlined or level
+                begin = skip_space(text, start)
+                yield Block("heading", begin, trim_space(text, begin, stop), level, _short(line))
+                index += 1 if underlined else 0
+            elif not blank and kept < 0:
+                if begins_item and not item:
+                    self._group += 1
+                item = begins_item or (item and line[:1].isspace())
+                kept = start
+            blank_before = blank or bool(level) or bool(underlined)
+            index += 1
+        if kept >= 0:
+            yield from self._block(kept, len(text), item)
+
+    def _block(self, start: int, end: int, item: bool) -> Iterator[Block]:
+        start = skip_space(self._text, start)
+        end = trim_space(self._text, start, end)
+        if end > start and item:
+            yield Block("list_item", start, end, 1, "", self._group)
+        elif end > start:
+            yield Block("paragraph", start, end)
+
+    def _begins_item(self, line: str, kept: int, item: bool, after: tuple[int, int]) -> bool:
+        """Does a list item begin with this line? Numbers alone begin one only beside others."""
+        if _BULLET.match(line):
+            return True
+        if not _ITEM.match(line):
+            return False
+        return item or kept < 0 or bool(_ITEM.match(self._text, *after))
+
+    def _underlines(self, after: tuple[int, int], width: int) -> int:
+        """The level that this line gives to the one before, or 0."""
+        start, end = after
+        if end - start > 3 * width + 20 or width > 200:
+            return 0
+        match = _UNDERLINE.match(self._text, start, end)
+        return 0 if not match else 1 if match.group(1)[0] in "=*" else 2
+
+    def _heading(self, line: str, width: int, blank_before: bool, after: tuple[int, int]) -> int:
+        """The level of a heading in one line, or 0."""
+        content = line.strip()
+        if width <= _LONGEST_KEYWORD and (match := self._keywords.match(content)):
+            word = match.group(1)
+            if word is None:
+                return 5
+            if not content.endswith((",", ";")) and (blank_before or len(content) <= 40):
+                return _KEYWORDS[word.lower()]
+        if width > _LONGEST or content[-1:] in ".,;:!?":
+            return 0
+        following = self._text[after[0] : min(after[1], after[0] + 200)].strip()
+        if match := _NUMBERED.match(content):
+            depth = match.group(1).count(".") + 1
+            dotted = depth > 1 or (blank_before and not following)
+            title = match.group(3)
+            if dotted and blank_before and title[0].isupper() and len(title) > 2:
+                return min(depth + 1, 6)
+        if not (blank_before and not following):
+            return 0
+        if _ROMAN.match(content):
+            return 2
+        letters = [each for each in content if each.isalpha()]
+        capitals = len(letters) >= 3 and all(each.isupper() for each in letters)
+        return 2 if capitals else 0
+
+
+def _short(line: str) -> str:
+    return " ".join(line.split())
+
+
+@lru_cache(maxsize=64)
+def _pattern(own: tuple[str, ...]) -> re.Pattern[str]:
+    """Matches what a heading begins with: a known word (group 1) with its number, or the user's."""
+    known = "|".join(_KEYWORDS)
+    pattern = rf"({known})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)"
+    if own:
+        ends = [r"(?!\w)" if word[-1].isalnum() else "" for word in own]
+        words = [re.escape(word) + end for word, end in zip(own, ends, strict=True)]
+        pattern += f"|(?:{'|'.join(words)})"
+    return re.compile(pattern, re.IGNORECASE)

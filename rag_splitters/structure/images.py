@@ -1,0 +1,191 @@
+"""Images in Markdown and HTML: where they stand, and what is said of them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import regex
+
+from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
+from rag_splitters.structure.tables.html import plain_html
+
+__all__ = ["Image", "definitions", "find_images"]
+
+_ADDRESS = r"<([^<>\n]*+)>|((?:[^\s()<>\\]|\\.|\((?:[^\s()\\]|\\.)*+\))++)"
+_TITLE = r"""(?:\s++("[^"]{0,1000}+"|'[^']{0,1000}+'|\([^()]{0,1000}+\)))?+"""
+_MARKDOWN = regex.compile(
+    r"(?<!`)(?P<code>`{1,8})(?!`)[^`]{0,2000}+(?<!`)(?P=code)(?!`)|\\."
+    r"|!\[(?P<alt>(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+)\]"
+    rf"(?:\(\s*+(?:{_ADDRESS}){_TITLE}\s*+\)|\[(?P<label>[^\[\]]{{0,1000}}+)\])?+",
+    regex.DOTALL,
+)
+_DEFINITION = regex.compile(
+    rf"^ {{0,3}}+\[(?P<label>(?:[^\[\]\\\n]|\\.)++)\]:[ \t]*+(?:{_ADDRESS}){_TITLE}[ \t]*+$",
+    regex.MULTILINE,
+)
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_ALT = re.compile(r"""(?<![^\s"'/])alt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_DATA_URI = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image, by code-point offsets.
+
+    Parameters:
+        start: where its markup begins.
+        end: where its markup ends.
+        alt_start: where its alternative text begins, as it is written.
+        alt_end: where that ends.
+        alt: its alternative text.
+        caption: its title or its caption.
+        url: its address.
+    """
+
+    start: int
+    end: int
+    alt_start: int
+    alt_end: int
+    alt: str
+    caption: str
+    url: str
+
+    @property
+    def is_data(self) -> bool:
+        """Does the address hold the image itself?"""
+        return _DATA_URI.match(self.url) is not None
+
+    @property
+    def content(self) -> str:
+        """The image as text: what is said of it, and its address."""
+        parts = [self.alt, self.caption, "" if self.is_data else self.url]
+        return "\n".join(dict.fromkeys(part for part in parts if part.strip())) or "image"
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """`image_url`, or `image_data` (base64) and `image_mimetype`; `alt`, `caption`."""
+        known = {"image_url": self.url, "alt": self.alt, "caption": self.caption}
+        if match := _DATA_URI.match(self.url):
+            data = re.sub(r"\s", "", self.url[match.end() :])
+            if not match.group(2).lower().endswith(";base64"):
+                data = base64.b64encode(unquote_to_bytes(data)).decode("ascii")
+            known |= {"image_url": "", "image_data": data, "image_mimetype": match.group(1)}
+        return {"modality": "image", **{key: value for key, value in known.items() if value}}
+
+
+def definitions(text: str) -> dict[str, tuple[int, int, str, str]]:
+    """The link reference definitions of a Markdown text: label -> start, end, address, title."""
+    found: dict[str, tuple[int, int, str, str]] = {}
+    if "]:" in text:
+        for match in _DEFINITION.finditer(text):
+            address, title = _address(match)
+            value = (match.start(), match.end(), address, title)
+            found.setdefault(_normal(match.group("label")), value)
+    return found
+
+
+def find_images(
+    text: str,
+    start: int,
+    end: int,
+    known: Mapping[str, tuple[int, int, str, str]],
+    markdown: bool = True,
+) -> list[Image]:
+    """The images in a part of a text, in order; those in code spans are code.
+
+    Parameters:
+        text: the whole text.
+        start: where the part begins.
+        end: where it ends.
+        known: the text's reference definitions.
+        markdown: look for Markdown images too?
+    """
+    found: list[Image] = []
+    if markdown and text.find("![", start, end) >= 0:
+        found += _markdown_images(text, start, end, known)
+    if _has_images(text, start, end):
+        found += _html_images(text, start, end)
+    images: list[Image] = []
+    for image in sorted(found, key=lambda each: (each.start, -each.end)):
+        if not images or image.start >= images[-1].end:
+            images.append(image)
+    return images
+
+
+def _markdown_images(
+    text: str, start: int, end: int, known: Mapping[str, tuple[int, int, str, str]]
+) -> Iterator[Image]:
+    for match in _MARKDOWN.finditer(text, start, end):
+        alt = match.group("alt")
+        if alt is None:
+            continue
+        address, title = _address(match)
+        if not address:
+            label = _normal(match.group("label") or alt)
+            if label not in known:
+                continue
+            _, _, address, title = known[label]
+        plain = _ESCAPE.sub(r"\1", alt)
+        yield Image(*match.span(), *match.span("alt"), plain, title, address)
+
+
+def _address(match: Any) -> tuple[str, str]:
+    """Address and title of a match of the patterns above."""
+    bracketed, bare, title = (match.groups()[index] for index in _groups(match))
+    address = _ESCAPE.sub(r"\1", bracketed or bare or "")
+    return address, _ESCAPE.sub(r"\1", (title or "")[1:-1])
+
+
+def _groups(match: Any) -> tuple[int, int, int]:
+    first = 1 if match.re is _DEFINITION else 2
+    return first, first + 1, first + 2
+
+
+def _normal(label: str) -> str:
+    return " ".join(label.split()).casefold()
+
+
+def _has_images(text: str, start: int, end: int) -> bool:
+    return re.compile("<img", re.IGNORECASE).search(text, start, end) is not None
+
+
+def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
+    """Every `img`, with the `figure` around it and its caption where it is alone in that."""
+    part = text[start:end]
+    tags = list(scan_tags(part))
+    inside: dict[int, tuple[int, int, str]] = {}
+    opened: list[int] = []
+    for index, tag in enumerate(tags):
+        if tag.name == "figure" and tag.kind == "open":
+            opened.append(index)
+        elif tag.name == "figure" and opened:
+            first = opened.pop()
+            pictures = [n for n in range(first, index) if tags[n].name == "img"]
+            if len(pictures) == 1 and not opened:
+                caption = _caption(part, tags[first:index])
+                inside[pictures[0]] = (tags[first].start, tag.end, caption)
+    for index, tag in enumerate(tags):
+        if tag.name == "img" and tag.kind == "open":
+            low, high, caption = inside.get(index, (tag.start, tag.end, ""))
+            yield _html_image(part, start, tag, (low, high), caption)
+
+
+def _html_image(part: str, start: int, tag: Tag, whole: tuple[int, int], caption: str) -> Image:
+    markup = part[tag.start : tag.end]
+    alt, url = attribute(markup, "alt"), attribute(markup, "src").strip()
+    known = caption or attribute(markup, "title")
+    written = _ALT.search(markup)
+    low, high = written.span(written.lastindex or 0) if written else (0, 0)
+    low, high = tag.start + low, tag.start + high
+    return Image(start + whole[0], start + whole[1], start + low, start + high, alt, known, url)
+
+
+def _caption(part: str, tags: list[Tag]) -> str:
+    first = next((t.end for t in tags if t.name == "figcaption" and t.kind == "open"), -1)
+    last = next((t.start for t in tags if t.name == "figcaption" and t.kind == "close"), -1)
+    return " ".join(plain_html(part, first, last).text.split()) if 0 <= first < last else ""

@@ -1,0 +1,229 @@
+"""What tree-sitter knows of a source code: where it may be cut, and what each place belongs to.
+
+tree-sitter is loaded when a text is first read.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_splitters.structure.syntax.grammars import DEFINITIONS
+from rag_splitters.structure.syntax.trees import as_ascii, parse
+
+__all__ = ["Definition", "Syntax", "read_syntax"]
+
+_MAX_DEPTH = 24  # cuts from deeper nodes count as one level
+_MAX_PATH = 32  # definitions inside so many others are not named
+_INDENT = 200  # only behind this column is a cut inside a line worth having: minified code
+
+# What stands before a definition and belongs to it, comments aside.
+_PREFIXES = frozenset(
+    ("access_specifier", "attribute_item", "attribute_list", "decorator", "marginalia")
+)
+_HEADERS = frozenset(("modifier", "modifiers", "start_tag", "visibility_modifier"))
+_WRAPPERS = frozenset(("decorated_definition", "export_statement", "template_declaration"))
+_FUNCTIONS = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
+_PAIRS = frozenset(("block_mapping_pair", "pair"))  # name something where they have lines
+_NAMES = frozenset(("object_reference", "bare_key", "dotted_key", "quoted_key"))
+
+_BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
+
+
+@dataclass(slots=True)
+class Definition:
+    """A definition: where it begins, with its comments and decorators, and ends; its name."""
+
+    start: int
+    end: int
+    name: str
+    parent: int
+    """The index of the definition that it is in, or -1."""
+
+
+@dataclass(slots=True)
+class Syntax:
+    """Where a source code may be cut, in code points.
+
+    Parameters:
+        levels: offsets at which a node begins, in ascending order, from the shallowest nodes on.
+        joints: offsets between the parts of one node, such as a header and its body.
+        definitions: the definitions in the order of their beginnings.
+        errors: how many code points stand in parts that the grammar does not understand.
+    """
+
+    levels: list[list[int]] = field(default_factory=list)
+    joints: list[int] = field(default_factory=list)
+    definitions: list[Definition] = field(default_factory=list)
+    errors: int = 0
+
+    def path(self, start: int, end: int) -> list[str]:
+        """The names of the definitions that hold all from `start` to `end`, the outermost first."""
+        index = bisect_right(self.definitions, start, key=lambda each: each.start) - 1
+        names: list[str] = []
+        while index >= 0:
+            definition = self.definitions[index]
+            if definition.end >= end:
+                names.append(definition.name)
+            index = definition.parent
+        return names[::-1]
+
+
+def read_syntax(text: str, language: str) -> Syntax:
+    """The syntax of a source code.
+
+    Raises: `UnreadableError` where it is none; ImportError where the extra `code` is missing.
+    """
+    code = as_ascii(text)
+    return _Reader(text, code, language, parse(code, language)).read()
+
+
+class _Reader:
+    """Walks a tree once, without recursion, and notes cuts and definitions."""
+
+    def __init__(self, text: str, code: bytes, language: str, tree: Any) -> None:
+        self.text, self.code, self.tree = text, code, tree
+        self.types = DEFINITIONS.get(language, frozenset())
+        self.syntax = Syntax()
+        self.levels: list[list[int]] = [[] for _ in range(_MAX_DEPTH)]
+        self.has_error = tree.root_node.has_error
+        self.error_end = 0
+        self.prefix = (-1, -1)  # where the comments and decorators just read begin and end
+        self.wrapper = (-1, -1, -1)  # begin and end of an `export` or `template`, and its depth
+        self.open: list[int] = []
+
+    def read(self) -> Syntax:
+        cursor, depth = self.tree.walk(), 0
+        starts, firsts = [cursor.node.start_byte], [-1]  # of the parents; of their first members
+        while True:
+            if cursor.goto_first_child():
+                depth += 1
+            else:
+                while depth and not cursor.goto_next_sibling():
+                    cursor.goto_parent()
+                    depth -= 1
+                if not depth:
+                    return self._done()
+            node = cursor.node
+            del starts[depth:], firsts[depth:]
+            starts.append(node.start_byte)
+            firsts.append(-1)
+            if node.is_named:
+                first = self._visit(node, cursor, depth, starts[depth - 1], firsts[depth - 1])
+                firsts[depth - 1] = first
+
+    def _visit(self, node: Any, cursor: Any, depth: int, outer: int, first: int) -> int:
+        """Note a node; returns where the first member of its parent begins, as far as is known."""
+        start, kind = node.start_byte, node.type
+        if self.has_error and start >= self.error_end and node.is_error:
+            self.error_end = node.end_byte
+            self.syntax.errors += node.end_byte - start
+        column = node.start_point.column
+        line, is_inline = start - column, column > _INDENT
+        opens = not column or (not is_inline and self.code[line:start].isspace())
+        is_definition = kind in self.types and (kind not in _PAIRS or self._is_long(node))
+        if not (opens or is_inline or is_definition):
+            return first
+        position = start if is_inline else self._attached(line)
+        if opens and (kind in _PREFIXES or kind.endswith("comment")):
+            self.prefix = (position, self._trimmed(node.end_byte))
+        if kind in _WRAPPERS:
+            self.wrapper = (position, node.end_byte, depth)
+        if is_definition:
+            self._define(node, depth, position)
+        if not (opens or is_inline):
+            return first
+        if start == outer:
+            is_header = cursor.field_id is not None or _is_header(kind)
+            return first if first >= 0 or is_header else position
+        is_part = _is_closing(node, kind) or (
+            cursor.field_id is not None and cursor.field_name != "alternative"
+        )
+        if depth > 1 and (first < 0 or position <= first):
+            first, is_part = max(first, position), True
+        (self.syntax.joints if is_part else self.levels[min(depth, _MAX_DEPTH) - 1]).append(
+            position
+        )
+        return first
+
+    def _attached(self, line: int) -> int:
+        """The beginning of what stands directly before a line and belongs to it, or of the line."""
+        begin, end = self.prefix
+        if begin >= 0 and end <= line < end + 2 * _INDENT:
+            gap = self.code[end:line]
+            if not gap.strip(b": \t\r\n\f\v") and not _BLANK_LINE.search(gap):
+                return begin
+        return line
+
+    @staticmethod
+    def _is_long(node: Any) -> bool:
+        return bool(node.start_point.row < node.end_point.row)
+
+    def _trimmed(self, end: int) -> int:
+        """`end` before the line break that some grammars count to a comment."""
+        return end - 1 if self.code[end - 1 : end] == b"\n" else end
+
+    def _define(self, node: Any, depth: int, start: int) -> None:
+        definitions, end = self.syntax.definitions, node.end_byte
+        while self.open and definitions[self.open[-1]].end <= node.start_byte:
+            self.open.pop()
+        if len(self.open) >= _MAX_PATH or not (name := self._name(node)):
+            return
+        begin, wrapper_end, wrapper_depth = self.wrapper
+        if wrapper_depth == depth - 1 and end <= wrapper_end:
+            start, self.wrapper = min(start, begin), (-1, -1, -1)
+        if definitions and start <= definitions[-1].start:  # another one began in this line
+            start = max(node.start_byte, definitions[-1].start)
+        parent = self.open[-1] if self.open else -1
+        self.open.append(len(definitions))
+        definitions.append(Definition(start, end, name, parent))
+
+    def _name(self, node: Any) -> str:
+        """What a definition calls itself; "" for what has no name."""
+        if node.type == "variable_declarator":
+            value = node.child_by_field_name("value")
+            if value is None or value.type not in _FUNCTIONS:
+                return ""
+        fields = ("name", "declarator", "type", "key")
+        found = next((each for f in fields if (each := node.child_by_field_name(f))), None)
+        if found is None:
+            head = [node.named_child(i) for i in range(min(node.named_child_count, 6))]
+            found = next((each for each in head if each.type in _NAMES), None)
+        for _ in range(50):  # a C function's name is inside its declarators
+            inner = found and found.child_by_field_name("declarator")
+            if found and not inner and found.type == "reference_declarator":
+                inner = found.named_child(0)
+            if not inner:
+                break
+            found = inner
+        if found is None:
+            return ""
+        name = self.text[found.start_byte : min(found.end_byte, found.start_byte + 200)]
+        return " ".join(name.split()).strip("\"'")
+
+    def _done(self) -> Syntax:
+        """What was read: cuts in order, definitions up to the ends of their lines."""
+        syntax = self.syntax
+        syntax.levels = [sorted(set(cuts)) for cuts in self.levels if cuts]
+        syntax.joints = sorted(set(syntax.joints))
+        starts = [each.start for each in syntax.definitions]
+        for each in syntax.definitions:
+            line_end = self.code.find(b"\n", each.end, each.end + _INDENT)
+            following = bisect_left(starts, each.end)
+            stop = starts[following] if following < len(starts) else len(self.code)
+            each.end = max(each.end, min(line_end, stop))
+        return syntax
+
+
+def _is_closing(node: Any, kind: str) -> bool:
+    """Does it belong to what stands before it: an end tag, a docstring of Python's variables?"""
+    if kind == "expression_statement" and node.child_count == 1:
+        return bool(node.child(0).type == "string")
+    return kind in ("end_tag", "where_clause")
+
+
+def _is_header(kind: str) -> bool:
+    """Does a node that begins where its parent does only open it, so that no member is before?"""
+    return kind in _HEADERS or kind in _PREFIXES or kind.startswith("keyword_")

@@ -1,0 +1,35 @@
+"""Tables: rows of cells with exact positions, read from Markdown, HTML, CSV and TSV.
+
+from rag_splitters.structure.tables import find_tables
+
+for table in find_tables(text):
+    print(table.labels, [table.values(row) for row in table.rows])
+"""
+
+from __future__ import annotations
+
+from rag_splitters.structure.tables.cutting import Cutter
+from rag_splitters.structure.tables.finding import TableFormat, find_tables
+from rag_splitters.structure.tables.html import HtmlTable
+from rag_splitters.structure.tables.model import Cell, Row, Table
+from rag_splitters.structure.tables.pipe import PipeTable
+from rag_splitters.structure.tables.separated import SeparatedTable
+from rag_splitters.structure.tables.writers import Render, Writer, writer
+from rag_splitters.text.excerpt import Excerpt, without_data
+
+__all__ = [
+    "Cell",
+    "Cutter",
+    "Excerpt",
+    "HtmlTable",
+    "PipeTable",
+    "Render",
+    "Row",
+    "SeparatedTable",
+    "Table",
+    "TableFormat",
+    "Writer",
+    "find_tables",
+    "without_data",
+    "writer",
+]

@@ -1,0 +1,52 @@
+"""What of a text is in no chunk: the head, scripts, styles and comments of HTML."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from rag_splitters.structure.blocks import Block
+from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.excerpt import Replacement, boundary_after, boundary_before
+
+__all__ = ["Dropped"]
+
+
+class Dropped:
+    """The dropped blocks of a text.
+
+    Parameters:
+        text: the text.
+        blocks: its blocks.
+    """
+
+    def __init__(self, text: str, blocks: Sequence[Block] = ()) -> None:
+        self.text = text
+        dropped = [block for block in blocks if block.kind == "dropped"]
+        self._starts = [block.start for block in dropped]
+        self._ends = [block.end for block in dropped]
+
+    def around(self, start: int, end: int) -> tuple[int, int]:
+        """Where a part begins and ends without white space and dropped blocks at its edges."""
+        begin = skip_space(self.text, start)
+        index = bisect_right(self._starts, begin) - 1
+        while 0 <= index < len(self._starts) and self._starts[index] <= begin < self._ends[index]:
+            begin, index = skip_space(self.text, self._ends[index]), index + 1
+        if begin >= end:
+            return end, end
+        stop = trim_space(self.text, begin, end)
+        index = bisect_left(self._starts, stop) - 1
+        while index >= 0 and begin <= self._starts[index] < stop <= self._ends[index]:
+            stop, index = trim_space(self.text, begin, self._starts[index]), index - 1
+        return boundary_before(self.text, begin), boundary_after(self.text, stop)
+
+    def within(self, start: int, end: int) -> list[Replacement]:
+        """The dropped blocks that are inside a part, each to be replaced by a line break."""
+        first, last = bisect_left(self._starts, start), bisect_right(self._ends, end)
+        spans = zip(self._starts[first:last], self._ends[first:last], strict=True)
+        return [(low, high, "\n") for low, high in spans]
+
+    def holds(self, position: int) -> bool:
+        """Is this offset in a dropped block?"""
+        index = bisect_right(self._starts, position) - 1
+        return index >= 0 and position < self._ends[index]

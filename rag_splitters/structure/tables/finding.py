@@ -1,0 +1,105 @@
+"""Where the tables of a text are."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias, get_args
+
+from rag_splitters.structure.blocks import Block, detect_format, read_blocks
+from rag_splitters.structure.tables.html import HtmlTable, html_tables, plain_html
+from rag_splitters.structure.tables.model import Table
+from rag_splitters.structure.tables.pipe import PipeTable
+from rag_splitters.structure.tables.separated import SeparatedTable, separated_tables
+
+__all__ = ["TableFormat", "find_tables"]
+
+TableFormat: TypeAlias = Literal["auto", "markdown", "html", "text", "csv", "tsv"]
+"""How a text is written; "auto" looks at its beginning, "csv" and "tsv" make it one table."""
+
+_OPENING = re.compile(r"<table(?=[\s>])", re.IGNORECASE)
+_MARKS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
+_CLOSING = re.compile(r"</table\s{0,100}>", re.IGNORECASE)
+
+
+def find_tables(
+    text: str, format: TableFormat = "auto", blocks: Sequence[Block] | None = None
+) -> list[Table]:
+    """Finds the tables of a text, in order: pipe tables, HTML tables, records with separators.
+
+    Tables in code are code. A table inside another one belongs to it.
+
+    Parameters:
+        text: any text.
+        format: how it is written.
+        blocks: its blocks, where they are known already.
+
+    Returns: the tables; none of them overlap.
+
+    Raises: ValueError for an unknown format.
+
+    >>> table = find_tables("| a | b |\\n|---|---|\\n| 1 | 2 |")[0]
+    >>> table.labels, table.values(table.rows[0])
+    (['a', 'b'], ['1', '2'])
+    """
+    if format not in get_args(TableFormat):
+        known = ", ".join(get_args(TableFormat))
+        raise ValueError(f"format must be one of {known}; got {format!r}")
+    if format in ("csv", "tsv"):
+        table = SeparatedTable.read(text, 0, len(text), "," if format == "csv" else "\t")
+        return [table] if table else []
+    written = detect_format(text) if format == "auto" else format
+    if written == "text":
+        return list(separated_tables(text, 0, len(text)))
+    known_blocks = read_blocks(text, written) if blocks is None else blocks  # type: ignore[arg-type]
+    if written == "html":
+        return [table for block in known_blocks for table in _in_html(text, block)]
+    return list(_in_markdown(text, known_blocks))
+
+
+def _in_markdown(text: str, blocks: Sequence[Block]) -> Iterator[Table]:
+    position = hopeless = 0
+    for block in blocks:
+        if block.start < position:
+            continue
+        found: list[Table] = []
+        if block.kind == "table" and (table := _pipe_table(text, block)):
+            found.append(table)
+        elif block.kind in ("table", "html", "image"):
+            found.extend(_in_html(text, block))
+            opening = _OPENING.search(text, found[-1].end if found else block.start, block.end)
+            if opening and opening.start() >= hopeless:  # a blank line ended the HTML block
+                closing = _CLOSING.search(text, block.end)
+                hopeless = closing.end() if closing else len(text)
+                found.extend(html_tables(text, opening.start(), hopeless))
+        elif block.kind == "paragraph":
+            found.extend(separated_tables(text, block.start, block.end))
+        yield from found
+        position = found[-1].end if found else position
+
+
+def _pipe_table(text: str, block: Block) -> Table | None:
+    """The pipe table of a block, whose header row may stand behind the marks of a list."""
+    line = _MARKS.match(text, block.content_start, block.end)
+    marks = line.group() if line else ""
+    width = len(marks) if marks.strip() else 0
+    table = PipeTable.read(text, block.content_start + width, block.end)
+    if table and width:
+        table.start, table.is_verbatim = block.start, False
+    return table
+
+
+def _in_html(text: str, block: Block) -> list[Table]:
+    """The tables of a block. Tags around them belong to them, where there is nothing else."""
+    if block.kind not in ("table", "html", "image"):
+        return []
+    if not _OPENING.search(text, block.start, block.end):
+        return []
+    tables: list[HtmlTable] = list(html_tables(text, block.start, block.end))
+    if tables and block.kind == "table":
+        first, last = tables[0], tables[-1]
+        if not plain_html(text, block.start, first.start).text.strip():
+            first.start = block.start
+        if not plain_html(text, last.end, block.end).text.strip():
+            last.end = block.end
+    return list(tables)

@@ -1,0 +1,125 @@
+"""Table, Row and Cell: a table by the positions of its parts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import insort
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from rag_splitters.text.excerpt import Excerpt, Replacement, data_in
+
+__all__ = ["Cell", "Row", "Table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell, by code-point offsets.
+
+    Parameters:
+        begin: where its own markup begins.
+        start: where its content begins.
+        end: where its content ends.
+        column: its first column, from 0.
+        width: how many columns it fills.
+        height: how many rows it fills, from the row that it is seen in.
+    """
+
+    begin: int
+    start: int
+    end: int
+    column: int
+    width: int = 1
+    height: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row, by code-point offsets.
+
+    Parameters:
+        start: where it begins.
+        end: where it ends, without the line break.
+        cells: its own cells, where reading the table has found them already.
+        carried: cells of rows above that reach into it.
+    """
+
+    start: int
+    end: int
+    cells: Sequence[Cell] = ()
+    carried: Sequence[Cell] = ()
+
+
+class Table(ABC):
+    """A table of a text.
+
+    Parameters:
+        text: the whole text.
+        start: where the table begins in it.
+        end: where it ends.
+        header: its header rows.
+        rows: its other rows.
+        caption: its caption as plain text.
+    """
+
+    kind: ClassVar[Literal["pipe", "html", "separated"]]
+
+    is_verbatim = True
+    """Is the table's part of the text a table by itself, also outside a list or a quote?"""
+
+    def __init__(
+        self,
+        text: str,
+        start: int,
+        end: int,
+        header: Sequence[Row],
+        rows: Sequence[Row],
+        caption: str = "",
+    ) -> None:
+        self.text = text
+        self.start = start
+        self.end = end
+        self.header = header
+        self.rows = rows
+        self.caption = caption
+
+    @abstractmethod
+    def cells(self, row: Row) -> Sequence[Cell]:
+        """The row's own cells, from left to right."""
+
+    @abstractmethod
+    def replacements(self, cell: Cell) -> Iterable[Replacement]:
+        """What to replace in a cell's markup to get its plain text."""
+
+    def plain(self, cell: Cell) -> str:
+        """A cell's plain text."""
+        return self.excerpt(cell).text.strip()
+
+    def excerpt(self, cell: Cell) -> Excerpt:
+        """A cell's plain text, with positions; the data of data URIs are left out."""
+        replacements = list(self.replacements(cell))
+        for data in data_in(self.text, cell.start, cell.end):
+            if not any(low <= data[0] < high for low, high, _ in replacements):
+                insort(replacements, data)
+        return Excerpt.of(self.text, cell.start, cell.end, replacements)
+
+    def values(self, row: Row) -> list[str]:
+        """The plain text of every column of a row; what spans several is in each of them."""
+        values: list[str] = []
+        for cell in (*self.cells(row), *row.carried):
+            stop = cell.column + cell.width
+            values.extend([""] * (stop - len(values)))
+            values[cell.column : stop] = [self.plain(cell)] * cell.width
+        return values
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """The name of every column of the header; the parts of several rows joined by " / "."""
+        known = [self.values(row) for row in self.header]
+        labels: list[str] = []
+        for column in range(max(map(len, known), default=0)):
+            parts = [values[column] for values in known if column < len(values)]
+            labels.append(" / ".join(dict.fromkeys(part for part in parts if part)))
+        return labels

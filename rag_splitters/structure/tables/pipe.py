@@ -1,0 +1,81 @@
+"""Pipe tables, as GitHub's Markdown has them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from rag_splitters.structure.tables.model import Cell, Row, Table
+from rag_splitters.text.excerpt import Replacement
+
+__all__ = ["PipeTable"]
+
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_PIPE = re.compile(r"(?<!\\)\|")
+_DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+
+
+class PipeTable(Table):
+    """A table whose cells stand between pipes, under a header and an alignment row.
+
+    A pipe behind a backslash is text, also in a code span; one in a code span without backslash
+    ends the cell, as it does on GitHub.
+    """
+
+    kind = "pipe"
+
+    delimiters: Row
+    """The row under the header."""
+
+    @classmethod
+    def read(cls, text: str, start: int, end: int) -> PipeTable | None:
+        """Reads the table from the beginning of its header row to its end; None if it is none."""
+        opening = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+        depth = text.count(">", opening, start)
+        prefix = re.compile(rf"[ \t]*(?:>[ \t]*){{0,{depth}}}")
+        rows: list[Row] = []
+        verbatim = True
+        position = start
+        for line in (*_LINE_BREAK.finditer(text, start, end), None):
+            stop = line.start() if line else end
+            first = position
+            if match := prefix.match(text, position, stop):
+                first = match.end()
+                verbatim = verbatim and match.group() in ("", " ", "  ", "   ")
+            if text[first:stop].strip():
+                rows.append(Row(first, first + len(text[first:stop].rstrip())))
+            position = line.end() if line else end
+        if len(rows) < 2 or not _DELIMITERS.match(text[rows[1].start : rows[1].end]):
+            return None
+        table = cls(text, start, rows[-1].end, rows[:1], rows[2:])
+        table.delimiters, table.is_verbatim = rows[1], verbatim
+        return table
+
+    @property
+    def head(self) -> str:
+        """The header and the alignment row, as they stand."""
+        rows = (*self.header, self.delimiters)
+        return "\n".join(self.text[row.start : row.end] for row in rows)
+
+    def cells(self, row: Row) -> Sequence[Cell]:
+        text, begin = self.text, row.start
+        cells: list[Cell] = []
+        for pipe in (*_PIPE.finditer(text, row.start, row.end), None):
+            stop = pipe.start() if pipe else row.end
+            content = text[begin:stop]
+            edge = not content.strip() and (stop == row.start or pipe is None)
+            if not edge or (pipe and stop > row.start):
+                start = begin + len(content) - len(content.lstrip())
+                end = max(begin + len(content.rstrip()), start)
+                cells.append(Cell(begin, min(start, end), end, len(cells)))
+            begin = pipe.end() if pipe else stop
+        return cells
+
+    def replacements(self, cell: Cell) -> Iterable[Replacement]:
+        position = self.text.find("\\|", cell.start, cell.end)
+        while position >= 0:
+            yield position, position + 2, "|"
+            position = self.text.find("\\|", position + 2, cell.end)
+
+    def plain(self, cell: Cell) -> str:
+        return self.text[cell.start : cell.end].replace("\\|", "|")

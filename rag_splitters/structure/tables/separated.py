@@ -1,0 +1,169 @@
+"""Tables of comma- or tab-separated values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from rag_splitters.structure.tables.model import Cell, Row, Table
+from rag_splitters.text.excerpt import Replacement
+
+__all__ = ["SeparatedTable", "separated_tables"]
+
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_SENTENCE_END = (".", ":", ";", "!", "?", ",", "\u2026")
+_DELIMITERS = "\t,;"
+_FIELD_END = {each: re.compile(rf"[\r\n{re.escape(each)}]") for each in _DELIMITERS}
+_FEWEST = 3  # records that make a table; two where tabs separate them
+_WORDS = 4  # in a field, on average; more are prose
+
+
+class SeparatedTable(Table):
+    """A table with one record to a line, and fields with a separator between them.
+
+    A field may stand in double quotes, and then hold separators, line breaks and quotes that are
+    doubled. The first record is the header, unless it has no letter. Written by hand, not by the
+    standard library's `csv`, which knows no positions, refuses fields over 131,072 characters and,
+    before Python 3.11, null bytes.
+
+    Parameters: those of `Table`, and
+        delimiter: the separator.
+    """
+
+    kind = "separated"
+
+    def __init__(
+        self, text: str, start: int, end: int, records: Sequence[Row], delimiter: str
+    ) -> None:
+        self.delimiter = delimiter
+        first = text[records[0].start : records[0].end] if records else ""
+        titled = 1 if any(character.isalpha() for character in first) else 0
+        super().__init__(text, start, end, records[:titled], records[titled:])
+
+    @classmethod
+    def read(cls, text: str, start: int, end: int, delimiter: str) -> SeparatedTable | None:
+        """Reads the whole part of a text as one table; None if it is blank."""
+        records = [row for row, _ in _records(text, start, end, delimiter)]
+        rows = [row for row in records if text[row.start : row.end].strip()]
+        return cls(text, rows[0].start, rows[-1].end, rows, delimiter) if rows else None
+
+    def cells(self, row: Row) -> Sequence[Cell]:
+        cells: list[Cell] = []
+        position = row.start
+        while True:
+            start, end, stop = _field(self.text, position, row.end, self.delimiter)
+            cells.append(Cell(position, start, end, len(cells)))
+            if stop >= row.end:
+                return cells
+            position = stop + 1
+
+    def replacements(self, cell: Cell) -> Iterable[Replacement]:
+        if cell.start == cell.begin:
+            return
+        position = self.text.find('""', cell.start, cell.end)
+        while position >= 0:
+            yield position, position + 2, '"'
+            position = self.text.find('""', position + 2, cell.end)
+
+    def plain(self, cell: Cell) -> str:
+        value = self.text[cell.start : cell.end]
+        return value if cell.start == cell.begin else value.replace('""', '"')
+
+
+def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
+    """Finds tables in a part of a text: lines with the same number of fields, at least two.
+
+    Prose is none: its commas are followed by spaces, its fields are long, its lines end in stops.
+
+    >>> text = "See:\\nname,age\\nAda,36\\nAlan,41\\n"
+    >>> [(table.start, table.end) for table in separated_tables(text, 0, len(text))]
+    [(5, 28)]
+    """
+    tables: list[SeparatedTable] = []
+    position = start
+    while position < end:
+        found = None
+        line = _line_end(text, position, end)
+        for delimiter in _DELIMITERS:
+            if text.find(delimiter, position, line) >= 0:
+                found = _table(text, position, end, delimiter)
+            if found:
+                break
+        if found:
+            tables.append(found)
+            line = found.end
+        match = _LINE_BREAK.match(text, line, end)
+        position = match.end() if match else max(line, position + 1)
+    return tables
+
+
+def _table(text: str, start: int, end: int, delimiter: str) -> SeparatedTable | None:
+    """The table whose first record begins at `start`, if there is one."""
+    rows: list[Row] = []
+    count = 0
+    for row, fields in _records(text, start, end, delimiter):
+        if fields < 2 or (count and fields != count):
+            break
+        if not text[row.start : row.end].strip(delimiter + " \t"):
+            break
+        if len(rows) == 8 and _is_prose(text, rows, count, delimiter):
+            return None
+        rows.append(row)
+        count = fields
+    fewest = 2 if delimiter == "\t" else _FEWEST
+    if len(rows) < fewest or _is_prose(text, rows[:8], count, delimiter):
+        return None
+    return SeparatedTable(text, rows[0].start, rows[-1].end, rows, delimiter)
+
+
+def _is_prose(text: str, rows: Sequence[Row], fields: int, delimiter: str) -> bool:
+    """Do these lines look like sentences or code rather than like records?"""
+    lines = [text[row.start : row.end] for row in rows]
+    if any(not line[:1].strip() for line in lines):
+        return True  # indented: a list, code
+    ends = sum(line.rstrip().endswith(_SENTENCE_END) for line in lines)
+    if delimiter == "\t":
+        return False
+    separators = sum(line.count(delimiter) for line in lines)
+    spaced = sum(line.count(delimiter + " ") for line in lines)
+    if 2 * spaced <= separators:
+        return 2 * ends > len(lines)
+    words = sum(len(line.split()) for line in lines)
+    return fields < 3 or ends > 0 or words > _WORDS * fields * len(lines)
+
+
+def _records(text: str, start: int, end: int, delimiter: str) -> Iterator[tuple[Row, int]]:
+    """The records from `start` on, with their numbers of fields."""
+    position = start
+    while position < end:
+        stop = _line_end(text, position, end)
+        if text.find('"', position, stop) < 0:
+            fields = text.count(delimiter, position, stop) + 1
+        else:
+            fields, field = 1, position
+            while True:
+                _, _, stop = _field(text, field, end, delimiter)
+                if stop >= end or text[stop] != delimiter:
+                    break
+                fields, field = fields + 1, stop + 1
+        yield Row(position, stop), fields
+        match = _LINE_BREAK.match(text, stop, end)
+        position = match.end() if match else end
+
+
+def _field(text: str, begin: int, end: int, delimiter: str) -> tuple[int, int, int]:
+    """Start and end of the content of the field from `begin`, and where the field ends."""
+    if text.startswith('"', begin, end):
+        quote = text.find('"', begin + 1, end)
+        while quote >= 0 and text.startswith('"', quote + 1, end):
+            quote = text.find('"', quote + 2, end)
+        if quote >= 0 and (quote + 1 == end or text[quote + 1] in (delimiter, "\r", "\n")):
+            return begin + 1, quote, quote + 1
+    match = _FIELD_END[delimiter].search(text, begin, end)
+    stop = match.start() if match else end
+    return begin, stop, stop
+
+
+def _line_end(text: str, start: int, end: int) -> int:
+    match = _LINE_BREAK.search(text, start, end)
+    return match.start() if match else end

@@ -1,0 +1,260 @@
+"""How a table is written: as it stands, as Markdown, or as JSON records."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import ClassVar, Literal, TypeAlias
+
+from rag_splitters.structure.tables.model import Cell, Row, Table
+from rag_splitters.structure.tables.pipe import PipeTable
+from rag_splitters.structure.tables.separated import SeparatedTable
+from rag_splitters.text.excerpt import without_data
+
+__all__ = [
+    "HtmlWriter",
+    "JsonWriter",
+    "MarkdownWriter",
+    "PipeWriter",
+    "Render",
+    "SeparatedWriter",
+    "Writer",
+    "writer",
+]
+
+Render: TypeAlias = Literal["source", "markdown", "json"]
+"""How tables are written."""
+
+_MOST_PADDED = 100  # columns; in wider tables short rows stay short, so that time stays linear
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+
+
+class Writer(ABC):
+    """Writes parts of a table, each with the header before it.
+
+    Parameters:
+        table: the table.
+    """
+
+    joint: ClassVar[str] = "\n"
+    foot: ClassVar[str] = ""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self.text = table.text
+        self.labels = self._labels()
+        self.head = self._head()
+        rows = [without_data(self._row(row)) for row in table.rows]
+        self._body = self.joint.join(rows)
+        step = len(self.joint)
+        self._starts = list(accumulate((len(row) + step for row in rows), initial=0))
+
+    def content(self, first: int, stop: int) -> str:
+        """The rows from `first` to before `stop`, under the header."""
+        low, high = self._starts[first], self._starts[stop] - len(self.joint)
+        return self.head + self._body[low : max(low, high)] + self.foot
+
+    def header(self) -> str:
+        """The header alone."""
+        return self.head + self.foot
+
+    def cell(self, cell: Cell) -> str:
+        """A cell's content as `part` takes it."""
+        return without_data(self.escape(self.table.plain(cell)))
+
+    def escape(self, value: str) -> str:
+        """A plain text as `part` takes it."""
+        return value
+
+    @abstractmethod
+    def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
+        """A few cells of one row under their columns' labels, which are plain text."""
+
+    def _padded(self, values: list[str]) -> list[str]:
+        """The values of a row, and empty ones where it is shorter than the header."""
+        missing = min(len(self.table.labels), _MOST_PADDED) - len(values)
+        return values + [""] * missing
+
+    def _labels(self) -> list[str]:
+        return self.table.labels
+
+    @abstractmethod
+    def _head(self) -> str:
+        """What stands before the rows: the header."""
+
+    def _row(self, row: Row) -> str:
+        return self.text[row.start : row.end]
+
+
+class MarkdownWriter(Writer):
+    """Writes any table as a pipe table."""
+
+    def escape(self, value: str) -> str:
+        joined = _LINE_BREAK.sub("<br>", value.strip())
+        return joined.replace("|", "\\|") if "|" in joined else joined
+
+    def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
+        return self._frame(labels) + _piped(cells)
+
+    def _labels(self) -> list[str]:
+        return _widened(self.table)
+
+    def _head(self) -> str:
+        return self._frame(self.labels)
+
+    def _frame(self, labels: Sequence[str]) -> str:
+        titles = [self.escape(label) for label in labels]
+        return f"{_piped(titles)}\n{_piped(['---'] * len(titles))}\n"
+
+    def _row(self, row: Row) -> str:
+        values = [self.escape(value) for value in self.table.values(row)]
+        return _piped(self._padded(values))
+
+
+class PipeWriter(MarkdownWriter):
+    """Writes a pipe table as it stands."""
+
+    table: PipeTable
+
+    def _labels(self) -> list[str]:
+        return self.table.labels
+
+    def _head(self) -> str:
+        return f"{self.table.head}\n"
+
+    def _row(self, row: Row) -> str:
+        return self.text[row.start : row.end]
+
+
+class JsonWriter(Writer):
+    """Writes any table as a JSON array of objects, with the header's labels as keys."""
+
+    joint = ",\n"
+    foot = "]"
+
+    def header(self) -> str:
+        return json.dumps(self.table.labels, ensure_ascii=False)
+
+    def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
+        keys = _unlike([label or "column" for label in labels])
+        return f"[{_json(dict(zip(keys, cells, strict=True)))}]"
+
+    def _labels(self) -> list[str]:
+        labels = enumerate(_widened(self.table), 1)
+        return _unlike([label or f"column_{number}" for number, label in labels])
+
+    def _head(self) -> str:
+        return "["
+
+    def _row(self, row: Row) -> str:
+        return _json(dict(zip(self.labels, self._padded(self.table.values(row)), strict=False)))
+
+
+class SeparatedWriter(Writer):
+    """Writes a table of separated values as it stands."""
+
+    table: SeparatedTable
+
+    def escape(self, value: str) -> str:
+        marks = (self.table.delimiter, '"', "\n", "\r")
+        if any(mark in value for mark in marks) or value != value.strip():
+            return '"' + value.replace('"', '""') + '"'
+        return value
+
+    def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
+        titles = self.table.delimiter.join(map(self.escape, labels)) + "\n" if any(labels) else ""
+        return titles + self.table.delimiter.join(cells)
+
+    def _head(self) -> str:
+        rows = [self._row(row) for row in self.table.header]
+        return "".join(f"{row}\n" for row in rows)
+
+
+class HtmlWriter(Writer):
+    """Writes an HTML table as it stands, without what is not header and rows."""
+
+    foot = "</tbody></table>"
+
+    def content(self, first: int, stop: int) -> str:
+        row = self.table.rows[first]
+        if not row.carried:
+            return super().content(first, stop)
+        low, high = self._starts[first + 1], self._starts[stop] - len(self.joint)
+        following = self.joint + self._body[low:high] if stop > first + 1 else ""
+        return self.head + self._rebuilt(row) + following + self.foot
+
+    def cell(self, cell: Cell) -> str:
+        return without_data(self.text[cell.start : cell.end])
+
+    def escape(self, value: str) -> str:
+        return html.escape(value, quote=False)
+
+    def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
+        body = "".join(f"<td>{cell}</td>" for cell in cells)
+        titles = "".join(f"<th>{self.escape(label)}</th>" for label in labels)
+        head = f"<tr>{titles}</tr>" if any(labels) else ""
+        return f"<table>{head}<tr>{body}</tr></table>"
+
+    def _head(self) -> str:
+        rows = [without_data(self._row(row)) for row in self.table.header]
+        head = f"<thead>{self.joint.join(rows)}</thead>" if rows else ""
+        return f"<table>{head}<tbody>"
+
+    def _row(self, row: Row) -> str:
+        markup = self.text[row.start : row.end]
+        opening = "" if markup[:3].lower() == "<tr" else "<tr>"
+        closing = "" if markup[-5:].lower() == "</tr>" else "</tr>"
+        return f"{opening}{markup}{closing}"
+
+    def _rebuilt(self, row: Row) -> str:
+        """The row with the cells that reach into it from above, at the beginning of a chunk."""
+        cells = sorted((*row.cells, *row.carried), key=lambda cell: cell.column)
+        return "<tr>" + "".join(map(self._whole_cell, cells)) + "</tr>"
+
+    def _whole_cell(self, cell: Cell) -> str:
+        spans = f' colspan="{cell.width}"' if cell.width > 1 else ""
+        spans += f' rowspan="{cell.height}"' if cell.height > 1 else ""
+        return f"<td{spans}>{self.cell(cell)}</td>"
+
+
+def writer(table: Table, render: Render) -> Writer:
+    """What writes this table in this way."""
+    if render == "json":
+        return JsonWriter(table)
+    if render == "markdown":
+        return MarkdownWriter(table)
+    if isinstance(table, PipeTable):
+        return PipeWriter(table)
+    return SeparatedWriter(table) if isinstance(table, SeparatedTable) else HtmlWriter(table)
+
+
+def _piped(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _json(record: dict[str, str]) -> str:
+    return json.dumps(record, ensure_ascii=False)
+
+
+def _unlike(labels: Sequence[str]) -> list[str]:
+    """The labels, with numbers behind those that come again, so that all differ."""
+    seen: Counter[str] = Counter()
+    unlike: dict[str, None] = {}
+    for label in labels:
+        key = label
+        while key in unlike:
+            seen[label] += 1
+            key = f"{label}_{seen[label] + 1}"
+        unlike[key] = None
+    return list(unlike)
+
+
+def _widened(table: Table) -> list[str]:
+    """The labels, and empty ones for columns that only rows have."""
+    widest = max((len(table.values(row)) for row in table.rows), default=0)
+    return table.labels + [""] * (widest - len(table.labels))

@@ -1,0 +1,255 @@
+"""The one loop that packs a text into chunks of a size with an overlap."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from rag_splitters.span import Span
+from rag_splitters.text.boundaries import (
+    Finder,
+    at_cluster,
+    cluster_end,
+    cluster_floor,
+    last_word,
+    next_word,
+    skip_space,
+    trim_space,
+)
+from rag_splitters.text.sizing import LengthFunction, Measure, sizer
+
+__all__ = ["Overlap", "Packer", "pack", "sentence_overlap", "word_overlap"]
+
+Overlap: TypeAlias = Callable[[int, int, int], int]
+"""(start and end of a chunk, `after`) -> the first start for the next one behind `after`, or -1."""
+
+_SPACE = re.compile(r"\s")
+
+
+def pack(
+    text: str,
+    levels: Sequence[Finder],
+    *,
+    size: int,
+    overlap: int,
+    length_function: LengthFunction,
+    breaks: Sequence[int] = (),
+    min_size: int = 0,
+    trim: bool = True,
+) -> list[Span]:
+    """Spans of at most `size` units, each cut at the last cut of the coarsest level that has one.
+
+    Parameters: see `Packer`; `overlap` in units, of whole words.
+
+    >>> from rag_splitters.text.boundaries import words
+    >>> text = "one two three"
+    >>> pack(text, [words(text)], size=8, overlap=0, length_function="characters")[1].text_of(text)
+    'three'
+    """
+    measure = sizer(length_function)(text)
+    again = word_overlap(text, measure, overlap, size) if overlap else None
+    packer = Packer(
+        text, measure, size, levels, breaks=breaks, overlap=again, min_size=min_size, trim=trim
+    )
+    return [Span(start, end) for start, end in packer.pack()]
+
+
+class Packer:
+    """Packs a text into chunks, from left to right.
+
+    Each chunk reaches to the last cut of the coarsest level that has one inside the size, and in
+    the end to the last grapheme cluster that fits. A cluster that is too big stands alone.
+
+    Parameters:
+        text: the text.
+        measure: its measure.
+        size: the most that a chunk may measure, in the measure's units.
+        levels: finders of cuts, the coarsest first.
+        breaks: offsets at which a new chunk begins, in ascending order.
+        overlap: says where the chunk after another one starts; None for no overlap.
+        min_size: chunks that measure less are merged with a neighbour where that fits.
+        trim: leave white space at a chunk's edges out.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        measure: Measure,
+        size: int,
+        levels: Sequence[Finder] = (),
+        *,
+        breaks: Sequence[int] = (),
+        overlap: Overlap | None = None,
+        min_size: int = 0,
+        trim: bool = True,
+    ) -> None:
+        self.text = text
+        self.measure = measure
+        self.size = size
+        self.levels = levels
+        self.breaks = breaks
+        self.overlap = overlap
+        self.min_size = min_size
+        self.trim = trim
+
+    def pack(self) -> list[tuple[int, int]]:
+        """(start, end) of every chunk, in order; blank text gives none."""
+        text, trim, overlap, cut_from = self.text, self.trim, self.overlap, self._cut
+        text_end = trim_space(text, 0, len(text)) if trim else len(text)
+        begin = skip_space(text, 0) if trim else 0
+        chunks: list[tuple[int, int]] = []
+        start, again, end = begin, -1, begin
+        while begin < text_end:
+            previous, previous_end = start, end
+            while again >= 0:
+                start, cut = again, cut_from(again, begin, text_end)
+                if cut > begin:
+                    break
+                again = overlap(previous, previous_end, again) if overlap else -1
+            else:
+                start, cut = begin, cut_from(begin, begin, text_end)
+                if cut <= begin:
+                    cut = cluster_end(text, begin)
+            end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
+            if trim or not text[start:end].isspace():
+                chunks.append((start, end))
+            begin = (
+                skip_space(text, cut) if trim and cut < text_end and text[cut].isspace() else cut
+            )
+            if overlap and begin < text_end:
+                again = overlap(start, end, -1)
+        return self._merge_last(chunks) if self.min_size else chunks
+
+    def _cut(self, start: int, begin: int, text_end: int) -> int:
+        """Where to cut the chunk from `start`, whose new text is at `begin`; `begin` if nowhere."""
+        text, measure, size, trim = self.text, self.measure, self.size, self.trim
+        stop = self._next_break(start, begin, text_end) if self.breaks else text_end
+        limit = measure.furthest(start, size)
+        while limit > begin:
+            if limit >= stop:
+                cut = stop
+            elif trim and text[limit].isspace():
+                cut = self._best(start, begin, min(skip_space(text, limit), stop), limit)
+            else:
+                cut = self._best(start, begin, limit, limit)
+            if measure.is_monotone:
+                return cut
+            end = trim_space(text, begin, cut) if trim else cut
+            if end > begin and measure.length(start, end) <= size:
+                return cut
+            limit = min(end, limit) - 1  # the measure shrank as the text grew: try an earlier cut
+        return begin
+
+    def _next_break(self, start: int, begin: int, text_end: int) -> int:
+        """The next break that leaves a chunk of at least `min_size`, or the text's end."""
+        for index in range(bisect_right(self.breaks, begin), len(self.breaks)):
+            stop = self.breaks[index]
+            if not at_cluster(self.text, begin, stop):
+                stop = cluster_floor(self.text, begin, stop)
+            if stop <= begin:
+                continue
+            if not self.min_size or self.measure.length(start, stop) >= self.min_size:
+                return min(stop, text_end)
+        return text_end
+
+    def _best(self, start: int, begin: int, high: int, limit: int) -> int:
+        """The last cut of the coarsest level between `begin` and `high`."""
+        text, low = self.text, begin
+        if self.min_size:
+            low = max(begin, self.measure.furthest(start, self.min_size - 1))
+        for level in self.levels:
+            cut = level(low, high)
+            while cut > low:
+                if at_cluster(text, begin, cut):
+                    return cut
+                cut = level(low, cut - 1)
+        return cluster_floor(text, begin, limit)
+
+    def _merge_last(self, chunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """A last chunk below `min_size` joins the one before, or takes a part of it."""
+        text, measure = self.text, self.measure
+        if len(chunks) < 2 or measure.length(*chunks[-1]) >= self.min_size:
+            return chunks
+        (start, middle), (_, end) = chunks[-2:]
+        if measure.length(start, end) <= self.size:
+            return [*chunks[:-2], (start, end)]
+        high = min(measure.earliest(end, self.min_size), middle)
+        cut = self._best(start, start, high, high)
+        left, right = trim_space(text, start, cut), skip_space(text, cut)
+        again = self.overlap(start, left, -1) if self.overlap else -1
+        right = again if again >= 0 else right
+        fits = left > start and measure.length(right, end) <= self.size
+        return [*chunks[:-2], (start, left), (right, end)] if fits else chunks
+
+
+def word_overlap(text: str, measure: Measure, size: int, chunk_size: int) -> Overlap:
+    """As much of a chunk's tail as fits in `size`, from the beginning of a word.
+
+    Where the chunk ends inside a word that is itself too big for a chunk, from inside that word.
+    """
+    earliest, is_monotone = measure.earliest, measure.is_monotone
+
+    def beginning(start: int, position: int, end: int) -> int:
+        found = next_word(text, position, end)
+        if found >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
+            return found
+        floor = cluster_floor(text, max(0, position - 64), position)
+        found = position if floor == position else cluster_end(text, floor)
+        return found if found < end else -1
+
+    def next_start(start: int, end: int, after: int) -> int:
+        position = earliest(end, size) if after < 0 else after + 1
+        if position <= start:
+            found = start
+        elif (found := next_word(text, position, end)) < 0:
+            found = beginning(start, position, end)
+        if is_monotone:
+            return found
+        while found >= 0 and measure.length(found, end) > size:
+            found = beginning(start, found + 1, end)
+        before = last_word(text, start, position) if after < 0 else -1
+        while before >= start and measure.length(before, end) <= size:
+            found, before = before, last_word(text, start, before)
+        return found
+
+    return next_start
+
+
+def _is_inside_long_word(
+    text: str, measure: Measure, chunk_size: int, start: int, end: int
+) -> bool:
+    """Is `end` inside a word that does not fit in a chunk?"""
+    if end >= len(text) or text[end - 1].isspace() or text[end].isspace():
+        return False
+    word = end - len(text[start:end].rsplit(None, 1)[-1])
+    limit = measure.furthest(word, chunk_size)
+    return limit < len(text) and not _SPACE.search(text, end, limit + 1)
+
+
+def sentence_overlap(
+    text: str, cuts: Sequence[int], measure: Measure, size: int, count: int
+) -> Overlap:
+    """The last `count` whole sentences of a chunk; fewer where the next would not fit beside them.
+
+    Parameters:
+        text: the text.
+        cuts: the offsets at which its sentences begin, but for the first.
+        measure: its measure.
+        size: the most that a chunk may measure.
+        count: how many sentences.
+    """
+    starts = [skip_space(text, 0), *cuts]
+
+    def next_start(start: int, end: int, after: int) -> int:
+        following = bisect_left(starts, end)  # the first sentence that the next chunk adds
+        stop = starts[following + 1] if following + 1 < len(starts) else len(text)
+        stop = trim_space(text, end, stop)
+        for index in range(max(following - count, 0), following):
+            found = starts[index]
+            if found >= start and found > after and measure.length(found, stop) <= size:
+                return found
+        return -1
+
+    return next_start

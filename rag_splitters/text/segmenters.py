@@ -1,0 +1,104 @@
+"""Sentence segmenters by name: our rules, NLTK's Punkt, spaCy, or the user's function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from rag_splitters.text.sentences import sentence_cuts
+
+__all__ = ["Segmenter", "check_segmenter", "segmenter_cuts"]
+
+Segmenter: TypeAlias = Callable[[str], Sequence[tuple[int, int]]]
+"""From a text to (start, end) of each sentence, ascending."""
+
+
+def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
+    """The segmenter, or ValueError for a name that is none of "rules", "punkt", "spacy:<model>"."""
+    if isinstance(segmenter, str) and segmenter not in ("rules", "punkt"):
+        kind, _, model = segmenter.partition(":")
+        if kind != "spacy" or not model:
+            raise ValueError(
+                'segmenter must be "rules", "punkt", "spacy:<model>" or a function from text to '
+                f"a list of (start, end), got {segmenter!r}"
+            )
+    return segmenter
+
+
+def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
+    """The offsets at which the sentences of a text begin, but for the first.
+
+    Parameters:
+        segmenter: "rules", "punkt", "spacy:<model or folder>", or a function.
+        text: the text.
+
+    Raises: ValueError for an answer that is no ascending list of (start, end) within the text;
+    ImportError where a package or its data is missing, with what to install.
+
+    >>> segmenter_cuts("rules", "One. Two.")
+    [5]
+    """
+    if segmenter == "rules":
+        return sentence_cuts(text)
+    if not text or text.isspace():
+        return []
+    function = _named(segmenter) if isinstance(segmenter, str) else segmenter
+    cuts, last = [], 0
+    for start, end in function(text):
+        if not last <= start <= end <= len(text):
+            raise ValueError(
+                f"the segmenter {segmenter!r} answered ({start}, {end}) after {last} for a text of "
+                f"{len(text)} characters: sentences must be ascending and inside the text"
+            )
+        cuts.append(start)
+        last = end
+    return [cut for cut in cuts[1:] if cut > 0]
+
+
+@lru_cache(maxsize=8)
+def _named(name: str) -> Segmenter:
+    """The segmenter of a name, loaded once per process."""
+    check_segmenter(name)
+    return _punkt() if name == "punkt" else _spacy(name.partition(":")[2])
+
+
+def _punkt() -> Segmenter:
+    try:
+        from nltk.tokenize.punkt import PunktTokenizer
+    except ImportError as error:
+        raise ImportError("segmenter='punkt' needs NLTK: pip install nltk") from error
+    try:
+        tokenizer: Any = PunktTokenizer("english")
+    except LookupError as error:
+        raise ImportError(
+            "segmenter='punkt' needs NLTK's punkt_tab data, which is not downloaded unasked: "
+            "python -m nltk.downloader punkt_tab"
+        ) from error
+    return lambda text: list(tokenizer.span_tokenize(text))
+
+
+def _spacy(model: str) -> Segmenter:
+    try:
+        import spacy
+    except ImportError as error:
+        raise ImportError(
+            f"segmenter='spacy:{model}' needs spaCy: pip install 'rag-splitters[ner]'"
+        ) from error
+    try:
+        pipeline = spacy.load(model)
+    except OSError as error:
+        raise ImportError(
+            f"spaCy has no pipeline {model!r}: python -m spacy download {model}, or name the "
+            "folder of one"
+        ) from error
+
+    def segment(text: str) -> list[tuple[int, int]]:
+        limit = pipeline.max_length - 1
+        spans: list[tuple[int, int]] = []
+        for start in range(0, len(text), limit):
+            document = pipeline(text[start : start + limit])
+            spans += [(start + s.start_char, start + s.end_char) for s in document.sents]
+        return spans
+
+    return segment
