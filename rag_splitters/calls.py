@@ -1,0 +1,135 @@
+"""One way to write something once for synchronous and asynchronous callers.
+
+Code that has to wait (for a model, a store, a file) is a coroutine that awaits `Call` objects and
+nothing else. `run` drives it for a synchronous caller and makes each call on the spot; `arun`
+drives the same coroutine inside an event loop: it awaits each call, and runs what stands between
+two calls in a worker thread, so that nothing heavy ever runs on the loop's own thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+__all__ = ["Call", "arun", "call", "run"]
+
+T = TypeVar("T")
+
+
+class Call(Generic[T]):
+    """Something to wait for, in a synchronous and an asynchronous form.
+
+    Parameters:
+        function: makes the call and returns its result; it may block.
+        async_function: the same as a coroutine function; None: `function` runs in a thread.
+
+    >>> async def double() -> int:
+    ...     return 2 * await Call(lambda: 21)
+    >>> run(double()), asyncio.run(arun(double()))
+    (42, 42)
+    """
+
+    __slots__ = ("async_function", "function")
+
+    def __init__(
+        self,
+        function: Callable[[], T],
+        async_function: Callable[[], Awaitable[T]] | None = None,
+    ) -> None:
+        self.function = function
+        self.async_function = async_function
+
+    def __await__(self) -> Generator[Call[T], Any, T]:
+        result: T = yield self
+        return result
+
+    async def result(self) -> T:
+        """Make the call without blocking the event loop."""
+        if self.async_function is None:
+            return await asyncio.to_thread(self.function)
+        return await self.async_function()
+
+
+def call(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Call[T]:
+    """A call of a function that blocks: made on the spot by `run`, in a thread by `arun`."""
+    return Call(partial(function, *args, **kwargs))
+
+
+def run(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that awaits only calls, with or without an event loop around.
+
+    Raises: RuntimeError if the coroutine awaits anything other than a `Call`.
+    """
+    advance: Callable[[], Any] = partial(work.send, None)
+    while True:
+        try:
+            request = _checked(work, advance())
+        except StopIteration as finished:
+            result: T = finished.value
+            return result
+        try:
+            advance = partial(work.send, request.function())
+        except BaseException as error:
+            advance = partial(work.throw, error)
+
+
+async def arun(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that awaits only calls inside the running event loop.
+
+    Cancelling it cancels the call that is under way and runs the coroutine's clean-up.
+
+    Raises: RuntimeError if the coroutine awaits anything other than a `Call`.
+    """
+    advance: Callable[[], Any] = partial(work.send, None)
+    while True:
+        request, results = await _in_thread(work, advance)
+        if results:
+            result: T = results[0]
+            return result
+        try:
+            advance = partial(work.send, await _checked(work, request).result())
+        except BaseException as error:
+            advance = partial(work.throw, error)
+
+
+async def _in_thread(
+    work: Coroutine[Any, Any, T], advance: Callable[[], Any]
+) -> tuple[Any, list[T]]:
+    """Run the coroutine up to its next call: (the call, nothing) or (None, its result).
+
+    A thread cannot be interrupted. If the caller is cancelled meanwhile, the step is finished
+    first, and then the coroutine is told.
+    """
+    step = asyncio.ensure_future(asyncio.to_thread(_step, advance))
+    cancelled: asyncio.CancelledError | None = None
+    while not step.done():
+        try:
+            await asyncio.shield(step)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        except BaseException:  # the step's own error: `step.result()` raises it below
+            break
+    if cancelled is None:
+        return step.result()
+    if step.exception() is None and not step.result()[1]:
+        return await _in_thread(work, partial(work.throw, cancelled))
+    raise cancelled
+
+
+def _step(advance: Callable[[], Any]) -> tuple[Any, list[Any]]:
+    try:
+        return advance(), []
+    except StopIteration as finished:  # which no future can carry
+        return None, [finished.value]
+
+
+def _checked(work: Coroutine[Any, Any, Any], request: Any) -> Call[Any]:
+    if isinstance(request, Call):
+        return request
+    work.close()
+    raise RuntimeError(
+        f"{work.__qualname__} may await only calls of rag_splitters (such as call(function)), "
+        f"but it awaited {request!r}"
+    )
