@@ -17,12 +17,13 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
+from rag_splitters.calls import run
 from rag_splitters.chunkers.contextual import ContextualChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.meaning.situating import AT_ONCE, window_around
 from rag_splitters.models import ModelError
-from rag_splitters.models.cache import FolderCache, context_cache, without_context
+from rag_splitters.models.cache import FolderCache, text_cache
 from rag_splitters.testing import check_chunker, check_documents, hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.openai_server import Fault, OpenAIServer
@@ -76,7 +77,8 @@ def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text
     spans = check_chunker(chunker, text)
     for span in spans:
         own = text[span.start : span.end]
-        assert without_context(span.text_of(text), span.metadata) == own
+        context = span.metadata.get("context")
+        assert span.text_of(text) == (own if context is None else f"{context}\n\n{own}")
         assert ("context" in span.metadata) == (span.content is not None)
     if not count:
         assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in inner.spans(text)]
@@ -345,12 +347,12 @@ def test_cache_passes_over_what_is_no_context(tmp_path: Path) -> None:
     store = InMemoryStore()
     store.mset([("blank", " "), ("number", 3), ("broken", b"\xff\xfe"), ("good", b"Context.")])
     keys = ["blank", "number", "broken", "missing", "good"]
-    assert context_cache(store).get(keys) == [None, None, None, None, "Context."]
+    assert run(text_cache(store, "contexts").read(keys)) == [None, None, None, None, "Context."]
     folder = FolderCache(str(tmp_path))
     pairs = [(f"key {number}", f"Context \ud800 {number}") for number in range(1200)]
-    folder.put(pairs)
-    folder.put(pairs[:1])
-    assert folder.get([key for key, _ in pairs]) == [context for _, context in pairs]
+    run(folder.write(pairs))
+    run(folder.write(pairs[:1]))
+    assert run(folder.read([key for key, _ in pairs])) == [context for _, context in pairs]
 
 
 @hostile

@@ -105,7 +105,7 @@ def test_embed_writes_each_batch_before_the_next(tmp_path: Path) -> None:
 
 
 def test_embed_in_a_folder_refuses_a_model_that_cannot_be_known_again(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="cannot be known again in another run: use a function at"):
+    with pytest.raises(ValueError, match="cannot be recognised in another run: use a function at"):
         EmbeddingCache(tmp_path).embed(lambda texts: [[1.0]] * len(texts), ["a"])
 
 

@@ -17,6 +17,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
+from rag_splitters.calls import arun, run
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.meaning.situating import (
@@ -143,13 +144,13 @@ class ContextualChunker(Chunker):
             return self._under_headings(known, metadatas, inner)
         asking = self._asking(known, metadatas, inner)
         if self.cache is not None:
-            asking.recall(self.cache.get(asking.keys))
+            asking.recall(run(self.cache.read(asking.keys)))
         model = chat_model(self.llm, max_concurrency=self.max_concurrency)
         for keys, prompts in asking.batches(stop=self.on_error == "raise"):
             answers = asked(model, prompts, None, _read, self.max_retries)
             pairs = asking.hear(keys, answers)
             if self.cache is not None and pairs:
-                self.cache.put(pairs)
+                run(self.cache.write(pairs))
         return self._answered(known, inner, asking)
 
     async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
@@ -165,13 +166,13 @@ class ContextualChunker(Chunker):
             return await asyncio.to_thread(self._under_headings, known, metadatas, inner)
         asking = await asyncio.to_thread(self._asking, known, metadatas, inner)
         if self.cache is not None:
-            asking.recall(await self.cache.aget(asking.keys))
+            asking.recall(await arun(self.cache.read(asking.keys)))
         model = chat_model(self.llm, max_concurrency=self.max_concurrency)
         for keys, prompts in asking.batches(stop=self.on_error == "raise"):
             answers = await aasked(model, prompts, None, _read, self.max_retries)
             pairs = asking.hear(keys, answers)
             if self.cache is not None and pairs:
-                await self.cache.aput(pairs)
+                await arun(self.cache.write(pairs))
         return await asyncio.to_thread(self._answered, known, inner, asking)
 
     def fits(self, content: str) -> bool:

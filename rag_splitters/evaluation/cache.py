@@ -1,11 +1,9 @@
-"""Embeddings that are asked for once: kept by text and model, in memory or in a folder."""
+"""A cache of embeddings by text and model, in memory or in a folder."""
 
 from __future__ import annotations
 
 import hashlib
-import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +13,23 @@ from numpy.typing import NDArray
 from rag_splitters.models import Embedder, describe_model, embedding_model
 from rag_splitters.models.calling import call, client_retries, model_error, sendable
 from rag_splitters.models.vectors import as_vectors
+from rag_splitters.sqlite import Database, encode
 
 __all__ = ["CachedEmbeddings", "EmbeddingCache"]
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
-_GET = "SELECT vector FROM vectors WHERE key = ?"
-_PUT = "INSERT OR REPLACE INTO vectors VALUES (?, ?)"
+_SELECT = "SELECT key, vector FROM vectors WHERE key IN ({})"
+_UPSERT = "INSERT OR REPLACE INTO vectors VALUES (?, ?)"
 
 
 class EmbeddingCache:
     """Keeps the embedding of each distinct text of each model.
 
-    In a folder, what was embedded stays for the next run, also for one that follows an
-    interruption: every batch is on disk before the next is asked for.
+    With a folder, the next run reuses the embeddings, also after an interruption: every batch is
+    written to disk before the next one is embedded.
 
     Parameters:
-        folder: where to keep them; None keeps them in memory.
+        folder: where to keep the embeddings; None keeps them in memory.
         batch: how many texts to embed before they are written.
 
     >>> cache = EmbeddingCache()
@@ -43,30 +42,23 @@ class EmbeddingCache:
         if batch < 1:
             raise ValueError(f"batch must be at least 1, got {batch}")
         self.folder, self.batch = folder, batch
-        where = ":memory:"
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            where = str(Path(folder) / "embeddings.sqlite")
-        self._lock, self._unnamed = threading.RLock(), dict[int, Any]()
-        self._connection = sqlite3.connect(
-            where, timeout=60, isolation_level=None, check_same_thread=False
-        )
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute(_SCHEMA)
+        path = None if folder is None else Path(folder) / "embeddings.sqlite"
+        self._database = Database(path, _SCHEMA)
+        self._unnamed: dict[int, Any] = {}
 
     def embed(
         self, model: Any, texts: Sequence[str], track: Callable[[Any], Iterable[Any]] = iter
     ) -> NDArray[np.float32]:
-        """A row for each text, from the cache or from the model.
+        """Return a row for each text, from the cache or from the model.
 
         Parameters:
             model: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a callable from texts
                 to vectors.
             texts: the texts; equal ones are embedded once.
-            track: what to iterate over the batches with, for a progress bar.
+            track: wraps the iteration over the batches, for a progress bar.
 
-        Raises: ModelError for a model that fails; ValueError for a model without a name of its own
-        where the cache is in a folder.
+        Raises ModelError if the model fails, and ValueError if the cache is in a folder and the
+        model has no name by which the next run would recognise it.
         """
         embedder = model if isinstance(model, Embedder) else Embedder(model)
         return self._embed(embedder.model, "text", texts, embedder.embed, track)
@@ -74,7 +66,7 @@ class EmbeddingCache:
     def embed_questions(
         self, model: Any, questions: Sequence[str], track: Callable[[Any], Iterable[Any]] = iter
     ) -> NDArray[np.float32]:
-        """`embed` for questions, by the model's own method for them where it has one."""
+        """Like `embed`, for questions: uses the model's own method for them if it has one."""
         source = model.model if isinstance(model, Embedder) else model
         ask = getattr(embedding_model(source), "embed_query", None)
         if ask is None or not _is_client(source):
@@ -92,7 +84,7 @@ class EmbeddingCache:
 
     def close(self) -> None:
         """Close the file; the cache cannot be used afterwards."""
-        self._connection.close()
+        self._database.close()
 
     def _embed(
         self,
@@ -104,54 +96,47 @@ class EmbeddingCache:
     ) -> NDArray[np.float32]:
         name = self._name(model)
         keys = {text: _key(name, kind, text) for text in texts}
-        found = {text: self._vector(key) for text, key in keys.items()}
-        known = {text: vector for text, vector in found.items() if vector is not None}
-        missing = [text for text in found if text not in known]
+        vectors = self._cached_vectors(keys)
+        missing = [text for text in keys if text not in vectors]
         batches = range(0, len(missing), self.batch)
         for start in track(batches) if missing else ():
             batch = missing[start : start + self.batch]
-            vectors = np.ascontiguousarray(ask(batch), dtype=np.float32)
-            rows = [(keys[text], row.tobytes()) for text, row in zip(batch, vectors, strict=True)]
-            self._write(rows)
-            known.update(zip(batch, vectors, strict=True))
+            rows = np.ascontiguousarray(ask(batch), dtype=np.float32)
+            new_vectors = dict(zip(batch, rows, strict=True))
+            pairs = [(keys[text], vector.tobytes()) for text, vector in new_vectors.items()]
+            self._database.write_many(_UPSERT, pairs)
+            vectors.update(new_vectors)
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
-        return np.stack([known[text] for text in texts])
+        return np.stack([vectors[text] for text in texts])
 
-    def _vector(self, key: bytes) -> NDArray[np.float32] | None:
-        with self._lock:
-            row = self._connection.execute(_GET, (key,)).fetchone()
-        return None if row is None else np.frombuffer(row[0], dtype=np.float32)
-
-    def _write(self, rows: Sequence[tuple[bytes, bytes]]) -> None:
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.executemany(_PUT, rows)
-                self._connection.execute("COMMIT")
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
+    def _cached_vectors(self, keys: Mapping[str, bytes]) -> dict[str, NDArray[np.float32]]:
+        contents = dict(self._database.read_in(_SELECT, list(keys.values())))
+        return {
+            text: np.frombuffer(contents[key], dtype=np.float32)
+            for text, key in keys.items()
+            if key in contents
+        }
 
     def _name(self, model: Any) -> str:
-        """The model's name; in memory, that of the object where the name says too little."""
+        """Return the model's name or, if that is ambiguous and we are in memory, the object's."""
         name = describe_model(model)
         if "<" not in name:
             return name
         if self.folder is not None:
             raise ValueError(
-                f"{name} cannot be known again in another run: use a function at the top level of "
+                f"{name} cannot be recognised in another run: use a function at the top level of "
                 "a module, or give the model a description"
             )
-        self._unnamed[id(model)] = model  # so that no other object is given its place
+        self._unnamed[id(model)] = model  # keeps the object alive, so that its id is not reused
         return f"{name} at {id(model)}"
 
 
 class CachedEmbeddings:
-    """An embedding model that asks another one for each text once, under LangChain's names.
+    """An embedding model with LangChain's methods that embeds each text once.
 
-    For strategies that embed what they cut: with the same cache, a comparison of several of them
-    embeds each sentence once.
+    For strategies that embed what they cut: if several strategies share a cache, each sentence is
+    embedded once for all of them.
 
     >>> model = CachedEmbeddings(EmbeddingCache(), lambda texts: [[1.0]] * len(texts))
     >>> model.embed_documents(["a", "a"])
@@ -167,12 +152,12 @@ class CachedEmbeddings:
         return describe_model(self.model)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """A vector for each text."""
+        """Return a vector for each text."""
         vectors: list[list[float]] = self.cache.embed(self.model, texts).tolist()
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a question."""
+        """Return the vector of a question."""
         vector: list[float] = self.cache.embed_questions(self.model, [text])[0].tolist()
         return vector
 
@@ -182,5 +167,4 @@ def _is_client(model: Any) -> bool:
 
 
 def _key(name: str, kind: str, text: str) -> bytes:
-    content = "\0".join((name, kind, text)).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(content).digest()
+    return hashlib.sha256(encode("\0".join((name, kind, text)))).digest()

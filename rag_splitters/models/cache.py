@@ -1,68 +1,66 @@
-"""Where contexts are kept: LangChain's and LlamaIndex's key-value stores, or a folder."""
+"""A cache of texts that models wrote: in a folder, or in a key-value store of either framework."""
 
 from __future__ import annotations
 
-import asyncio
-import sqlite3
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 from typing_extensions import Self
 
-__all__ = ["Cache", "ContextCache", "FolderCache", "Pairs", "context_cache", "without_context"]
+from rag_splitters.calls import Call, call
+from rag_splitters.sqlite import Database, decode, encode
+
+__all__ = ["Cache", "FolderCache", "Pairs", "TextCache", "text_cache"]
 
 Pairs = Sequence[tuple[str, str]]
-"""Keys with their contexts."""
+"""Keys with their texts."""
 
-_MOST_VARIABLES = 500  # well under the limit of the oldest SQLite, which is 999
-_SCHEMA = "CREATE TABLE IF NOT EXISTS contexts (key TEXT PRIMARY KEY, context BLOB NOT NULL)"
-_UPSERT = (
-    "INSERT INTO contexts VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET context = excluded.context"
-)
+_SCHEMA = "CREATE TABLE IF NOT EXISTS texts (key TEXT PRIMARY KEY, text BLOB NOT NULL)"
+_SELECT = "SELECT key, text FROM texts WHERE key IN ({})"
+_UPSERT = "INSERT INTO texts VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET text = excluded.text"
 
 
-class ContextCache(Protocol):
-    """What `ContextualChunker` asks of a cache."""
+class TextCache(ABC):
+    """Keeps texts under string keys; drive its coroutines with `calls.run` or `calls.arun`."""
 
-    def get(self, keys: Sequence[str]) -> list[str | None]:
-        """The contexts of the keys, in their order; None where there is none."""
+    @abstractmethod
+    async def read(self, keys: Sequence[str]) -> list[str | None]:
+        """Return the texts of the keys, in their order; None where there is none."""
 
-    def put(self, pairs: Pairs) -> None:
+    @abstractmethod
+    async def write(self, pairs: Pairs) -> None:
         """Keep all the pairs."""
 
-    async def aget(self, keys: Sequence[str]) -> list[str | None]:
-        """`get` without blocking the event loop."""
 
-    async def aput(self, pairs: Pairs) -> None:
-        """`put` without blocking the event loop."""
-
-
-def context_cache(cache: Any, name: str = "contexts") -> ContextCache:
-    """The cache behind whatever the user handed in.
+def text_cache(cache: Any, name: str) -> TextCache:
+    """Return the cache that a user's argument stands for.
 
     Parameters:
         cache: a LangChain `BaseStore`, of strings or of bytes (`mget`, `mset`); a LlamaIndex
-            `BaseKVStore` (`get`, `put`); or the path of a folder, which is made where it is needed.
-        name: what is kept, for the name of the folder's file and of a LlamaIndex collection.
+            `BaseKVStore` (`get`, `put`); or the path of a folder, which is created when needed.
+        name: what is kept; used to name the folder's file and the LlamaIndex collection.
 
-    Raises: TypeError for anything else.
+    Raises TypeError for anything else.
 
     >>> from langchain_core.stores import InMemoryStore
-    >>> cache = context_cache(InMemoryStore())
-    >>> cache.put([("a", "A context.")])
-    >>> cache.get(["a", "b"])
+    >>> from rag_splitters.calls import run
+    >>> cache = text_cache(InMemoryStore(), "contexts")
+    >>> run(cache.write([("a", "A context.")]))
+    >>> run(cache.read(["a", "b"]))
     ['A context.', None]
     """
-    if isinstance(cache, FolderCache | _LangChainStore | _LlamaIndexStore):
+    if isinstance(cache, TextCache):
         return cache
     if isinstance(cache, str | Path):
         return FolderCache(str(cache), name)
-    for kind, names in ((_LangChainStore, ("mget", "mset")), (_LlamaIndexStore, ("get", "put"))):
-        if all(callable(getattr(cache, name, None)) for name in names):
+    for kind, methods in ((_LangChainCache, ("mget", "mset")), (_LlamaIndexCache, ("get", "put"))):
+        if all(callable(getattr(cache, method, None)) for method in methods):
             return kind(cache, name)
     raise TypeError(
         "cache must be a LangChain BaseStore, a LlamaIndex BaseKVStore or the path of a folder, "
@@ -70,63 +68,41 @@ def context_cache(cache: Any, name: str = "contexts") -> ContextCache:
     )
 
 
-def without_context(content: str, metadata: Mapping[str, Any]) -> str:
-    """A contextual chunk's own text: its content without the context that stands before it.
-
-    >>> without_context("About tea.\\n\\nIt is hot.", {"context": "About tea."})
-    'It is hot.'
-    """
-    context = metadata.get("context")
-    return content.removeprefix(f"{context}\n\n") if isinstance(context, str) else content
-
-
 @dataclass(frozen=True)
-class FolderCache:
-    """Contexts, or other short texts, in one SQLite file of a folder.
+class FolderCache(TextCache):
+    """Keeps texts in one SQLite file of a folder, exactly, lone surrogates included.
 
-    The file is opened for each call alone, so that threads and processes may share the folder.
-    Contexts are kept exactly, lone surrogates included.
+    The file is opened for each call alone, so threads and processes may share the folder.
     """
 
     folder: str
     name: str = "contexts"
 
-    def get(self, keys: Sequence[str]) -> list[str | None]:
-        found: dict[str, bytes] = {}
-        if self._path.exists():
-            with closing(self._opened()) as connection:
-                for start in range(0, len(keys), _MOST_VARIABLES):
-                    part = keys[start : start + _MOST_VARIABLES]
-                    places = ", ".join("?" * len(part))
-                    query = f"SELECT key, context FROM contexts WHERE key IN ({places})"  # noqa: S608
-                    found.update(connection.execute(query, part).fetchall())
-        return [_context(found.get(key)) for key in keys]
+    async def read(self, keys: Sequence[str]) -> list[str | None]:
+        return await call(self._read, keys)
 
-    def put(self, pairs: Pairs) -> None:
-        rows = [(key, context.encode("utf-8", "surrogatepass")) for key, context in pairs]
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(self._opened()) as connection, connection:
-            connection.executemany(_UPSERT, rows)
-
-    async def aget(self, keys: Sequence[str]) -> list[str | None]:
-        return await asyncio.to_thread(self.get, keys)
-
-    async def aput(self, pairs: Pairs) -> None:
-        await asyncio.to_thread(self.put, pairs)
+    async def write(self, pairs: Pairs) -> None:
+        await call(self._write, pairs)
 
     @property
     def _path(self) -> Path:
         return Path(self.folder) / f"{self.name}.sqlite"
 
-    def _opened(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=60)
-        connection.execute(_SCHEMA)
-        return connection
+    def _read(self, keys: Sequence[str]) -> list[str | None]:
+        if not self._path.exists():
+            return [None] * len(keys)
+        with closing(Database(self._path, _SCHEMA)) as database:
+            texts = dict(database.read_in(_SELECT, keys))
+        return [_as_text(texts.get(key)) for key in keys]
+
+    def _write(self, pairs: Pairs) -> None:
+        with closing(Database(self._path, _SCHEMA)) as database:
+            database.write_many(_UPSERT, [(key, encode(text)) for key, text in pairs])
 
 
 @dataclass(frozen=True)
-class _Store:
-    """A store that the user handed in; it may know passwords, so it is not shown or pickled."""
+class _StoreCache(TextCache):
+    """A store that the user passed in; it may hold passwords, so it is not shown or pickled."""
 
     store: Any
     name: str
@@ -142,79 +118,61 @@ class _Store:
             f"cache={self!r} cannot be pickled: give the path of a folder, which processes share"
         )
 
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Call[Any]:
+        """Call a method of the store, or its asynchronous twin."""
+        function, twin = getattr(self.store, method), getattr(self.store, f"a{method}")
+        return Call(partial(function, *args, **kwargs), partial(twin, *args, **kwargs))
 
-class _LangChainStore(_Store):
+
+class _LangChainCache(_StoreCache):
     """A LangChain `BaseStore`; one that takes no strings is given bytes."""
 
-    def get(self, keys: Sequence[str]) -> list[str | None]:
-        return [_context(value) for value in self.store.mget(list(keys))]
+    async def read(self, keys: Sequence[str]) -> list[str | None]:
+        return [_as_text(value) for value in await self._call("mget", list(keys))]
 
-    def put(self, pairs: Pairs) -> None:
+    async def write(self, pairs: Pairs) -> None:
         try:
-            self.store.mset(list(pairs))
+            await self._call("mset", list(pairs))
         except TypeError:
-            self.store.mset(_as_bytes(pairs))
-
-    async def aget(self, keys: Sequence[str]) -> list[str | None]:
-        return [_context(value) for value in await self.store.amget(list(keys))]
-
-    async def aput(self, pairs: Pairs) -> None:
-        try:
-            await self.store.amset(list(pairs))
-        except TypeError:
-            await self.store.amset(_as_bytes(pairs))
+            await self._call("mset", [(key, encode(text)) for key, text in pairs])
 
 
-class _LlamaIndexStore(_Store):
+class _LlamaIndexCache(_StoreCache):
     """A LlamaIndex `BaseKVStore`, whose values are dictionaries."""
 
-    def get(self, keys: Sequence[str]) -> list[str | None]:
-        return [_value(self.store.get(key, collection=self._collection)) for key in keys]
+    async def read(self, keys: Sequence[str]) -> list[str | None]:
+        rows = [await self._call("get", key, collection=self._collection) for key in keys]
+        return [_as_text(row.get("text")) if isinstance(row, Mapping) else None for row in rows]
 
-    def put(self, pairs: Pairs) -> None:
-        for key, context in pairs:
-            self.store.put(key, {"context": context}, collection=self._collection)
-
-    async def aget(self, keys: Sequence[str]) -> list[str | None]:
-        return [_value(await self.store.aget(key, collection=self._collection)) for key in keys]
-
-    async def aput(self, pairs: Pairs) -> None:
-        for key, context in pairs:
-            await self.store.aput(key, {"context": context}, collection=self._collection)
+    async def write(self, pairs: Pairs) -> None:
+        for key, text in pairs:
+            await self._call("put", key, {"text": text}, collection=self._collection)
 
     @property
     def _collection(self) -> str:
         return f"rag_splitters_{self.name}"
 
 
-def _as_bytes(pairs: Pairs) -> list[tuple[str, bytes]]:
-    return [(key, context.encode("utf-8", "surrogatepass")) for key, context in pairs]
-
-
-def _context(value: object) -> str | None:
-    """The context that a store gave back; None for what is none, as after a write that failed."""
+def _as_text(value: object) -> str | None:
+    """Return the text that a store gave back; None for a blank or damaged one."""
     if isinstance(value, bytes):
         try:
-            value = value.decode("utf-8", "surrogatepass")
+            value = decode(value)
         except UnicodeDecodeError:
             return None
     return value if isinstance(value, str) and value.strip() else None
 
 
-def _value(row: object) -> str | None:
-    return _context(row.get("context")) if isinstance(row, Mapping) else None
-
-
-def _load(value: Any) -> ContextCache | None:
+def _load_cache(value: Any) -> TextCache | None:
     try:
-        return None if value is None else context_cache(value)
+        return None if value is None else text_cache(value, "contexts")
     except TypeError as error:
         raise ValueError(str(error)) from None
 
 
 Cache = Annotated[
     Any,
-    BeforeValidator(_load),
+    BeforeValidator(_load_cache),
     PlainSerializer(lambda value: value.folder if isinstance(value, FolderCache) else None),
 ]
-"""A field that holds a cache: any that `context_cache` takes; only a folder is written down."""
+"""A field that holds a cache: anything that `text_cache` takes. Only a folder is serialised."""

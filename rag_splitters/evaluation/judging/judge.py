@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from rag_splitters.calls import arun, run
 from rag_splitters.evaluation.judging.answers import (
     Failure,
     Judgement,
@@ -18,7 +19,7 @@ from rag_splitters.evaluation.judging.answers import (
 )
 from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import aasked, asked
-from rag_splitters.models.cache import context_cache
+from rag_splitters.models.cache import text_cache
 from rag_splitters.models.fields import check_count, written
 
 __all__ = ["Judge", "as_judge"]
@@ -64,7 +65,7 @@ class Judge:
     ) -> None:
         check_count(max_retries, "max_retries", 0)
         self._chat = chat_model(llm, max_concurrency=max_concurrency)
-        self._cache = None if cache is None else context_cache(cache, "judgements")
+        self._cache = None if cache is None else text_cache(cache, "judgements")
         if cache is not None:
             written(self._chat)
         self._max_retries = max_retries
@@ -86,12 +87,12 @@ class Judge:
         asking = _Asking(self.model, task, prompts)
         asking.recall([self._records.get(key) for key in asking.open_keys()])
         if self._cache is not None:
-            asking.recall(self._cache.get(asking.open_keys()))
+            asking.recall(run(self._cache.read(asking.open_keys())))
         for keys, batch in asking.batches():
             answers = asked(self._chat, batch, task.schema, asking.read, self._max_retries)
             pairs = asking.hear(keys, answers)
             if self._cache is not None and pairs:
-                self._cache.put(pairs)
+                run(self._cache.write(pairs))
         return self._kept(asking)
 
     async def aask(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
@@ -99,12 +100,12 @@ class Judge:
         asking = _Asking(self.model, task, prompts)
         asking.recall([self._records.get(key) for key in asking.open_keys()])
         if self._cache is not None:
-            asking.recall(await self._cache.aget(asking.open_keys()))
+            asking.recall(await arun(self._cache.read(asking.open_keys())))
         for keys, batch in asking.batches():
             answers = await aasked(self._chat, batch, task.schema, asking.read, self._max_retries)
             pairs = asking.hear(keys, answers)
             if self._cache is not None and pairs:
-                await self._cache.aput(pairs)
+                await arun(self._cache.write(pairs))
         return self._kept(asking)
 
     def export(self, path: str | Path) -> None:

@@ -1,0 +1,110 @@
+"""One way to use SQLite, for every part of the package that keeps something in a file."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Database", "decode", "delete_database", "encode"]
+
+_TIMEOUT = 60  # seconds to wait for another connection's write
+_MAX_VARIABLES = 500  # well under the limit of the oldest SQLite, which is 999
+
+
+class Database:
+    """A SQLite file that every thread of the process may use through one connection.
+
+    The file is in WAL mode: several processes may have it open, readers wait for nobody, and
+    writers wait for each other.
+
+    Parameters:
+        path: the file, created with its folder if it does not exist; None keeps all in memory.
+        schema: statements that create the tables that do not exist yet.
+        durable: whether a committed transaction survives a power failure. Without it, the last few
+            may be lost, and writing is faster.
+
+    Raises sqlite3.Error if the file cannot be opened or is not a database.
+
+    >>> database = Database(None, "CREATE TABLE IF NOT EXISTS ages (name, age)")
+    >>> database.write_many("INSERT INTO ages VALUES (?, ?)", [("Ann", 42), ("Bob", 7)])
+    2
+    >>> database.read_in("SELECT age FROM ages WHERE name IN ({})", ["Bob", "Eve"])
+    [(7,)]
+    """
+
+    def __init__(self, path: Path | None, schema: str, *, durable: bool = True) -> None:
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self.lock = threading.RLock()
+        """Hold it to read several times without a write of another thread in between."""
+        self._connection = sqlite3.connect(
+            ":memory:" if path is None else path,
+            timeout=_TIMEOUT,
+            check_same_thread=False,
+            isolation_level=None,
+        )
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            self._connection.executescript(schema)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with self.lock:
+            return self._connection.execute(query, values).fetchall()
+
+    def read_in(self, query: str, keys: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Return the rows of a query with `IN ({})` for any number of keys."""
+        rows: list[tuple[Any, ...]] = []
+        for start in range(0, len(keys), _MAX_VARIABLES):
+            batch = keys[start : start + _MAX_VARIABLES]
+            rows += self.read(query.format(", ".join("?" * len(batch))), batch)
+        return rows
+
+    def write_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
+        """Run a statement for each row, all or none, and return how many table rows changed."""
+        with self.transaction() as connection:
+            return max(
+                connection.executemany(statement, rows).rowcount, 0
+            )  # -1 if no row was given
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Run statements that take effect together, or not at all if one of them raises."""
+        with self.lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:  # SQLite itself rolls back when a disk is full
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Close the file; the database cannot be used afterwards."""
+        with self.lock:
+            self._connection.close()
+
+
+def delete_database(path: Path) -> None:
+    """Delete a database's file and the files that SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
+def encode(text: str) -> bytes:
+    """Encode a text as UTF-8 that keeps lone surrogates and NUL, which SQLite's TEXT does not."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decode(content: bytes) -> str:
+    """Decode what `encode` made."""
+    return content.decode("utf-8", "surrogatepass")
