@@ -141,6 +141,7 @@ CASES: dict[str, list[Chunker]] = {
     "modality": [
         ModalityChunker(),
         ModalityChunker(text=SentenceChunker(chunk_size=20, chunk_overlap=5), format="markdown"),
+        ModalityChunker(format="html"),
     ],
     "code": [
         CodeChunker(),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 from itertools import pairwise
 
 import pytest
+import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rag_splitters import sentences
+from rag_splitters.text import sentences
 from rag_splitters.text.sentences import last_sentence_cut, sentence_cuts, sentence_spans
 
 CASES = {
@@ -255,3 +257,13 @@ def test_last_sentence_cut_reads_only_its_window(unit: str) -> None:
 
 def test_public_names_are_sorted() -> None:
     assert sentences.__all__ == sorted(sentences.__all__)
+
+
+EXTENDERS = regex.compile(r"[\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
+
+
+def test_no_sentence_begins_inside_a_grapheme_cluster() -> None:
+    marks = EXTENDERS.findall("".join(map(chr, range(sys.maxunicode + 1))))
+    assert len(marks) > 2000
+    for mark in marks:
+        assert sentence_cuts(f"It ended. {mark}Then it began.") == [], hex(ord(mark))

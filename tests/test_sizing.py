@@ -28,9 +28,9 @@ from rag_splitters import (
     SentenceChunker,
     SlidingWindowChunker,
     TokenChunker,
-    token_counts,
 )
 from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.text import token_counts
 from rag_splitters.text.sizing import check_length_function, sizer
 from tests.cases import letters
 

@@ -141,7 +141,7 @@ class ModalityChunker(RoutingChunker):
             plan += self._prose(source, position, region.start)
             if region.modality == "image" and region.block:
                 images = source.images(region.start, region.end)
-                plan += self._block_images(source, region.block, images)
+                plan += self._block_images(source, region, region.block.title, images)
             elif region.table and isinstance(self.table, TableChunker):
                 plan += self.table.table_spans(region.table)
             elif region.modality != "text":
@@ -158,15 +158,18 @@ class ModalityChunker(RoutingChunker):
         excerpt = Excerpt.of(text, start, end, data_in(text, start, end, least))
         return self._handled(text, start, end, excerpt, metadata)
 
-    def _block_images(self, source: _Source, block: Block, images: Sequence[Image]) -> Routed:
+    def _block_images(
+        self, source: _Source, region: _Region, title: str, images: Sequence[Image]
+    ) -> Routed:
         """The images of a block that holds nothing else: each with the markup before it."""
         if not images:
-            return self._prose(source, block.start, block.end)
+            return self._prose(source, region.start, region.end)
         plan: Routed = []
-        start = block.start
+        start = region.start
         for image in images:
-            end = block.end if image is images[-1] else image.end
-            caption = image.caption or (block.title if block.title != image.alt else "")
+            is_last = image is images[-1]
+            end = region.end if is_last else boundary_after(source.text, image.end)
+            caption = image.caption or (title if title != image.alt else "")
             plan += self._image(source.text, start, end, image, caption)
             start = skip_space(source.text, end)
         return plan

@@ -130,7 +130,7 @@ class Packer:
         while limit > begin:
             if limit >= stop:
                 cut = stop
-            elif trim and text[limit].isspace():
+            elif trim and self._ends_with_space(begin, limit):
                 cut = self._best(start, begin, min(skip_space(text, limit), stop), limit)
             else:
                 cut = self._best(start, begin, limit, limit)
@@ -141,6 +141,13 @@ class Packer:
                 return cut
             limit = min(end, limit) - 1  # the measure shrank as the text grew: try an earlier cut
         return begin
+
+    def _ends_with_space(self, begin: int, limit: int) -> bool:
+        """Can a chunk that ends at `limit` have the white space that follows trimmed off?
+
+        Not if that white space belongs to the cluster of a prefix mark (U+0600) before it.
+        """
+        return self.text[limit].isspace() and trim_space(self.text, begin, limit + 1) <= limit
 
     def _next_break(self, start: int, begin: int, text_end: int) -> int:
         """The next break that leaves a chunk of at least `min_size`, or the text's end."""

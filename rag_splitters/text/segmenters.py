@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from rag_splitters.text.boundaries import at_cluster
 from rag_splitters.text.sentences import sentence_cuts
 
 __all__ = ["Segmenter", "check_segmenter", "segmenter_cuts"]
@@ -28,6 +29,8 @@ def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
 
 def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
     """The offsets at which the sentences of a text begin, but for the first.
+
+    A sentence that begins inside a grapheme cluster is joined to the one before it.
 
     Parameters:
         segmenter: "rules", "punkt", "spacy:<model or folder>", or a function.
@@ -53,7 +56,7 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
             )
         cuts.append(start)
         last = end
-    return [cut for cut in cuts[1:] if cut > 0]
+    return [cut for cut in cuts[1:] if cut > 0 and at_cluster(text, max(0, cut - 64), cut)]
 
 
 @lru_cache(maxsize=8)

@@ -7,8 +7,9 @@ that, and some 60 after it. So a window of a huge text gives the same boundaries
 from __future__ import annotations
 
 import re
-import unicodedata
 from itertools import product
+
+import regex
 
 __all__ = ["last_sentence_cut", "sentence_cuts", "sentence_spans"]
 
@@ -29,7 +30,7 @@ _MARKS = frozenset(_STRONG + _WEAK)
 _RUN = frozenset(_STRONG + _WEAK + _CLOSERS)
 _NEVER_FIRST = frozenset(_STRONG + _WEAK + ")]}）】〉》］」』,;:，、；：|=&%/\\+~^")
 _PARTICLES = frozenset("とっのはがをにでもや")  # 「行く。」と言った goes on
-_EXTENDERS = frozenset("\u0e33\u0eb3\u200c\u200d\uff9e\uff9f🏻🏼🏽🏾🏿")
+_EXTENDER = regex.compile(r"[\p{M}\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
 
 # Every sentence begins where a match ends. A match always succeeds, so that a run of a million
 # marks is read once; begun inside a run, it ends where it would have ended anyway.
@@ -217,7 +218,7 @@ def _plainly_goes_on(text: str, cut: int, first: str) -> bool:
 def _belongs_before(text: str, cut: int, gap: str) -> bool:
     """Whether the character at `cut` extends what is before it: a mark, or emoji that end it."""
     is_late = len(gap) < 2 and gap in " \u00a0\u202f" and _LATE_ENDS.match(text, cut) is not None
-    return is_late or text[cut] in _EXTENDERS or unicodedata.category(text[cut])[0] == "M"
+    return is_late or _EXTENDER.match(text, cut) is not None
 
 
 def _breaks_unspaced(text: str, cut: int, core: str, ended: str) -> bool:
