@@ -1,9 +1,10 @@
 """Golden files: for every strategy inputs, parameters and the chunks that a user would want.
 
 A file in `tests/golden` is Markdown. A case is a `## title`, a line with the chunker in back quotes
-(and ` with ` the document's metadata), a `~~~~text` block and a `~~~~chunks` block. Chunks stand
-between lines of `----`; a chunk's metadata stand before it in a line that begins with `@ `. What
-cannot be seen is written as a symbol: ␍ carriage return, ␌ form feed, ␉ tab, ␠ space.
+(and ` with ` the document's metadata), a `~~~~text` block and a `~~~~chunks` block. Models and
+functions are names of `tests/cases.py`. Chunks stand between lines of `----`; a chunk's metadata
+stand before it in a line that begins with `@ `. What cannot be seen is written as a symbol:
+␍ carriage return, ␌ form feed, ␉ tab, ␠ space.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from typing import Any, NamedTuple
 import pytest
 
 import rag_splitters
+import tests.cases
 from rag_splitters import (
     CATALOGUE,
     Chunker,
     ContentAwareChunker,
     ModalityChunker,
+    PropositionChunker,
     Span,
     TableChunker,
 )
@@ -66,12 +69,13 @@ def read_chunk(part: str) -> tuple[str, dict[str, Any]]:
 
 
 def build(node: ast.expr) -> Any:
-    """The chunker of a call, whose arguments are keywords with literals or calls."""
+    """The value of a literal, a name of `tests.cases`, or a call of a chunker or of such a name."""
     if isinstance(node, ast.Call):
-        assert isinstance(node.func, ast.Name)
-        assert not node.args, "all options are keyword-only"
         parameters = {str(each.arg): build(each.value) for each in node.keywords}
-        return getattr(rag_splitters, node.func.id)(**parameters)
+        return build(node.func)(*map(build, node.args), **parameters)
+    if isinstance(node, ast.Name):
+        owner = rag_splitters if node.id in rag_splitters.__all__ else tests.cases
+        return getattr(owner, node.id)
     if isinstance(node, (ast.Tuple, ast.List)):
         return tuple(build(each) for each in node.elts)
     return ast.literal_eval(node)
@@ -96,12 +100,14 @@ def test_golden_case_is_cut_as_a_user_wants(case: Case) -> None:
 def renders(chunker: Chunker) -> bool:
     """Does the chunker write its chunks anew, rather than put something before them?"""
     is_stripping = isinstance(chunker, ContentAwareChunker) and chunker.rewrites
-    return is_stripping or isinstance(chunker, (TableChunker, ModalityChunker))
+    return is_stripping or isinstance(chunker, (TableChunker, ModalityChunker, PropositionChunker))
 
 
 def drops_text(chunker: Chunker) -> bool:
     """Does the chunker's docstring say that it drops more than white space?"""
-    if isinstance(chunker, ModalityChunker):  # an image overlaps its sentence: see test_modality
+    # Propositions share their evidence (test_proposition), and images overlap their sentences
+    # (test_modality).
+    if isinstance(chunker, (ModalityChunker, PropositionChunker)):
         return True
     separators = getattr(chunker, "separators", None) or ()
     is_none = getattr(chunker, "keep_separator", "") == "none"
@@ -110,13 +116,7 @@ def drops_text(chunker: Chunker) -> bool:
     )
 
 
-ASKS_A_MODEL = frozenset(
-    "semantic embedding cluster topic entity agentic proposition contextual".split()
-)
-"""Strategies whose cases depend on a model and stand in tests of their own."""
-
-
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in ASKS_A_MODEL])
+@pytest.mark.parametrize("name", CATALOGUE)
 def test_golden_file_has_cases_of_every_strategy(name: str) -> None:
     path = FOLDER / f"{name}.md"
     assert path.exists(), f"write {path}"
