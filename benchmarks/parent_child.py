@@ -33,7 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rag_splitters.langchain import RecursiveTextSplitter, SQLiteStore, parent_document_retriever
-from rag_splitters.models import HashingEmbeddings, embedding_model
+from rag_splitters.models import Embedder, HashingEmbeddings
 
 _AT_ONCE = 500  # documents; langchain_classic fails with more children than Chroma takes
 _PARENTS = 4
@@ -63,6 +63,7 @@ def ours(folder: Path | None, embeddings: Any, **options: Any) -> Iterator[Any]:
 
 @contextmanager
 def theirs(folder: Path | None, embeddings: Any) -> Iterator[Any]:
+    model = embeddings if isinstance(embeddings, HashingEmbeddings) else Embedder(embeddings)
     with ExitStack() as opened:
         docstore: Any = InMemoryStore()
         if folder is not None:
@@ -72,7 +73,7 @@ def theirs(folder: Path | None, embeddings: Any) -> Iterator[Any]:
         chroma = Chroma(
             f"theirs-{time.time_ns()}",
             persist_directory=where,
-            embedding_function=embedding_model(embeddings),
+            embedding_function=model,
             collection_configuration={"hnsw": {"space": "cosine"}},
         )
         yield ParentDocumentRetriever(

@@ -17,7 +17,7 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from rag_splitters.fields import Size, Unit, describe, described, whole_number
+from rag_splitters.fields import Size, Unit, describe, restore, whole_number
 from rag_splitters.span import Chunk, Span
 from rag_splitters.text.ids import ChunkIds
 from rag_splitters.text.sizing import LengthFunction, sizer
@@ -204,7 +204,7 @@ def _load_chunker(value: Any) -> Any:
         return value
     skipped = ("class_name", "strategy")
     parameters = {name: part for name, part in value.items() if name not in skipped}
-    return described(value["strategy"])(**parameters)
+    return restore(value["strategy"], "strategy")(**parameters)
 
 
 Nested = Annotated[

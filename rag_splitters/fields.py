@@ -1,4 +1,8 @@
-"""Kinds of fields that strategies share: checked on the way in, written the same everywhere."""
+"""Field types that strategies share, and how functions are written in a configuration.
+
+A function is written as its importable name, and a tokenizer as a fingerprint. `restore` is the
+only place that turns such a name back into a function.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import importlib
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
 
 from rag_splitters.text.ids import stable_uuid
 from rag_splitters.text.sizing import LengthFunction, check_length_function
@@ -18,92 +22,117 @@ __all__ = [
     "Texts",
     "Unit",
     "describe",
-    "described",
+    "function_name",
+    "restore",
+    "unnamed_error",
     "whole_number",
 ]
 
-Size = Annotated[int, BeforeValidator(lambda value: whole_number(value, "chunk_size", 1))]
-"""A field that holds a chunk size."""
-
-Unit = Annotated[
-    LengthFunction,
-    BeforeValidator(lambda value: check_length_function(described(value))),
-    PlainSerializer(lambda value: describe(value)),
-]
-"""A field that holds a length function."""
-
 
 def whole_number(value: Any, name: str, least: int) -> int:
-    """The value if it is a whole number of at least `least`, else ValueError."""
+    """The value if it is a whole number of at least `least`; otherwise raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return value
 
 
 def describe(value: Any) -> str:
-    """A stable name for a function or tokenizer: the same in every process, never an address.
+    """A name for a function, class or tokenizer that is the same in every process.
 
-    Raises: ValueError for a function without an importable name (a lambda, a closure).
+    Raises ValueError if the name would not lead back to the function, as for a lambda.
+
+    >>> describe(describe)
+    'function:rag_splitters.fields:describe'
     """
     if isinstance(value, str):
         return value
     for tokenizer in (getattr(value, "backend_tokenizer", value), value):
         if hasattr(tokenizer, "to_str"):
             return f"tokenizer:{stable_uuid(type(value).__qualname__, tokenizer.to_str())}"
-    name = getattr(value, "name", None)
-    if hasattr(value, "encode_ordinary") and isinstance(name, str):
-        return f"tokens:{name}"
-    path = f"{getattr(value, '__module__', '')}:{getattr(value, '__qualname__', '')}"
-    if not _names(path, value):
-        raise ValueError(
-            f"{value!r} has no name by which another process could find it, so it cannot be "
-            "written to a configuration or a cache key: define it with def at the top level of a "
-            "module"
-        )
-    return f"function:{path}"
+    encoding = getattr(value, "name", None)
+    if hasattr(value, "encode_ordinary") and isinstance(encoding, str):
+        return f"tokens:{encoding}"
+    name = function_name(value)
+    if not _leads_to(name, value):
+        raise unnamed_error(name)
+    return name
 
 
-def described(value: Any) -> Any:
-    """The function that `_describe` named; any other value as it is."""
+def unnamed_error(name: str) -> ValueError:
+    """The error to raise for a function that cannot be imported by its name."""
+    return ValueError(
+        f"{name} has no name by which another process could find it, so it cannot be written to a "
+        "configuration or a cache key: define it with def at the top level of a module"
+    )
+
+
+def function_name(function: Any) -> str:
+    """The name of a function or class, also of one that cannot be imported by it."""
+    module = getattr(function, "__module__", "")
+    return f"function:{module}:{getattr(function, '__qualname__', '')}"
+
+
+def restore(value: Any, field: str | None) -> Any:
+    """The function that a name from `describe` stands for; any other value unchanged.
+
+    Raises ValueError for the name of a tokenizer or recogniser: a configuration does not contain
+    the object, so the caller has to pass it to `field` again.
+    """
     if not isinstance(value, str):
         return value
     kind, _, path = value.partition(":")
-    if kind == "tokenizer":
+    if kind in ("tokenizer", "recogniser"):
         raise ValueError(
-            f"{value!r} stands for a tokenizer object, which a configuration does not hold: "
-            "hand the tokenizer in again as length_function="
+            f"{value!r} is the name of a {kind}, and a configuration does not contain the object: "
+            f"pass it again as {field}="
         )
-    return _imported(path) if kind == "function" else value
+    return _import(path) if kind == "function" else value
 
 
-def _names(path: str, value: Any) -> bool:
-    """Does this "module:name" lead to the value?"""
+def _import(path: str) -> Any:
+    """The object of a path like "module:Class.method"."""
+    module, _, names = path.partition(":")
+    target: Any = importlib.import_module(module)
+    for name in names.split("."):
+        target = getattr(target, name)
+    return target
+
+
+def _leads_to(name: str, value: Any) -> bool:
     try:
-        return _imported(path) is value
+        return restore(name, None) is value
     except (AttributeError, ImportError, ValueError):
         return False
 
 
-def _imported(path: str) -> Any:
-    module, _, name = path.partition(":")
-    found: Any = importlib.import_module(module)
-    for part in name.split("."):
-        found = getattr(found, part)
-    return found
+def _restore_field(value: Any, info: ValidationInfo) -> Any:
+    return restore(value, info.field_name)
 
+
+Size = Annotated[int, BeforeValidator(lambda value: whole_number(value, "chunk_size", 1))]
+"""A field for a chunk size."""
+
+Unit = Annotated[
+    LengthFunction,
+    BeforeValidator(check_length_function),
+    BeforeValidator(_restore_field),  # the last one runs first
+    PlainSerializer(describe),
+]
+"""A field for a length function."""
 
 Function = Annotated[
-    Callable[..., Any], BeforeValidator(described), PlainSerializer(describe, return_type=str)
+    Callable[..., Any],
+    BeforeValidator(_restore_field),
+    PlainSerializer(describe, return_type=str),
 ]
-"""A field that holds a function, and is written as its importable name."""
-
+"""A field for a function, which is written as its importable name."""
 
 FunctionOrName = Annotated[
     str | Callable[..., Any],
-    BeforeValidator(described),
+    BeforeValidator(_restore_field),
     PlainSerializer(describe, return_type=str),
 ]
-"""A field that holds a function or the name of one that the strategy knows."""
+"""A field for a function, or for the name of one that the strategy knows."""
 
 Texts = Annotated[Sequence[str], AfterValidator(tuple)]
-"""A field that holds strings; a list becomes a tuple."""
+"""A field for strings; a list becomes a tuple."""

@@ -297,7 +297,7 @@ def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
         ({"on_error": "ignore"}, "raise"),
         ({"on_error": TitledChunker()}, "TitledChunker rewrites"),
         ({"llm": 3}, "llm must be"),
-        ({"llm": "gpt"}, "hand the model in again"),
+        ({"llm": "gpt"}, "pass the model again"),
         ({"segmenter": "spacy"}, "segmenter must be"),
         ({"max_retries": -1}, "greater than or equal to 0"),
     ],

@@ -122,7 +122,10 @@ def test_split_takes_models_for_nested_strategies() -> None:
         (["-s", "semantic", "--embeddings", "minilm"], "embeddings must be hashing, openai:NAME"),
         (["-s", "semantic", "--embeddings", "openai:"], "embeddings must be hashing, openai:NAME"),
         (["-s", "semantic", "--embeddings", "hashing:x"], "embeddings must be hashing, openai:"),
-        (["-s", "semantic", "--embeddings", "hashing:0"], "dimensions must be at least 1, got 0"),
+        (
+            ["-s", "semantic", "--embeddings", "hashing:0"],
+            "dimensions must be a whole number of at least 1, got 0",
+        ),
         (["-s", "semantic", "-p", "embeddings=small"], "embeddings must be hashing, openai:NAME"),
         (
             ["-s", "semantic", "-p", "embeddings=hashing", "--embeddings", "hashing"],

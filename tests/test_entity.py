@@ -481,7 +481,7 @@ def test_entity_configuration_is_read_again() -> None:
     chunker = EntityChunker(ner=names, labels=["NAME"], max_gap=2)
     assert EntityChunker(**chunker.model_dump()) == chunker
     assert EntityChunker(**json.loads(chunker.model_dump_json())) == chunker
-    with pytest.raises(ValidationError, match="hand it in again as ner="):
+    with pytest.raises(ValidationError, match="pass it again as ner="):
         EntityChunker(ner="recogniser:gliner:someone/ner")
     with pytest.raises(ValueError, match="by which another process could"):
         EntityChunker(ner=lambda text: []).model_dump()

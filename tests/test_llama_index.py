@@ -235,7 +235,7 @@ def word_tokenizer() -> Tokenizer:
 
 def test_from_dict_asks_for_a_tokenizer_object() -> None:
     described = RecursiveNodeParser(length_function=word_tokenizer()).to_dict()
-    with pytest.raises(ValueError, match="hand the tokenizer in again"):
+    with pytest.raises(ValueError, match="pass it again as length_function="):
         RecursiveNodeParser.from_dict(described)
     again = RecursiveNodeParser.from_dict(described, length_function=word_tokenizer())
     assert again.to_dict() == described

@@ -1,4 +1,4 @@
-"""`HashingEmbeddings`, and embedding models of any kind behind one interface."""
+"""`HashingEmbeddings`, and `Embedder` under the names of LangChain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 
 import pytest
 
-from rag_splitters.models import HashingEmbeddings, describe_embeddings, embedding_model
+from rag_splitters.models import Embedder, HashingEmbeddings
 
 MODEL = HashingEmbeddings()
 
@@ -96,7 +96,7 @@ def test_hashing_can_be_pickled_compared_and_named() -> None:
 
 
 def test_hashing_refuses_no_dimensions() -> None:
-    with pytest.raises(ValueError, match="dimensions must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="dimensions must be a whole number of at least 1, got 0"):
         HashingEmbeddings(dimensions=0)
 
 
@@ -110,23 +110,14 @@ class LlamaIndexLike:
         return [-float(len(text))]
 
 
-def test_embedding_model_takes_what_either_framework_has() -> None:
-    assert embedding_model(MODEL) is MODEL
-    llama = embedding_model(LlamaIndexLike())
+def test_embedder_is_an_embedding_model_for_langchain() -> None:
+    llama = Embedder(LlamaIndexLike())
     assert llama.embed_documents(["ab"]) == [[2.0]]
     assert llama.embed_query("abc") == [-3.0]
-    assert describe_embeddings(llama) == "small-model"
+    assert llama.description == "small-model"
+    assert asyncio.run(llama.aembed_documents(["ab"])) == [[2.0]]
     assert asyncio.run(llama.aembed_query("abc")) == [-3.0]
-
-
-def test_embedding_model_refuses_what_is_none() -> None:
-    with pytest.raises(TypeError, match="a callable list"):
-        embedding_model("text-embedding-3-small")
-
-
-def test_embedding_model_names_a_wrong_number_of_vectors() -> None:
-    with pytest.raises(ValueError, match="gave 1 vectors for 2 texts"):
-        embedding_model(lambda texts: [[1.0]]).embed_documents(["a", "b"])
+    assert Embedder(lambda texts: [[float(len(text))] for text in texts]).embed_query("ab") == [2.0]
 
 
 def test_importing_models_is_cheap() -> None:

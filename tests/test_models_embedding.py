@@ -456,8 +456,8 @@ def test_embedder_does_not_pickle_a_key_unasked() -> None:
     [
         (MODEL, "HashingEmbeddings(dimensions=32)"),
         (called, f"function:{__name__}:called"),
-        (LangChainModel(), "tests.LangChainModel()"),
-        (LlamaIndexModel(model_name="small"), "tests.LlamaIndexModel(small)"),
+        (LangChainModel(), "tests.LangChainModel"),
+        (LlamaIndexModel(model_name="small"), "small"),
     ],
 )
 def test_embedder_description_is_stable_and_survives_pickling(model: Any, name: str) -> None:

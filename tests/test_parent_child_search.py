@@ -25,13 +25,13 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters import SentenceChunker, langchain, llama_index
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.models.hashing import text_terms
 from rag_splitters.parent_child import merging
 from rag_splitters.parent_child.keywords import KeywordIndex
 from rag_splitters.parent_child.merging import merged_passages
 from rag_splitters.parent_child.passages import Passage
 from rag_splitters.parent_child.records import Record
 from rag_splitters.parent_child.stores import Found, Stores, run, threaded
+from rag_splitters.text.terms import text_terms
 from tests.front_ends import FRONT_ENDS, FrontEnd, Result, every_front_end, sentence
 
 TEXTS = {f"d{d}": " ".join(sentence(20 * d + n) for n in range(20)) for d in range(4)}

@@ -240,7 +240,7 @@ def test_chunker_is_written_with_a_stable_name_of_its_model(kind: Any) -> None:
     assert written["embeddings"] == "HashingEmbeddings(dimensions=32)"
     assert kind(**written) == chunker == pickle.loads(pickle.dumps(chunker))
     assert kind(embeddings=called).model_dump()["embeddings"].endswith(":called")
-    with pytest.raises(ValueError, match="hand the model in again as embeddings="):
+    with pytest.raises(ValueError, match="pass the model again as embeddings="):
         kind(**kind(embeddings=LangChainModel()).model_dump())
     with pytest.raises(ValueError, match="define it with def at the top level"):
         kind(embeddings=lambda texts: called(texts)).model_dump()

@@ -30,7 +30,7 @@ from rag_splitters.meaning.situating import (
 from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import aasked, asked, check_prompt, first_failure
 from rag_splitters.models.cache import Cache
-from rag_splitters.models.fields import written
+from rag_splitters.models.describing import stable_name
 from rag_splitters.span import Span
 
 __all__ = ["ContextualChunker"]
@@ -53,7 +53,7 @@ stands in them. Write it in the language of the chunk. Answer with the context a
 _Model = Annotated[
     Llm,
     WrapValidator(lambda value, load: None if value is None else load(value)),
-    PlainSerializer(lambda value: None if value is None else written(value)),
+    PlainSerializer(lambda value: None if value is None else stable_name(value)),
 ]
 
 
@@ -125,7 +125,7 @@ class ContextualChunker(Chunker):
     @model_validator(mode="after")
     def _check_model_has_a_name(self) -> Self:
         if self.cache is not None and self.llm is not None:
-            written(self.llm)
+            stable_name(self.llm)
         return self
 
     def spans(self, text: str) -> list[Span]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from rag_splitters.models import Embedder, EmbeddingModel
+from rag_splitters.models import Embedder
 from rag_splitters.reading.files import SUFFIXES, read_text
 
 if TYPE_CHECKING:
@@ -151,24 +151,14 @@ def _opened(
     from rag_splitters.parent_child.guard import FolderInUseError
     from rag_splitters.parent_child.keyvalue import StoreError
 
-    model = None if embeddings is None else _checked(embeddings)
     try:
-        opened = parent_document_retriever(path=folder, embeddings=model, **options)
+        opened = parent_document_retriever(path=folder, embeddings=embeddings, **options)
         with closing(opened) as retriever:
             yield retriever
     except FolderInUseError as error:
         raise ValueError(str(error)) from error
     except (ChromaError, StoreError, sqlite3.Error) as error:
         raise ValueError(f"the index in {folder} cannot be used: {error}") from error
-
-
-def _checked(embedder: Embedder) -> EmbeddingModel:
-    """The model as a retriever takes it; what goes wrong is a ModelError, which holds no key."""
-    return EmbeddingModel(
-        embedder.model,
-        lambda texts: embedder.embed(texts).tolist(),
-        lambda text: embedder.embed([text])[0].tolist(),
-    )
 
 
 def _is_index(folder: Path) -> bool:

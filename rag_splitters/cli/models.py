@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from rag_splitters.models import ChatModel, Embedder, HashingEmbeddings, chat_model
-from rag_splitters.models.fields import load_model
+from rag_splitters.models.describing import load_model
 
 __all__ = [
     "BaseUrlOption",

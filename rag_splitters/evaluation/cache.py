@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_splitters.models import Embedder, describe_model, embedding_model
-from rag_splitters.models.calling import call, client_retries, model_error, sendable
-from rag_splitters.models.vectors import as_vectors
+from rag_splitters.models import Embedder, describe_model
 from rag_splitters.sqlite import Database, encode
 
 __all__ = ["CachedEmbeddings", "EmbeddingCache"]
@@ -67,20 +65,10 @@ class EmbeddingCache:
         self, model: Any, questions: Sequence[str], track: Callable[[Any], Iterable[Any]] = iter
     ) -> NDArray[np.float32]:
         """Like `embed`, for questions: uses the model's own method for them if it has one."""
-        source = model.model if isinstance(model, Embedder) else model
-        ask = getattr(embedding_model(source), "embed_query", None)
-        if ask is None or not _is_client(source):
-            return self.embed(model, questions, track)
-        retries = 0 if client_retries(source) else 4
-
-        def embedded(texts: list[str]) -> NDArray[np.float32]:
-            try:
-                rows = [call(ask, sendable(text), retries=retries) for text in texts]
-                return as_vectors(rows, len(texts), lambda row: f"the question {texts[row]!r}")
-            except Exception as error:  # whatever a client raises
-                raise model_error(source, "failed on a question", error)  # noqa: B904
-
-        return self._embed(source, "question", questions, embedded, track)
+        embedder = model if isinstance(model, Embedder) else Embedder(model)
+        if not embedder.has_questions:
+            return self.embed(embedder, questions, track)
+        return self._embed(embedder.model, "question", questions, embedder.embed_questions, track)
 
     def close(self) -> None:
         """Close the file; the cache cannot be used afterwards."""
@@ -160,10 +148,6 @@ class CachedEmbeddings:
         """Return the vector of a question."""
         vector: list[float] = self.cache.embed_questions(self.model, [text])[0].tolist()
         return vector
-
-
-def _is_client(model: Any) -> bool:
-    return hasattr(model, "embed_query") or hasattr(model, "get_query_embedding")
 
 
 def _key(name: str, kind: str, text: str) -> bytes:

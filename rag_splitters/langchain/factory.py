@@ -15,7 +15,7 @@ from langchain_text_splitters import TextSplitter
 
 from rag_splitters.langchain.docstores import SQLiteStore
 from rag_splitters.langchain.retriever import ParentDocumentRetriever
-from rag_splitters.models import HashingEmbeddings, embedding_model
+from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.index import Shared
 from rag_splitters.parent_child.opening import (
     CHILD_SIZE,
@@ -116,7 +116,9 @@ def parent_document_retriever(
 def _chroma(place: Place, client: Any, embeddings: Any, name: str) -> VectorStore:
     from langchain_chroma import Chroma
 
-    model = embedding_model(HashingEmbeddings() if embeddings is None else embeddings)
+    model: Any = HashingEmbeddings() if embeddings is None else embeddings
+    if not callable(getattr(model, "embed_documents", None)):
+        model = Embedder(model)
     client, collection = place.collection(client, model, name)
     return Chroma(
         client=client,

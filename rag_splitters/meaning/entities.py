@@ -10,9 +10,9 @@ from itertools import product
 from types import BuiltinFunctionType, FunctionType
 from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
+from pydantic import BeforeValidator, PlainSerializer
 
-from rag_splitters.fields import Function
+from rag_splitters.fields import describe, restore
 from rag_splitters.meaning.mentions import Mention, checked_mention, mention_windows, mentions_apart
 from rag_splitters.text.ids import stable_uuid
 
@@ -23,7 +23,6 @@ _GLINER_WINDOW = 1000  # characters: it reads 384 words and drops the rest
 _BATCH = 64  # texts that a Hugging Face pipeline is handed at a time
 _DEFAULT_TOKENS = 512  # what an encoder reads where its tokenizer does not say
 _SURROGATE = re.compile("[\ud800-\udfff]")  # no library's tokenizer takes them
-_FUNCTION: TypeAdapter[Any] = TypeAdapter(Function)
 
 
 _Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
@@ -195,15 +194,8 @@ def _check(value: Any) -> Any:
     """The recogniser that a value names or is, or ValueError."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
-    kind = _kind(value)
-    if kind == "name" and value.startswith("function:"):
-        return _FUNCTION.validate_python(value)
-    if kind == "name" and value.startswith("recogniser:"):
-        raise ValueError(
-            f"{value!r} stands for a recogniser object, which a configuration does not hold: "
-            "hand it in again as ner="
-        )
-    if not kind or value == "":
+    value = restore(value, "ner")
+    if not _kind(value) or value == "":
         raise ValueError(
             "ner must be a spaCy pipeline, its name or folder, a Hugging Face token "
             "classification pipeline, a GLiNER model, or a function from text to a list of "
@@ -224,7 +216,7 @@ def describe_recogniser(ner: Any) -> str:
     if kind == "name":
         return str(ner)
     if kind == "function" and isinstance(ner, (FunctionType, BuiltinFunctionType)):
-        return str(_FUNCTION.dump_python(ner))
+        return describe(ner)
     if kind == "spacy":
         meta = ner.meta
         full_name = f"{meta['lang']}_{meta['name']}-{meta['version']}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rag_splitters.models.hashing import WORD, word_terms
+from rag_splitters.text.terms import find_words, word_terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,7 +78,7 @@ def _terms(sentences: Sequence[str]) -> tuple[list[list[str]], dict[str, str]]:
     rows: list[list[str]] = []
     for sentence in sentences:
         row: list[str] = []
-        for word in WORD.findall(unicodedata.normalize("NFKC", sentence).casefold()):
+        for word in find_words(sentence):
             terms = word_terms(word)
             for term in terms:
                 term = known.setdefault(term, term)  # one string for each, however often it comes

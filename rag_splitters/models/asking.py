@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from rag_splitters.models import Answer, ChatModel, ModelError
+from rag_splitters.models.calling import ModelError
+from rag_splitters.models.chat import Answer, ChatModel
 
 __all__ = ["Read", "aasked", "asked", "check_prompt", "filled", "first_failure"]
 

@@ -1,4 +1,4 @@
-"""How models are called: bounded concurrency, retries, and errors that say what happened."""
+"""How models are called: several at once within a limit, with retries, and with clear errors."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from rag_splitters.calls import Call, arun, run
 from rag_splitters.models.describing import describe_model, without_secrets
 
 __all__ = [
     "ModelError",
     "abounded",
-    "acall",
     "bounded",
-    "call",
     "client_retries",
+    "for_each",
     "is_transient",
     "model_error",
     "retry_after",
+    "retrying",
     "run_async",
     "sendable",
     "showing",
 ]
 
 _LOG = logging.getLogger(__name__)
-_LONGEST_WAIT = 120.0
+_MAX_WAIT = 120.0  # seconds
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -41,20 +42,20 @@ _TRANSIENT = frozenset(
     "APIConnectionError ConnectionError ConnectError TransportError RemoteProtocolError "
     "ServiceUnavailable ServiceUnavailableError InternalServerError OverloadedError".split()
 )
-"""Names of exceptions, of many clients, that another try may get over."""
+"""Names of exceptions, from many clients, after which another attempt may succeed."""
 
 
 class ModelError(ValueError):
-    """A model failed, or answered what is of no use.
+    """A model failed, or its answer cannot be used.
 
     Parameters:
-        message: what happened, to which model.
-        model: the model, as `describe_model` names it.
-        index: which text or prompt of the call it was, from 0, where known.
-        answered: did the model answer, but with something else than what it was asked for?
-        kind: the name of the client's exception's class, where there was one.
+        message: what happened to which model.
+        model: the model's name, as `describe_model` gives it.
+        index: the number of the text or prompt, from 0, if known.
+        answered: whether the model answered, but not with what it was asked for.
+        kind: the class name of the client's exception, if there was one.
 
-    The client's own exception is its `__cause__`, unless that one holds a secret.
+    The client's exception is the `__cause__`, unless it contains a secret.
     """
 
     def __init__(
@@ -74,24 +75,26 @@ class ModelError(ValueError):
 
 
 def model_error(
-    model: Any, what: str, cause: BaseException | None = None, index: int | None = None
+    model: Any, problem: str, cause: BaseException | None = None, index: int | None = None
 ) -> ModelError:
-    """A `ModelError` for this model, with what its client said and without its secrets."""
-    kind = "" if cause is None else type(cause).__name__
-    said = "" if cause is None else f": {kind}: {str(cause)[:500]}"
+    """A `ModelError` for this model, with its client's message but without its secrets."""
     name = describe_model(model)
-    told = without_secrets(f"{name} {what}{said}", model)
+    kind = "" if cause is None else type(cause).__name__
+    details = "" if cause is None else f": {kind}: {str(cause)[:500]}"
+    is_named = hasattr(model, "__qualname__") or type(model).__name__ in name
+    label = name if is_named else f"{name} ({type(model).__name__})"
+    message = without_secrets(f"{label} {problem}{details}", model)
     answered = cause is None or isinstance(cause, ValueError)  # what parsers and pydantic raise
-    error = ModelError(told, model=name, index=index, answered=answered, kind=kind)
+    error = ModelError(message, model=name, index=index, answered=answered, kind=kind)
     if cause is not None:
-        is_clean = without_secrets(str(cause) + repr(cause), model) == str(cause) + repr(cause)
-        error.__cause__ = cause if is_clean else None
+        texts = str(cause) + repr(cause)
+        error.__cause__ = cause if without_secrets(texts, model) == texts else None
         error.__suppress_context__ = True
     return error
 
 
 def client_retries(model: Any) -> bool:
-    """Does the model's client retry by itself? Then we do not, or tries would multiply."""
+    """Whether the model's client retries by itself; if we retried too, attempts would multiply."""
     if getattr(model, "max_attempt_number", 0):  # LangChain's with_retry()
         return True
     model = getattr(model, "bound", model)
@@ -99,7 +102,7 @@ def client_retries(model: Any) -> bool:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Is it a rate limit, a time-out, a lost connection or a server's own failure?"""
+    """Whether it is a rate limit, a time-out, a lost connection or a failure of the server."""
     response = getattr(error, "response", None)
     for status in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
         if isinstance(status, int):
@@ -110,24 +113,53 @@ def is_transient(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException) -> float | None:
-    """The seconds that the server asked to wait (header Retry-After, a number or a date)."""
+    """The seconds that the server asks to wait (header Retry-After, a number or a date)."""
     headers = getattr(getattr(error, "response", None), "headers", None)
-    asked = headers.get("retry-after") if headers is not None else None
-    asked = getattr(error, "retry_after", None) if asked is None else asked
-    if asked is None:
+    value = headers.get("retry-after") if headers is not None else None
+    value = getattr(error, "retry_after", None) if value is None else value
+    if value is None:
         return None
     try:
-        seconds = float(asked)
+        seconds = float(value)
     except ValueError:
         try:
-            seconds = email.utils.parsedate_to_datetime(str(asked)).timestamp() - time.time()
+            seconds = email.utils.parsedate_to_datetime(str(value)).timestamp() - time.time()
         except ValueError:
             return None
-    return min(max(seconds, 0.0), _LONGEST_WAIT) if seconds == seconds else None
+    return min(max(seconds, 0.0), _MAX_WAIT) if seconds == seconds else None
+
+
+def retrying(
+    function: Callable[..., _R],
+    async_function: Callable[..., Awaitable[_R]],
+    argument: Any,
+    *,
+    retries: int,
+) -> Call[_R]:
+    """A call that is repeated after a transient error, at most `retries` times."""
+
+    async def await_once() -> _R:  # tenacity awaits only what was defined with async
+        return await async_function(argument)
+
+    def result() -> _R:
+        if not retries:
+            return function(argument)
+        from tenacity import Retrying
+
+        return Retrying(**_policy(retries))(function, argument)
+
+    async def async_result() -> _R:
+        if not retries:
+            return await await_once()
+        from tenacity import AsyncRetrying
+
+        return await AsyncRetrying(**_policy(retries))(await_once)
+
+    return Call(result, async_result)
 
 
 def _policy(retries: int) -> dict[str, Any]:
-    """Tenacity's arguments: what the server asks, else exponential backoff with full jitter."""
+    """Tenacity's arguments: wait as the server asks, else back off exponentially with jitter."""
     from tenacity import (
         before_sleep_log,
         retry_if_exception,
@@ -139,8 +171,8 @@ def _policy(retries: int) -> dict[str, Any]:
     backoff, jitter = wait_random_exponential(multiplier=0.5, max=30), wait_random(0, 0.2)
 
     def wait(state: Any) -> float:
-        asked = retry_after(state.outcome.exception())
-        return backoff(state) if asked is None else asked + jitter(state)
+        seconds = retry_after(state.outcome.exception())
+        return backoff(state) if seconds is None else seconds + jitter(state)
 
     return {
         "stop": stop_after_attempt(retries + 1),
@@ -151,27 +183,6 @@ def _policy(retries: int) -> dict[str, Any]:
     }
 
 
-def call(function: Callable[..., _R], *arguments: Any, retries: int) -> _R:
-    """Call it, and again after a transient error, at most `retries` times."""
-    if not retries:
-        return function(*arguments)
-    from tenacity import Retrying
-
-    return Retrying(**_policy(retries))(function, *arguments)
-
-
-async def acall(function: Callable[..., Awaitable[_R]], *arguments: Any, retries: int) -> _R:
-    """`call` for what is awaited."""
-    if not retries:
-        return await function(*arguments)
-    from tenacity import AsyncRetrying
-
-    async def once() -> _R:  # tenacity only awaits what was defined with async
-        return await function(*arguments)
-
-    return await AsyncRetrying(**_policy(retries))(once)
-
-
 _BAR: contextvars.ContextVar[Callable[[int], Any] | None] = contextvars.ContextVar(
     "bar", default=None
 )
@@ -179,7 +190,11 @@ _BAR: contextvars.ContextVar[Callable[[int], Any] | None] = contextvars.ContextV
 
 @contextmanager
 def showing(bar: Callable[[int], Any]) -> Iterator[None]:
-    """Show how many calls of a model are done in here, by a bar like tqdm's of so many."""
+    """Show the progress of model calls in this block.
+
+    Parameters:
+        bar: makes a progress bar like tqdm's for a number of calls.
+    """
     token = _BAR.set(bar)
     try:
         yield
@@ -189,7 +204,7 @@ def showing(bar: Callable[[int], Any]) -> Iterator[None]:
 
 @contextmanager
 def _counting(total: int) -> Iterator[Callable[[], object]]:
-    """What to call when one of so many calls is done."""
+    """A function to call after each of `total` calls."""
     bar = _BAR.get()
     if bar is None or not total:
         yield lambda: None
@@ -198,13 +213,28 @@ def _counting(total: int) -> Iterator[Callable[[], object]]:
         yield shown.update
 
 
+def for_each(
+    function: Callable[[_T], Coroutine[Any, Any, _R]], items: Iterable[_T], limit: int
+) -> Call[list[_R]]:
+    """A call that runs a coroutine function for each item, at most `limit` at once.
+
+    The coroutines await only calls, see `rag_splitters.calls`. After an error no further one is
+    started.
+    """
+    items = list(items)
+    return Call(
+        lambda: bounded(lambda item: run(function(item)), items, limit),
+        lambda: abounded(lambda item: arun(function(item)), items, limit),
+    )
+
+
 def bounded(function: Callable[[_T], _R], items: Sequence[_T], limit: int) -> list[_R]:
-    """The function's result for each item, `limit` of them at a time, in threads."""
-    with _counting(len(items)) as done:
+    """The function's result for each item, `limit` of them at a time in threads."""
+    with _counting(len(items)) as count_one:
 
         def counted(item: _T) -> _R:
             result = function(item)
-            done()
+            count_one()
             return result
 
         if limit == 1 or len(items) < 2:
@@ -220,19 +250,19 @@ def bounded(function: Callable[[_T], _R], items: Sequence[_T], limit: int) -> li
 
 
 async def abounded(
-    function: Callable[[_T], Coroutine[Any, Any, _R]], items: Iterable[_T], limit: int
+    function: Callable[[_T], Coroutine[Any, Any, _R]], items: Sequence[_T], limit: int
 ) -> list[_R]:
-    """The awaited result for each item, `limit` of them at a time; after an error none goes on."""
-    gate, known = asyncio.Semaphore(limit), list(items)
-    with _counting(len(known)) as done:
+    """`bounded` for a coroutine function, on the event loop; an error cancels the others."""
+    semaphore = asyncio.Semaphore(limit)
+    with _counting(len(items)) as count_one:
 
-        async def gated(item: _T) -> _R:
-            async with gate:
+        async def counted(item: _T) -> _R:
+            async with semaphore:
                 result = await function(item)
-                done()
+                count_one()
                 return result
 
-        tasks = [asyncio.ensure_future(gated(item)) for item in known]
+        tasks = [asyncio.ensure_future(counted(item)) for item in items]
         try:
             return list(await asyncio.gather(*tasks))
         finally:
@@ -240,18 +270,18 @@ async def abounded(
                 task.cancel()
 
 
-def run_async(awaited: Coroutine[Any, Any, _R]) -> _R:
-    """The result of a coroutine, from code that is not async; also inside a running event loop."""
+def run_async(work: Coroutine[Any, Any, _R]) -> _R:
+    """The result of a coroutine, for synchronous code; also inside a running event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(awaited)
+        return asyncio.run(work)
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, awaited).result()
+        return pool.submit(asyncio.run, work).result()
 
 
 def sendable(text: str) -> str:
-    """The text with U+FFFD for lone surrogates, which no client can encode."""
+    """The text with U+FFFD in place of lone surrogates, which no client can encode."""
     if text.isascii():
         return text
     try:

@@ -1,156 +1,220 @@
-"""What an embedding model's client offers: its calls, and how much it takes in one."""
+"""The methods of LangChain's and LlamaIndex's models: the only place that knows them by name.
+
+Neither framework is imported. A model is recognised by its methods, so that a user's own class of
+the same shape works too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
 
-from rag_splitters.text.sizing import Sizer, sizer
+from pydantic import BaseModel
 
 __all__ = [
-    "Limits",
-    "Request",
+    "ask_call",
+    "async_ask_call",
     "async_embed_call",
+    "async_query_call",
+    "blocks_when_awaited",
+    "client_batch",
     "embed_call",
     "is_awaitable",
+    "is_chat_client",
     "is_embedding_client",
-    "limits",
-    "requests",
-    "token_counts",
+    "is_structured",
+    "query_call",
     "with_batch",
 ]
 
-Request: TypeAlias = tuple[int, int, int]
-"""The number of a call, and the first and the last but one of its texts."""
+_Function: TypeAlias = Callable[[Any], Any]
+_AsyncFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
+_Schema: TypeAlias = "type[BaseModel] | None"
 
-_DIRECT = (512, 300_000)  # texts and tokens of a request: within what the usual services take
-_DIVIDES = (16_384, 8_000_000)  # of a call, for a client that divides it by means of its own
-_LLAMA_INDEX_DEFAULT, _LLAMA_INDEX_BATCH, _LLAMA_INDEX_MOST = 10, 100, 2048
-
-
-class Limits(NamedTuple):
-    """How much a model is handed at a time.
-
-    Parameters:
-        texts: the most texts in one call.
-        batch: of these, how many its client sends in one request.
-        tokens: the most tokens in one request.
-    """
-
-    texts: int
-    batch: int
-    tokens: int
+_DEFAULT_BATCH, _BATCH, _MAX_BATCH = 10, 100, 2048  # of LlamaIndex, ours instead of it, allowed
 
 
 def is_awaitable(model: Any) -> bool:
-    """Is it an async function, or an object whose call is one?"""
+    """Whether it is an async function, or an object whose `__call__` is one."""
     called = inspect.getattr_static(type(model), "__call__", None)
     return inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(called)
 
 
+def blocks_when_awaited(model: Any, *, structured: bool = False) -> bool:
+    """Whether the model's asynchronous methods call the synchronous ones on the event loop.
+
+    LlamaIndex's base classes do that in a model that does not define asynchronous methods of its
+    own. LangChain's run the synchronous ones in a thread.
+
+    Parameters:
+        model: an embedding model or a chat model.
+        structured: whether the chat model is asked for a structured answer.
+    """
+    if callable(getattr(model, "get_text_embedding_batch", None)):
+        hooks = ("_aget_text_embedding", "_aget_text_embeddings")
+        return all(_is_inherited(model, hook) for hook in hooks)
+    if _is_llama_index(model):
+        is_chat = structured and getattr(model.metadata, "is_chat_model", False)
+        return _is_inherited(model, "achat" if is_chat else "acomplete")
+    return False
+
+
+def _is_inherited(model: Any, method: str) -> bool:
+    """Whether the method is the blocking default of LlamaIndex's `BaseEmbedding` or `CustomLLM`."""
+    owner = next((kind for kind in type(model).__mro__ if method in vars(kind)), None)
+    return owner is not None and (owner.__module__, owner.__qualname__) in _BLOCKING_BASES
+
+
+_BLOCKING_BASES = {
+    ("llama_index.core.base.embeddings.base", "BaseEmbedding"),
+    ("llama_index.core.llms.custom", "CustomLLM"),
+}
+
+
+# Embedding models
+
+
 def is_embedding_client(model: Any) -> bool:
-    """Is it an embedding model of LangChain or LlamaIndex, or of the same shape?"""
-    names = ("embed_documents", "get_text_embedding_batch")
-    return any(callable(getattr(model, name, None)) for name in names)
+    """Whether it is an embedding model of LangChain or LlamaIndex, or of the same shape."""
+    return _method(model, "embed_documents", "get_text_embedding_batch") is not None
 
 
-def _own_batch(model: Any) -> int | None:
-    """How many texts the model's client sends in one request, where it says so."""
+def embed_call(model: Any) -> _Function:
+    """The function that embeds a list of texts."""
+    return _method(model, "embed_documents", "get_text_embedding_batch") or model
+
+
+def async_embed_call(model: Any) -> _AsyncFunction:
+    """The coroutine function that embeds a list of texts."""
+    return _async(
+        model, _method(model, "aembed_documents", "aget_text_embedding_batch"), embed_call(model)
+    )
+
+
+def query_call(model: Any) -> _Function | None:
+    """The function that embeds a question, if the model has one of its own."""
+    return _method(model, "embed_query", "get_query_embedding")
+
+
+def async_query_call(model: Any) -> _AsyncFunction:
+    """The coroutine function that embeds a question."""
+    return _async(
+        model, _method(model, "aembed_query", "aget_query_embedding"), query_call(model) or model
+    )
+
+
+def client_batch(model: Any) -> int | None:
+    """How many texts the model's client sends in one request; None if it does not say."""
     for name in ("chunk_size", "embed_batch_size"):
-        value = getattr(model, name, None)
-        if isinstance(value, int) and value > 0:
-            is_low = name == "embed_batch_size" and value == _LLAMA_INDEX_DEFAULT
-            return _LLAMA_INDEX_BATCH if is_low else value
+        size = getattr(model, name, None)
+        if isinstance(size, int) and size > 0:
+            is_default = name == "embed_batch_size" and size == _DEFAULT_BATCH
+            return _BATCH if is_default else size
     return None
 
 
-def limits(
-    model: Any, is_awaited: bool, max_texts: int | None = None, max_tokens: int | None = None
-) -> Limits:
-    """The limits that are asked for, else those that suit the model.
-
-    What is awaited goes in the client's own batches, so that they can go side by side.
-    """
-    is_client = is_embedding_client(model)
-    own = _own_batch(model) if is_client else None
-    texts, tokens = _DIVIDES if is_client and not is_awaited else _DIRECT
-    if own:
-        texts, tokens = own if is_awaited else texts, _DIRECT[1]
-    texts = max_texts or texts
-    return Limits(texts, min(own or texts, texts), max_tokens or tokens)
-
-
-def token_counts(model: Any, texts: Sequence[str], most: int) -> list[int]:
-    """At least as many tokens as each of the texts has.
-
-    Its bytes in UTF-8 are as many, whatever the tokenizer, and cost nothing to count. Where that
-    is more than `most` in all, and the model is one of OpenAI's, whose tokenizer is at hand, tokens
-    are counted, so that English does not go in four times the requests that it needs.
-    """
-    counts = [len(text.encode()) for text in texts]
-    if sum(counts) > most and (measure := _tokens_of(model)):
-        counts = [measure(text).length(0, len(text)) for text in texts]
-    return counts
-
-
-def _tokens_of(model: Any) -> Sizer | None:
-    """What counts the model's tokens, where its name is one of OpenAI's."""
-    from tiktoken.model import encoding_name_for_model
-
-    for name in (getattr(model, "model_name", None), getattr(model, "model", None)):
-        if isinstance(name, str):
-            try:
-                return sizer(f"tokens:{encoding_name_for_model(name)}")
-            except (KeyError, ValueError):  # not OpenAI's, or its vocabulary is not at hand
-                continue
-    return None
-
-
-def requests(counts: Sequence[int], limits: Limits) -> list[Request]:
-    """The texts, of so many tokens each, in calls that keep the limits; a long text goes alone.
-
-    >>> requests([1, 1, 4, 1], Limits(texts=2, batch=2, tokens=3))
-    [(0, 0, 2), (1, 2, 3), (2, 3, 4)]
-    """
-    found: list[Request] = []
-    start = begin = total = 0
-    for place, count in enumerate(counts):
-        if place - begin == limits.batch:  # the client begins another request by itself
-            begin, total = place, 0
-        is_too_much = place > begin and total + count > limits.tokens
-        if place - start == limits.texts or is_too_much:
-            found.append((len(found), start, place))
-            start, begin, total = place, place, 0
-        total += count
-    return [*found, (len(found), start, len(counts))] if counts else []
-
-
-def with_batch(model: Any, wanted: int | None) -> Any:
-    """The model; a LlamaIndex one as a shallow copy with the batch size that is wanted here."""
-    own = getattr(model, "embed_batch_size", None)
-    size = min(wanted or _own_batch(model) or 1, _LLAMA_INDEX_MOST)
-    if isinstance(own, int) and own != size and hasattr(model, "model_copy"):
+def with_batch(model: Any, max_texts: int | None) -> Any:
+    """The model; for LlamaIndex, a shallow copy with the batch size that is used here."""
+    current = getattr(model, "embed_batch_size", None)
+    size = min(max_texts or client_batch(model) or 1, _MAX_BATCH)
+    if isinstance(current, int) and current != size and hasattr(model, "model_copy"):
         return model.model_copy(update={"embed_batch_size": size})
     return model
 
 
-def embed_call(model: Any) -> Callable[[list[str]], Any]:
-    """What embeds a list of texts."""
-    for name in ("embed_documents", "get_text_embedding_batch"):
-        if callable(ask := getattr(model, name, None)):
-            found: Callable[[list[str]], Any] = ask
-            return found
-    return lambda texts: model(texts)
+# Chat models
 
 
-def async_embed_call(model: Any) -> Callable[[list[str]], Awaitable[Any]]:
-    """What embeds a list of texts, to be awaited."""
-    for name in ("aembed_documents", "aget_text_embedding_batch"):
-        if callable(ask := getattr(model, name, None)):
-            found: Callable[[list[str]], Awaitable[Any]] = ask
-            return found
-    if is_awaitable(model):
-        return lambda texts: model(texts)
-    return lambda texts: asyncio.to_thread(embed_call(model), texts)
+def is_chat_client(model: Any) -> bool:
+    """Whether it is a chat model of LangChain or LlamaIndex, or of the same shape."""
+    return _is_langchain(model) or _is_llama_index(model)
+
+
+def is_structured(model: Any) -> bool:
+    """Whether the model can answer with an object of a schema."""
+    if _is_langchain(model):
+        return _with_schema(model, _Probe) is not None
+    return _is_llama_index(model)
+
+
+def ask_call(model: Any, schema: _Schema) -> _Function:
+    """The function that sends a prompt and waits for the answer."""
+    if _is_langchain(model):
+        ask: _Function = _runnable(model, schema).invoke
+        return ask
+    if not _is_llama_index(model):
+        return lambda prompt: model(prompt)
+    if schema is None:
+        return lambda prompt: model.complete(prompt)
+    return lambda prompt: model.structured_predict(schema, _template(), text=prompt)
+
+
+def async_ask_call(model: Any, schema: _Schema) -> _AsyncFunction:
+    """The coroutine function that sends a prompt."""
+    if _is_langchain(model):
+        ask: _AsyncFunction = _runnable(model, schema).ainvoke
+        return ask
+    if not _is_llama_index(model):
+        return _async(model, None, model)
+    if blocks_when_awaited(model, structured=schema is not None):
+        return _in_thread(ask_call(model, schema))
+    if schema is None:
+        return lambda prompt: model.acomplete(prompt)
+    return lambda prompt: model.astructured_predict(schema, _template(), text=prompt)
+
+
+class _Probe(BaseModel):
+    """A schema to find out whether a model accepts one."""
+
+    answer: str
+
+
+def _is_langchain(model: Any) -> bool:
+    return None not in (_method(model, "invoke"), _method(model, "ainvoke"))
+
+
+def _is_llama_index(model: Any) -> bool:
+    return None not in (_method(model, "complete"), _method(model, "acomplete"))
+
+
+def _runnable(model: Any, schema: _Schema) -> Any:
+    return (_with_schema(model, schema) if schema else None) or model
+
+
+def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
+    """LangChain's runnable that answers with the schema; None if the model does not support it."""
+    if (method := _method(model, "with_structured_output")) is None:
+        return None
+    try:
+        return method(schema)
+    except NotImplementedError:
+        return None
+
+
+def _template() -> Any:
+    """A LlamaIndex template of the prompt alone, so that braces in the prompt stay text."""
+    from llama_index.core.prompts import PromptTemplate
+
+    return PromptTemplate("{text}")
+
+
+# Methods
+
+
+def _method(model: Any, *names: str) -> _Function | None:
+    """The first method that the model has, if any."""
+    methods = (getattr(model, name, None) for name in names)
+    return next((method for method in methods if callable(method)), None)
+
+
+def _async(model: Any, method: _AsyncFunction | None, function: _Function) -> _AsyncFunction:
+    """A coroutine function: the model's method if that does not block, else its call."""
+    if method is not None and not blocks_when_awaited(model):
+        return method
+    return function if function is model and is_awaitable(model) else _in_thread(function)
+
+
+def _in_thread(function: _Function) -> _AsyncFunction:
+    return lambda argument: asyncio.to_thread(function, argument)

@@ -1,16 +1,26 @@
-"""What may be said of a model: a stable name, and never a secret."""
+"""The name of a model in configurations, cache keys and messages, which never holds a secret."""
 
 from __future__ import annotations
 
 import functools
 import pickle
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Portable", "describe_model", "portable", "restored", "without_secrets"]
+from rag_splitters.fields import function_name, restore, unnamed_error
+
+__all__ = [
+    "Portable",
+    "describe_model",
+    "load_model",
+    "portable",
+    "restored",
+    "stable_name",
+    "without_secrets",
+]
 
 _NAMES = ("model_name", "model", "model_id", "azure_deployment", "deployment_name", "repo_id")
 _NUMBERS = ("dimensions", "temperature", "top_p", "max_tokens", "seed")
@@ -21,11 +31,12 @@ _PASSWORD = re.compile(r"://[^/@\s]*:([^/@\s]+)@")
 
 
 def describe_model(model: Any) -> str:
-    """A name by which a model is known again in another process: its class, its name, its numbers.
+    """A short name for a model: the same in every process and in both frameworks.
 
-    For cache keys, configurations and error messages. It never holds an address in memory, a URL
-    or a secret. A function gives its importable name; an object with a `description` (text) gives
-    that; a model that `chat_model` or `Embedder` wraps gives the model's.
+    It is the name under which the model is served, with the numbers that change its answers, or
+    the class of a model that has no name. A function gives its importable name. An object with a
+    `description` (a string) gives that. The name never holds an address in memory, a URL or a
+    secret.
 
     >>> describe_model(describe_model)
     'function:rag_splitters.models.describing:describe_model'
@@ -38,25 +49,60 @@ def describe_model(model: Any) -> str:
         return describe_model(bound)
     if isinstance(model, functools.partial):
         return f"<partial of {describe_model(model.func)}>"
-    name = getattr(model, "__qualname__", None)
-    if name is not None:
+    if hasattr(model, "__qualname__"):
         owner = getattr(model, "__self__", None)
         if owner is not None and not isinstance(owner, (type, ModuleType)):
             return f"{describe_model(owner)}.{model.__name__}"
-        return f"function:{getattr(model, '__module__', '')}:{name}"
-    return _described_object(model)
+        return function_name(model)
+    return _describe_object(model)
 
 
-def _described_object(model: Any) -> str:
+def _describe_object(model: Any) -> str:
+    """For example "gpt-4o(temperature=0.5)" or "my_package.MyModel"."""
     kind = type(model)
-    package = kind.__module__.partition(".")[0]
-    values = (getattr(model, name, None) for name in _NAMES)
-    parts = list(dict.fromkeys(value for value in values if isinstance(value, str) and value))
+    values = [getattr(model, name, None) for name in _NAMES]
+    names = list(dict.fromkeys(value for value in values if isinstance(value, str) and value))
+    first, *details = names or [f"{kind.__module__.partition('.')[0]}.{kind.__qualname__}"]
     for name in _NUMBERS:
         value = getattr(model, name, None)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            parts.append(f"{name}={value}")
-    return f"{package}.{kind.__qualname__}({', '.join(parts)})"
+            details.append(f"{name}={value}")
+    return f"{first}({', '.join(details)})" if details else first
+
+
+def stable_name(model: Any) -> str:
+    """The name of a model in a configuration or a cache key: that of `describe_model`.
+
+    Raises ValueError for a function without an importable name (a lambda, a closure, a partial).
+    """
+    name = describe_model(model)
+    if "<" in name:
+        raise unnamed_error(name)
+    return name
+
+
+def load_model(value: Any, field: str, kinds: str, wrap: Callable[[Any], Any]) -> Any:
+    """The wrapped model for the value of a field: a model, or the name of a function.
+
+    Parameters:
+        value: the field's value.
+        field: the field's name, for messages.
+        kinds: the kinds of models that the field takes, for messages.
+        wrap: wraps a model; raises TypeError for what is none.
+
+    Raises ValueError for any other name, because a configuration does not contain the model
+    itself, and for a value that is not a model.
+    """
+    model = restore(value, field)
+    if isinstance(model, str):
+        raise ValueError(
+            f"{field} must be {kinds}, got {value!r}: a configuration names a model but does not "
+            f"contain it, so pass the model again as {field}="
+        )
+    try:
+        return wrap(model)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def without_secrets(message: str, model: Any) -> str:

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
+from rag_splitters.calls import arun, run
+from rag_splitters.fields import whole_number
+from rag_splitters.models.batching import Request, limits, requests, token_counts
 from rag_splitters.models.calling import (
     ModelError,
-    abounded,
-    acall,
-    bounded,
-    call,
     client_retries,
+    for_each,
     model_error,
+    retrying,
     run_async,
     sendable,
 )
 from rag_splitters.models.clients import (
-    Request,
     async_embed_call,
+    async_query_call,
+    blocks_when_awaited,
     embed_call,
     is_awaitable,
     is_embedding_client,
-    limits,
-    requests,
-    token_counts,
+    query_call,
     with_batch,
 )
-from rag_splitters.models.describing import describe_model, portable, restored
-from rag_splitters.models.fields import check_count, load_model, written
+from rag_splitters.models.describing import (
+    describe_model,
+    load_model,
+    portable,
+    restored,
+    stable_name,
+)
+from rag_splitters.models.hashing import HashingEmbeddings
 from rag_splitters.models.vectors import Place, as_vectors
 
 if TYPE_CHECKING:
@@ -48,27 +54,30 @@ _KINDS = (
 
 @dataclass(frozen=True, repr=False)
 class Embedder:
-    """Embeds many texts in few requests, and checks what comes back.
+    """Embeds many texts in few requests, and checks the vectors.
 
-    Equal texts are embedded once. Lone surrogates, which no client can send, are replaced in what
-    the model sees. The repr, the pickle and the errors hold no secret: a model with an API key is
-    made again, when it is unpickled, with the key from its environment.
+    Equal texts are embedded once. Lone surrogates, which no client can send, are replaced before
+    the model sees them. The repr, the pickle and the errors hold no secret: unpickling creates a
+    model with an API key anew, with the key from the environment. The methods with LangChain's
+    names make it an embedding model for LangChain's stores.
 
     Parameters:
         model: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding`, or a callable from a list of
             texts to a list of vectors, sync or async.
-        max_texts: the most texts in one call; None: 512 for a callable, 16,384 for a framework's
-            model, whose client sends them in batches of its own (LlamaIndex's default of 10 is
-            raised to 100). What is awaited goes in these, so that they can go side by side.
-        max_tokens: the most tokens in one request, but for a text that has more by itself; None:
-            300,000, which is what OpenAI takes, and for a framework's model of which it is not
-            known how many texts it sends, 8,000,000 in one call. Tokens are counted where the model
-            is OpenAI's; for others bytes in UTF-8 are, of which no text has less than tokens.
-        max_concurrency: the most calls that are awaited at once.
-        max_retries: tries after the first on a rate limit, time-out, lost connection or failure of
-            the server; only for models whose client does not retry by itself.
+        max_texts: maximum number of texts in one call. None: 512 for a callable, and 16,384 for a
+            framework's model, whose client divides them into batches of its own (LlamaIndex's
+            default batch of 10 is raised to 100). Asynchronous calls are made in these batches, so
+            that several can be under way at once.
+        max_tokens: maximum number of tokens in one request; a longer text goes alone. None:
+            300,000, which is OpenAI's limit, and 8,000,000 in one call for a framework's model that
+            does not say how many texts it sends. Tokens are counted for OpenAI's models. For
+            others, bytes in UTF-8 are, because no text has more tokens than bytes.
+        max_concurrency: maximum number of asynchronous calls under way at once.
+        max_retries: how often a call is repeated after a rate limit, a time-out, a lost connection
+            or a failure of the server; only for models whose client does not retry by itself.
 
-    Raises: TypeError for what is no model; ValueError for numbers that make no sense.
+    Raises TypeError if `model` is not an embedding model, and ValueError if a number is not a whole
+    number of at least 1 (0 for `max_retries`).
 
     >>> Embedder(lambda texts: [[float(len(text))] for text in texts]).embed(["one", "three"])
     array([[3.],
@@ -87,7 +96,7 @@ class Embedder:
             raise TypeError(f"embeddings must be {_KINDS}, got {describe_model(self.model)}")
         for name in ("max_texts", "max_tokens", "max_concurrency", "max_retries"):
             if (value := getattr(self, name)) is not None:
-                check_count(value, name, 0 if name == "max_retries" else 1)
+                whole_number(value, name, 0 if name == "max_retries" else 1)
 
     @property
     def description(self) -> str:
@@ -104,6 +113,11 @@ class Embedder:
         limits = (self.max_texts, self.max_tokens, self.max_concurrency, self.max_retries)
         return _unpickled, (portable(self.model), *limits)
 
+    @property
+    def has_questions(self) -> bool:
+        """Whether the model embeds questions by a method of its own."""
+        return query_call(self.model) is not None
+
     def embed(
         self, texts: Sequence[str], places: Sequence[Place] | None = None
     ) -> NDArray[np.float32]:
@@ -111,37 +125,93 @@ class Embedder:
 
         Parameters:
             texts: the texts, of any number of documents; none may be blank.
-            places: document number and offset of each, for error messages.
+            places: document number and offset of each text, for error messages.
 
-        Raises: ModelError, which names the call and, where one is known, the text, for a model that
-        fails or that answers with a wrong number of vectors, or with vectors of different lengths,
-        of zeros, or with numbers that are not finite.
+        Raises ModelError, which names the call and, if known, the text, if the model fails, or if
+        it answers with a wrong number of vectors or with vectors of different lengths, of zeros, or
+        of numbers that are not finite.
         """
-        if self._is_async:
-            return run_async(self.aembed(texts, places))
-        work = _Work(self, texts, places, is_awaited=False)
-        ask = embed_call(work.model)
-        return work.joined(bounded(lambda request: work.answered(request, ask), work.requests, 1))
+        return self._run(self._embed(texts, places, is_awaited=self._is_async))
 
     async def aembed(
         self, texts: Sequence[str], places: Sequence[Place] | None = None
     ) -> NDArray[np.float32]:
         """`embed` without blocking the event loop, with several calls under way at once."""
-        work = _Work(self, texts, places, is_awaited=True)
-        ask = async_embed_call(work.model)
+        is_awaited = not blocks_when_awaited(self.model)
+        return await arun(self._embed(texts, places, is_awaited))
 
-        async def answered(request: Request) -> NDArray[np.float32]:
-            return await work.awaited(request, ask)
+    def embed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
+        """A row for each question, by the model's own method for questions if it has one."""
+        return self._run(self._embed_questions(questions, is_awaited=self._is_async))
 
-        return work.joined(await abounded(answered, work.requests, self.max_concurrency))
+    async def aembed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
+        """`embed_questions` without blocking the event loop."""
+        is_awaited = not blocks_when_awaited(self.model)
+        return await arun(self._embed_questions(questions, is_awaited))
+
+    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """`embed` under LangChain's name."""
+        vectors: list[list[float]] = self.embed(texts).tolist()
+        return vectors
+
+    async def aembed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """`aembed` under LangChain's name."""
+        vectors: list[list[float]] = (await self.aembed(texts)).tolist()
+        return vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a question, under LangChain's name."""
+        vector: list[float] = self.embed_questions([text])[0].tolist()
+        return vector
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """`embed_query` without blocking the event loop."""
+        vector: list[float] = (await self.aembed_questions([text]))[0].tolist()
+        return vector
+
+    def _run(self, work: Coroutine[Any, Any, NDArray[np.float32]]) -> NDArray[np.float32]:
+        return run_async(arun(work)) if self._is_async else run(work)
+
+    async def _embed(
+        self, texts: Sequence[str], places: Sequence[Place] | None, is_awaited: bool
+    ) -> NDArray[np.float32]:
+        batches = _Batches(self, texts, places, is_awaited)
+        limit = self.max_concurrency if is_awaited else 1
+        return batches.join(await for_each(batches.vectors, batches.requests, limit))
+
+    async def _embed_questions(
+        self, questions: Sequence[str], is_awaited: bool
+    ) -> NDArray[np.float32]:
+        if not questions or (ask := query_call(self.model)) is None:
+            return await self._embed(questions, None, is_awaited)
+        async_ask, retries = async_query_call(self.model), self._retries
+
+        async def vector(question: str) -> Any:
+            try:
+                return await retrying(ask, async_ask, sendable(question), retries=retries)
+            except Exception as error:  # whatever a client raises
+                raise model_error(self.model, "failed on a question", error)  # noqa: B904
+
+        vectors = await for_each(vector, questions, self.max_concurrency if is_awaited else 1)
+        try:
+            return as_vectors(
+                vectors, len(questions), lambda row: f"the question {questions[row]!r}"
+            )
+        except ValueError as error:
+            raise model_error(self.model, str(error)) from None
+
+    @property
+    def _retries(self) -> int:
+        return 0 if client_retries(self.model) else self.max_retries
 
     @property
     def _is_async(self) -> bool:
+        """Whether the model can only be awaited."""
         return is_awaitable(self.model) and not is_embedding_client(self.model)
 
 
-class _Work:
-    """The distinct texts of one `embed`, in requests."""
+class _Batches:
+    """The distinct texts of one `embed`, divided into requests."""
 
     def __init__(
         self,
@@ -150,41 +220,35 @@ class _Work:
         places: Sequence[Place] | None,
         is_awaited: bool,
     ) -> None:
-        first: dict[str, int] = {}
+        row_of: dict[str, int] = {}
         self.rows: list[int] = []
-        numbers: list[int] = []
+        numbers: list[int] = []  # of the first text in each row
         for number, text in enumerate(map(sendable, texts)):
-            row = first.setdefault(text, len(first))
+            row = row_of.setdefault(text, len(row_of))
             self.rows.append(row)
             if row == len(numbers):
                 numbers.append(number)
-        self.texts, self.numbers, self.places = list(first), numbers, places
-        self.embedder = embedder
-        self.model = with_batch(embedder.model, embedder.max_texts)
-        self.retries = 0 if client_retries(self.model) else embedder.max_retries
-        kept = limits(self.model, is_awaited, embedder.max_texts, embedder.max_tokens)
-        counts = token_counts(self.model, self.texts, kept.tokens)
-        self.requests = requests(counts, kept)
+        self.texts, self.numbers, self.places = list(row_of), numbers, places
+        self.embedder, self.retries = embedder, embedder._retries
+        model = with_batch(embedder.model, embedder.max_texts)
+        self.ask, self.async_ask = embed_call(model), async_embed_call(model)
+        bounds = limits(model, is_awaited, embedder.max_texts, embedder.max_tokens)
+        self.requests = requests(token_counts(model, self.texts, bounds.tokens), bounds)
 
-    def answered(self, request: Request, ask: Callable[..., Any]) -> NDArray[np.float32]:
+    async def vectors(self, request: Request) -> NDArray[np.float32]:
+        """The checked answer to a request."""
         _, start, end = request
+        texts = self.texts[start:end]
         try:
-            found = call(ask, self.texts[start:end], retries=self.retries)
-            return self._checked(found, request)
+            answer = await retrying(self.ask, self.async_ask, texts, retries=self.retries)
         except Exception as error:  # whatever a client raises
-            raise self._failed(error, request)  # noqa: B904  (it has its cause)
-
-    async def awaited(
-        self, request: Request, ask: Callable[..., Awaitable[Any]]
-    ) -> NDArray[np.float32]:
-        _, start, end = request
+            raise self._error(f"failed on {self._name(request)}", error)  # noqa: B904
         try:
-            found = await acall(ask, self.texts[start:end], retries=self.retries)
-            return self._checked(found, request)
-        except Exception as error:
-            raise self._failed(error, request)  # noqa: B904  (it has its cause)
+            return as_vectors(answer, len(texts), lambda row: self._text_name(start + row))
+        except ValueError as error:
+            raise self._error(f"{self._name(request)}: {error}") from None
 
-    def joined(self, answers: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    def join(self, answers: list[NDArray[np.float32]]) -> NDArray[np.float32]:
         """The rows of all answers, in the order of the texts."""
         import numpy as np
 
@@ -192,41 +256,32 @@ class _Work:
             return np.zeros((0, 0), dtype=np.float32)
         for answer, (number, *_) in zip(answers, self.requests, strict=True):
             if answer.shape[1] != answers[0].shape[1]:
-                raise model_error(
-                    self.embedder.model,
+                raise self._error(
                     f"answered call {number + 1} with vectors of {answer.shape[1]} numbers, and "
                     f"the first call with {answers[0].shape[1]}",
                 )
         rows: NDArray[np.float32] = np.concatenate(answers)
         return rows if len(rows) == len(self.rows) else rows[self.rows]
 
-    def _checked(self, found: Any, request: Request) -> NDArray[np.float32]:
-        _, start, end = request
-
-        def where(index: int) -> str:
-            number = self.numbers[start + index]
-            if self.places is None:
-                return f"text {number}"
-            document, offset = self.places[number]
-            return f"text {number} (document {document}, offset {offset})"
-
-        try:
-            return as_vectors(found, end - start, where)
-        except ValueError as error:
-            raise model_error(self.embedder.model, f"{self._name(request)}: {error}") from None
-
-    def _failed(self, error: Exception, request: Request) -> ModelError:
-        if isinstance(error, ModelError):
-            return error
-        return model_error(self.embedder.model, f"failed on {self._name(request)}", error)
+    def _error(self, message: str, cause: Exception | None = None) -> ModelError:
+        if isinstance(cause, ModelError):
+            return cause
+        return model_error(self.embedder.model, message, cause)
 
     def _name(self, request: Request) -> str:
         number, start, end = request
-        said = f"call {number + 1} of {len(self.requests)} ({end - start} texts"
+        name = f"call {number + 1} of {len(self.requests)} ({end - start} texts"
         if self.places is not None:
             documents = [self.places[self.numbers[row]][0] for row in range(start, end)]
-            said += f" of documents {min(documents)} to {max(documents)}"
-        return said + ")"
+            name += f" of documents {min(documents)} to {max(documents)}"
+        return name + ")"
+
+    def _text_name(self, row: int) -> str:
+        number = self.numbers[row]
+        if self.places is None:
+            return f"text {number}"
+        document, offset = self.places[number]
+        return f"text {number} (document {document}, offset {offset})"
 
 
 def _unpickled(model: Any, *limits: Any) -> Embedder:
@@ -239,16 +294,10 @@ def _embedder(value: Any) -> Embedder:
 
 def _load(value: Any) -> Embedder:
     if isinstance(value, str) and value.startswith("HashingEmbeddings(dimensions="):
-        from rag_splitters.models import HashingEmbeddings
-
         value = HashingEmbeddings(dimensions=int(value.partition("=")[2].rstrip(")")))
     embedder: Embedder = load_model(value, "embeddings", _KINDS, _embedder)
     return embedder
 
 
-Embeddings = Annotated[
-    Any,
-    BeforeValidator(_load),
-    PlainSerializer(lambda value: written(value), return_type=str),
-]
-"""A field that holds an embedding model: any that `Embedder` takes; its value is an `Embedder`."""
+Embeddings = Annotated[Any, BeforeValidator(_load), PlainSerializer(stable_name, return_type=str)]
+"""A field for an embedding model: any that `Embedder` takes; its value is an `Embedder`."""

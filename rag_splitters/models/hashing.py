@@ -1,20 +1,114 @@
-"""The features of `HashingEmbeddings`: words, neighbouring words and character n-grams, hashed."""
+"""HashingEmbeddings: vectors without a model, for demos, tests and work offline."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
+import asyncio
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.fields import whole_number
+from rag_splitters.text.terms import text_terms
+
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["WORD", "features", "hash_text", "text_terms", "word_terms"]
+__all__ = ["HashingEmbeddings"]
+
+_BATCH = 1000  # texts that are hashed at once
+_GRAM_SHARE = 0.6
+_BIGRAM_SHARE = 0.3
 
 
-def features(texts: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashingEmbeddings:
+    """Turns a text into a vector by hashing its words: it matches words, not meaning.
+
+    Use it in place of an embedding model in demos and tests, and wherever there is no network: it
+    downloads and loads nothing, and gives the same vectors in every process. Use a real model for
+    real retrieval: "car" and "automobile" have nothing in common here.
+
+    A text's vector sums the hashes of its words (without stop words and endings), of pairs of
+    neighbouring words, and of the words' character n-grams. In scripts written without spaces,
+    pairs of characters take the place of words. Every vector has length one, also that of a blank
+    text.
+
+    Parameters:
+        dimensions: how many numbers a vector has; with fewer, more words collide.
+
+    Raises ValueError if `dimensions` is not a whole number of at least 1.
+
+    The hashing trick: Weinberger et al. (2009), Feature Hashing for Large Scale Multitask Learning.
+
+    >>> model = HashingEmbeddings(dimensions=256)
+    >>> query = model.embed_query("Which animals sleep?")
+    >>> texts = ["The animal was sleeping.", "Prices rose again."]
+    >>> scores = [sum(map(float.__mul__, query, v)) for v in model.embed_documents(texts)]
+    >>> scores[0] > scores[1]
+    True
+    """
+
+    dimensions: int = 1024
+
+    def __post_init__(self) -> None:
+        whole_number(self.dimensions, "dimensions", 1)
+
+    @property
+    def description(self) -> str:
+        """The name that `describe_model` gives it."""
+        return repr(self)
+
+    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector for each text."""
+        vectors: list[list[float]] = self.embed_array(texts).tolist()
+        return vectors
+
+    def embed_array(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """`embed_documents` as one array with a row for each text: a quarter of the memory."""
+        import numpy as np
+
+        batches = [self._embed(texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
+        return np.concatenate([np.zeros((0, self.dimensions)), *batches])
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a question, which is computed like that of any text."""
+        return self.embed_documents([text])[0]
+
+    async def aembed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        """`embed_documents` in a thread."""
+        return await asyncio.to_thread(self.embed_documents, texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """`embed_query` in a thread."""
+        return await asyncio.to_thread(self.embed_query, text)
+
+    def get_text_embedding_batch(self, texts: Sequence[str]) -> list[list[float]]:
+        """`embed_documents` under LlamaIndex's name."""
+        return self.embed_documents(texts)
+
+    def get_query_embedding(self, text: str) -> list[float]:
+        """`embed_query` under LlamaIndex's name."""
+        return self.embed_query(text)
+
+    def _embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        import numpy as np
+
+        rows, hashes, weights = _features(texts)
+        places = rows * self.dimensions + ((hashes >> 1) % self.dimensions)
+        signed = np.where(hashes & 1, weights, -weights)
+        summed = np.bincount(places, signed, minlength=len(texts) * self.dimensions)
+        vectors = summed.reshape(len(texts), self.dimensions)
+        lengths = np.linalg.norm(vectors, axis=1)
+        for row in map(int, np.flatnonzero(lengths < 1e-9)):  # no features, or they cancelled out
+            vectors[row] = 0.0
+            vectors[row, _hash(texts[row].strip()) % self.dimensions] = lengths[row] = 1.0
+        normalised: NDArray[np.float64] = vectors / lengths[:, None]
+        return normalised
+
+
+def _features(texts: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """Row, hash and weight of every feature of the texts, computed once for each distinct word."""
     import numpy as np
 
@@ -51,78 +145,16 @@ def features(texts: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray[
     )
 
 
-_GRAM_SHARE = 0.6
-_BIGRAM_SHARE = 0.3
-# Scripts written without spaces (Thai to Khmer, kana, Han, Hangul): pairs of characters.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
-)
-_UNSPACED += "\U00020000-\U0003ffff"
-WORD = re.compile(f"[{_UNSPACED}]+|(?:[^\\W_{_UNSPACED}]|[\u0300-\u036f\u0900-\u0dff])+")
-_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
-_STOP_TEXT = """
-a about above according after again against all also am an and any are as at be because been
-before being below between both but by can could did do does doing down during each few for from
-further had has have having he her here hers him his how i if in into is it its itself just like
-many may me might more most much must my no nor not now of off on once one only or other our
-ours out over own same she should so some such than that the their theirs them then there these
-they this those through to too under until up upon us very was we were what when where which
-while who whom whose why will with within would you your yours s t re ve ll d m
-"""
-_STOP_WORDS = frozenset(_STOP_TEXT.split())
-
-
-def text_terms(text: str, known: dict[str, tuple[str, ...]]) -> list[str]:
-    """The terms that count; never none, but for a blank text. `known` remembers words' terms."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    words = WORD.findall(folded)
-    for word in words:
-        if word not in known:
-            known[word] = word_terms(word)
-    return [term for word in words for term in known[word]] or [f" {x}" for x in folded.split()]
-
-
-def word_terms(word: str) -> tuple[str, ...]:
-    """A word without its ending, nothing for a stop word, pairs of characters without spaces."""
-    if word in _STOP_WORDS:
-        return ()
-    if _IS_UNSPACED.match(word):
-        return tuple(word[i : i + 2] for i in range(max(1, len(word) - 1)))
-    return (word if word.isdigit() else _stem(word),)
-
-
-def _stem(word: str) -> str:
-    """Cut the commonest English endings, so that "taxes", "taxed" and "taxing" meet."""
-    for ending, instead, least in _ENDINGS:
-        if len(word) >= least and word.endswith(ending):
-            word = word[: -len(ending)] + instead
-            break
-    return word[:-1] if len(word) > 4 and word[-1] == "e" else word
-
-
-_ENDINGS = (
-    ("ies", "y", 5),
-    ("sses", "ss", 6),
-    ("ing", "", 6),
-    ("ed", "", 5),
-    ("ss", "ss", 3),
-    ("us", "us", 3),
-    ("ly", "", 6),
-    ("es", "e", 5),
-    ("s", "", 4),
-)
-
-
 def _grams(word: str) -> list[int]:
     """The hash of the word, then those of its character n-grams."""
-    hashes = [hash_text(word)]
+    hashes = [_hash(word)]
     if len(word) > 3:
         marked = f"<{word}>" if len(word) < 64 else word[:64]
         sizes = (4, 5)
-        hashes += [hash_text(marked[i : i + n]) for n in sizes for i in range(len(marked) - n + 1)]
+        hashes += [_hash(marked[i : i + n]) for n in sizes for i in range(len(marked) - n + 1)]
     return hashes
 
 
-def hash_text(text: str) -> int:
+def _hash(text: str) -> int:
     """The text as a number of 31 bits; the same in every process, for lone surrogates too."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass")) & 0x7FFFFFFF

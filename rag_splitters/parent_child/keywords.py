@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from rag_splitters.models.hashing import text_terms
 from rag_splitters.parent_child.smoothing import neighbour_weights
 from rag_splitters.parent_child.stores import parts
+from rag_splitters.text.terms import text_terms
 
 __all__ = ["KeywordIndex"]
 

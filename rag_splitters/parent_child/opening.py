@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.models import describe_embeddings
+from rag_splitters.models import describe_model
 from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.guard import Guard, own_folder
 from rag_splitters.parent_child.keywords import KeywordIndex
@@ -43,7 +43,7 @@ class Place:
 
     def collection(self, client: Any, model: Any, name: str) -> tuple[Any, Collection]:
         """The client and the collection for a model's vectors; see `open_collection`."""
-        description = describe_embeddings(model)
+        description = describe_model(model)
         client, collection, close = open_collection(self.folder, client, description, name)
         self.opened.callback(close)
         return client, collection

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.models import Embedder, EmbeddingModel, HashingEmbeddings
+from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.passages import storable_text
 from rag_splitters.parent_child.stores import threaded
 
@@ -20,8 +20,6 @@ class Vectors:
     """Asks an embedding model of either framework, or a callable, for documents and questions."""
 
     def __init__(self, model: Any, *, asynchronous: bool) -> None:
-        if isinstance(model, EmbeddingModel) and model.documents is model.model:
-            model = model.model  # a function: asked without a detour over lists of numbers
         self._model = model.model if isinstance(model, Embedder) else model
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._asynchronous = asynchronous
@@ -39,26 +37,19 @@ class Vectors:
 
     async def of_question(self, question: str) -> NDArray[np.float32]:
         """The vector of a question, as the model embeds questions; each is asked for once."""
-        import numpy as np
-
         if question not in self._questions:
-            vector = np.asarray(await self._asked(storable_text(question)), dtype=np.float32)
-            self._questions[question] = vector
+            self._questions[question] = await self._ask(storable_text(question))
         return self._questions[question]
 
-    async def _asked(self, question: str) -> Any:
+    async def _ask(self, question: str) -> NDArray[np.float32]:
         if type(self._model) is HashingEmbeddings:
-            return (await self.of_texts([question]))[0]
-        for name in ("embed_query", "get_query_embedding"):
-            method = getattr(self._model, name, None)
-            if callable(method):
-                if not self._asynchronous:
-                    return method(question)
-                awaited = getattr(self._model, f"a{name}", None)
-                if callable(awaited):
-                    return await awaited(question)
-                return await self._threaded(method, question)
-        return (await self.of_texts([question]))[0]
+            vectors = await self.of_texts([question])
+        elif self._asynchronous:
+            vectors = await self._embedder.aembed_questions([question])
+        else:
+            vectors = self._embedder.embed_questions([question])
+        vector: NDArray[np.float32] = vectors[0]
+        return vector
 
 
 def _hashed(model: HashingEmbeddings, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -17,10 +17,11 @@ from rag_splitters.evaluation.judging.answers import (
     answer_key,
     write_lines,
 )
+from rag_splitters.fields import whole_number
 from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import aasked, asked
 from rag_splitters.models.cache import text_cache
-from rag_splitters.models.fields import check_count, written
+from rag_splitters.models.describing import stable_name
 
 __all__ = ["Judge", "as_judge"]
 
@@ -63,11 +64,11 @@ class Judge:
         max_concurrency: int | None = None,
         max_retries: int = 2,
     ) -> None:
-        check_count(max_retries, "max_retries", 0)
+        whole_number(max_retries, "max_retries", 0)
         self._chat = chat_model(llm, max_concurrency=max_concurrency)
         self._cache = None if cache is None else text_cache(cache, "judgements")
         if cache is not None:
-            written(self._chat)
+            stable_name(self._chat)
         self._max_retries = max_retries
         self._records: dict[str, str] = {}
         self._judgements: dict[str, Judgement[Any]] = {}

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.evaluation.judging.answers import Failure, counted, why
-from rag_splitters.models.fields import check_count
+from rag_splitters.fields import whole_number
 from rag_splitters.span import Span
 
 __all__ = ["Every", "Passage", "Rejected", "Written", "apassages_of", "passages_of"]
@@ -134,7 +134,7 @@ def _passages(
     documents: Mapping[str, str], spans: Sequence[Sequence[Span]], every: Every
 ) -> list[Passage]:
     if not callable(every):
-        check_count(every, "every", 1)
+        whole_number(every, "every", 1)
     found = []
     for (name, text), parts in zip(documents.items(), spans, strict=True):
         for span in parts:

@@ -1,0 +1,98 @@
+"""How texts are divided into requests to an embedding model, bounded in texts and in tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from rag_splitters.models.clients import client_batch, is_embedding_client
+from rag_splitters.text.sizing import Sizer, sizer
+
+__all__ = ["Limits", "Request", "limits", "requests", "token_counts"]
+
+Request: TypeAlias = tuple[int, int, int]
+"""The number of a call, its first text, and the end of its texts."""
+
+_PER_REQUEST = (512, 300_000)  # texts and tokens: what the usual services accept
+_PER_CALL = (16_384, 8_000_000)  # for a client that divides a call into requests by itself
+
+
+class Limits(NamedTuple):
+    """How much a model is given at a time.
+
+    Parameters:
+        texts: maximum number of texts in one call.
+        batch: how many of these the client sends in one request.
+        tokens: maximum number of tokens in one request.
+    """
+
+    texts: int
+    batch: int
+    tokens: int
+
+
+def limits(
+    model: Any, is_awaited: bool, max_texts: int | None = None, max_tokens: int | None = None
+) -> Limits:
+    """The limits that the caller sets, or else those that suit the model.
+
+    Awaited calls take as many texts as the client sends in one request, so that several requests
+    can be under way at once.
+    """
+    is_client = is_embedding_client(model)
+    batch = client_batch(model) if is_client else None
+    texts, tokens = _PER_CALL if is_client and not is_awaited else _PER_REQUEST
+    if batch:
+        texts, tokens = batch if is_awaited else texts, _PER_REQUEST[1]
+    texts = max_texts or texts
+    return Limits(texts, min(batch or texts, texts), max_tokens or tokens)
+
+
+def token_counts(model: Any, texts: Sequence[str], max_tokens: int) -> list[int]:
+    """An upper bound for the number of tokens of each text.
+
+    A text has at most as many tokens as bytes in UTF-8, whatever the tokenizer, and bytes are cheap
+    to count. Tokens are only counted if the bytes exceed `max_tokens` in total and the model is one
+    of OpenAI's, whose tokenizer is available: otherwise English would need four times as many
+    requests as necessary.
+    """
+    counts = [len(text.encode()) for text in texts]
+    if sum(counts) > max_tokens and (measure := _openai_sizer(model)):
+        counts = [measure(text).length(0, len(text)) for text in texts]
+    return counts
+
+
+def _openai_sizer(model: Any) -> Sizer | None:
+    """Counts the tokens of one of OpenAI's models."""
+    from tiktoken.model import encoding_name_for_model
+
+    for name in (getattr(model, "model_name", None), getattr(model, "model", None)):
+        if isinstance(name, str):
+            try:
+                return sizer(f"tokens:{encoding_name_for_model(name)}")
+            except (KeyError, ValueError):  # not OpenAI's, or its vocabulary is not available
+                continue
+    return None
+
+
+def requests(counts: Sequence[int], limits: Limits) -> list[Request]:
+    """Divide texts into calls within the limits; a text that is too long goes alone.
+
+    Parameters:
+        counts: the number of tokens of each text.
+        limits: the limits.
+
+    >>> requests([1, 1, 4, 1], Limits(texts=2, batch=2, tokens=3))
+    [(0, 0, 2), (1, 2, 3), (2, 3, 4)]
+    """
+    calls: list[Request] = []
+    start = batch_start = tokens = 0
+    for place, count in enumerate(counts):
+        if place - batch_start == limits.batch:  # the client begins another request by itself
+            batch_start, tokens = place, 0
+        is_too_much = place > batch_start and tokens + count > limits.tokens
+        if place - start == limits.texts or is_too_much:
+            calls.append((len(calls), start, place))
+            start, batch_start, tokens = place, place, 0
+        tokens += count
+    return [*calls, (len(calls), start, len(counts))] if counts else []

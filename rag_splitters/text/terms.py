@@ -1,0 +1,96 @@
+"""The terms of a text, for everything that compares texts by their words.
+
+`HashingEmbeddings`, the keyword index and the topic model use them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["find_words", "text_terms", "word_terms"]
+
+# Scripts written without spaces (Thai to Khmer, kana, Han, Hangul): pairs of characters.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+_WORD = re.compile(f"[{_UNSPACED}]+|(?:[^\\W_{_UNSPACED}]|[\u0300-\u036f\u0900-\u0dff])+")
+_IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_STOP_WORDS = frozenset(
+    """
+    a about above according after again against all also am an and any are as at be because been
+    before being below between both but by can could did do does doing down during each few for from
+    further had has have having he her here hers him his how i if in into is it its itself just like
+    many may me might more most much must my no nor not now of off on once one only or other our
+    ours out over own same she should so some such than that the their theirs them then there these
+    they this those through to too under until up upon us very was we were what when where which
+    while who whom whose why will with within would you your yours s t re ve ll d m
+    """.split()
+)
+_ENDINGS = (  # ending, replacement, minimum length of the word
+    ("ies", "y", 5),
+    ("sses", "ss", 6),
+    ("ing", "", 6),
+    ("ed", "", 5),
+    ("ss", "ss", 3),
+    ("us", "us", 3),
+    ("ly", "", 6),
+    ("es", "e", 5),
+    ("s", "", 4),
+)
+
+
+def text_terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:
+    """The terms of a text in order, without stop words.
+
+    A text of punctuation alone gives its characters between spaces, so that only a blank text has
+    no terms. `cache` holds the terms of words that were seen before.
+
+    >>> text_terms("The taxes of Tokyo, 東京都", {})
+    ['tax', 'tokyo', '東京', '京都']
+    """
+    folded = _fold(text)
+    words = _WORD.findall(folded)
+    for word in words:
+        if word not in cache:
+            cache[word] = word_terms(word)
+    return [term for word in words for term in cache[word]] or [f" {x}" for x in folded.split()]
+
+
+def find_words(text: str) -> list[str]:
+    """The words of a text in order, normalised and in lower case, for `word_terms`.
+
+    >>> find_words("It is NAÏVE.")
+    ['it', 'is', 'naïve']
+    """
+    words: list[str] = _WORD.findall(_fold(text))
+    return words
+
+
+def word_terms(word: str) -> tuple[str, ...]:
+    """The word without its ending; no term for a stop word.
+
+    In scripts written without spaces the terms are pairs of neighbouring characters.
+
+    >>> word_terms("sleeping"), word_terms("the"), word_terms("東京都")
+    (('sleep',), (), ('東京', '京都'))
+    """
+    if word in _STOP_WORDS:
+        return ()
+    if _IS_UNSPACED.match(word):
+        return tuple(word[i : i + 2] for i in range(max(1, len(word) - 1)))
+    return (word if word.isdigit() else _stem(word),)
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()
+
+
+def _stem(word: str) -> str:
+    """Cut the commonest English endings, so that "taxes", "taxed" and "taxing" meet."""
+    for ending, replacement, minimum in _ENDINGS:
+        if len(word) >= minimum and word.endswith(ending):
+            word = word[: -len(ending)] + replacement
+            break
+    return word[:-1] if len(word) > 4 and word[-1] == "e" else word
