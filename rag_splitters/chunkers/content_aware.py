@@ -10,9 +10,9 @@ from typing_extensions import Self
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Span, shifted
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.structure.blocks.layout import Headings
 from rag_splitters.structure.blocks.packing import between_dropped, pack_blocks
 from rag_splitters.structure.blocks.stripping import strip_tags
+from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space
 
 __all__ = ["ContentAwareChunker"]
@@ -71,22 +71,26 @@ class ContentAwareChunker(SizedChunker):
         blocks = read_blocks(text, known)
         if known == "html" and not self.keep_tags:
             stripped = strip_tags(text, blocks)
-            spans = self._packed(stripped.text, stripped.blocks, Headings(stripped.blocks))
+            spans = self._packed(
+                stripped.text,
+                stripped.blocks,
+                Outline.of(stripped.text, known, blocks=stripped.blocks),
+            )
             return [stripped.to_source(span) for span in spans]
-        headings = Headings(blocks)
+        outline = Outline.of(text, known, blocks=blocks)
         if known != "html":
-            return self._packed(text, blocks, headings)
+            return self._packed(text, blocks, outline)
         return [
             shifted(span, offset)
             for offset, part, inner in between_dropped(text, blocks)
-            for span in self._packed(part, inner, headings, offset, is_html=True)
+            for span in self._packed(part, inner, outline, offset, is_html=True)
         ]
 
     def _packed(
         self,
         text: str,
         blocks: list[Block],
-        headings: Headings,
+        outline: Outline,
         offset: int = 0,
         is_html: bool = False,
     ) -> list[Span]:
@@ -98,6 +102,6 @@ class ContentAwareChunker(SizedChunker):
         for span in spans:
             own = skip_space(text, end) if span.start < end else span.start
             end = span.end
-            above = headings.above(offset + own, offset + end)
-            named.append(replace(span, metadata={"headings": above}))
+            above = outline.above(offset + own, offset + end)
+            named.append(replace(span, metadata={"headings": list(above)}))
         return named

@@ -13,11 +13,11 @@ from typing_extensions import Self
 
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Span, shifted
-from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.indents import line_start
-from rag_splitters.structure.blocks.layout import Headings
 from rag_splitters.structure.blocks.packing import between_dropped, pack_blocks
 from rag_splitters.structure.blocks.tree import Node, family, sections, units
+from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.sizing import sizer
 
@@ -122,13 +122,13 @@ class HierarchicalChunker(SizedChunker):
         )
         if self.chunk_sizes is None and leaves:
             outer[0] = replace(outer[0], start=leaves[0].start)  # with its indentation
-        return self._named(text, leaves, outer, Headings(blocks))
+        return self._named(text, leaves, outer, Outline.of(text, known, blocks=blocks))
 
     def _cut(
         self,
         text: str,
         blocks: list[Block],
-        format: Format,
+        format: TextFormat,
         borders: Sequence[int],
         apart: Sequence[int] = (),
         *,
@@ -155,7 +155,7 @@ class HierarchicalChunker(SizedChunker):
         return found
 
     def _named(
-        self, text: str, leaves: list[Span], outer: list[Node], headings: Headings
+        self, text: str, leaves: list[Span], outer: list[Node], outline: Outline
     ) -> list[Span]:
         """The chunks with what they know of their place in the tree."""
         begins = list(_beginnings(text, leaves))
@@ -165,12 +165,12 @@ class HierarchicalChunker(SizedChunker):
         ]
         if self.emit == "leaves":
             pairs = zip(nodes, begins, strict=True)
-            return [_span(node, headings.above(begin, node.end)) for node, begin in pairs]
+            return [_span(node, outline.above(begin, node.end)) for node, begin in pairs]
         own = dict(zip(nodes, begins, strict=True))
         return [
             _span(
                 part,
-                headings.above(own.get(part, part.start), part.end),
+                outline.above(own.get(part, part.start), part.end),
                 node=number,
                 parent=parent,
             )
@@ -204,5 +204,5 @@ def _levels(positions: Iterable[int], outer: list[Node]) -> Iterator[int]:
         yield above[-1].level if above else -1
 
 
-def _span(part: Node, headings: list[str], **known: int | None) -> Span:
-    return Span(part.start, part.end, {"headings": headings, "level": part.level, **known})
+def _span(part: Node, headings: Sequence[str], **known: int | None) -> Span:
+    return Span(part.start, part.end, {"headings": list(headings), "level": part.level, **known})

@@ -12,7 +12,7 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.routing import Part, Routed, RoutingChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Span
-from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.images import Image, definitions, find_images
 from rag_splitters.structure.tables import Excerpt, Table, find_tables
 from rag_splitters.structure.tables.dropping import Dropped
@@ -208,7 +208,7 @@ class ModalityChunker(RoutingChunker):
         return [Span(start, end, metadata, None if content == text[start:end] else content)]
 
 
-def _regions(text: str, written: Format, blocks: Sequence[Block]) -> Iterator[_Region]:
+def _regions(text: str, written: TextFormat, blocks: Sequence[Block]) -> Iterator[_Region]:
     """The tables, images, code and formulas of a text, in order; none overlap."""
     tables = find_tables(text, written, blocks)
     found = [_Region(table.start, table.end, "table", None, table) for table in tables]

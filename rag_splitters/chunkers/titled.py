@@ -23,7 +23,9 @@ class TitledChunker(Chunker):
     are those of the chunk without its title. Use it where chunks from the middle of a document do
     not say what they are about.
 
-    Raises: ValueError for an inner chunker that rewrites.
+    If the inner chunker rewrites a chunk, the title stands before the rewritten text.
+
+    Raises: ValueError if `chunker` is not a chunker.
 
     >>> chunker = TitledChunker(chunker=RecursiveChunker(chunk_size=20))
     >>> [chunk.text for chunk in chunker.chunk("# Cats\\n\\nThey sleep.\\n\\nThey hunt.")]
@@ -59,12 +61,12 @@ class TitledChunker(Chunker):
         return await asyncio.to_thread(self.spans_of_documents, texts, metadatas)
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
-        outline = Outline(text)
+        outline = Outline.of(text, metadata=metadata)
         title = metadata.get("title") or self.title
         if outline.headings and not metadata.get("title"):
-            title = outline.headings[0].text
+            title = outline.title
         paths = outline.paths if self.include_headings else []
-        reserve = max((self._prefix(title, path) for path in [[], *paths]), key=len)
+        reserve = max((self._prefix(title, path) for path in [(), *paths]), key=len)
         titled: list[Span] = []
         for _ in range(8):  # a title's length in tokens depends a little on what follows it
             inner = self.chunker.narrowed(reserve).spans_of_documents([text], [metadata])[0]
@@ -80,15 +82,18 @@ class TitledChunker(Chunker):
 
     def _titled(self, span: Span, text: str, title: Any, outline: Outline) -> Span:
         """The span with the title before its text."""
-        path = outline.above(span.start) if self.include_headings else []
+        path = outline.above(span.start) if self.include_headings else ()
         metadata = {"headings": list(path), **span.metadata} if path else span.metadata
         content = self._prefix(title, path) + span.text_of(text)
         return Span(span.start, span.end, metadata, content)
 
-    def _prefix(self, title: Any, path: list[str]) -> str:
+    def _prefix(self, title: Any, path: Sequence[str]) -> str:
         """The title and the headings below it, no longer than half of a chunk."""
         below = " > ".join(heading for heading in path if heading != title)
         words = "\n".join(str(part) for part in (title, below) if part).split(" ")
-        while words and not self.chunker.fits(2 * (" ".join(words) + "\n\n")):
-            words.pop()
-        return " ".join(words) + "\n\n" if any(words) else ""
+        low, high = 0, len(words) + 1
+        while high - low > 1:
+            middle = (low + high) // 2
+            is_short = self.chunker.fits(2 * (" ".join(words[:middle]) + "\n\n"))
+            low, high = (middle, high) if is_short else (low, middle)
+        return " ".join(words[:low]) + "\n\n" if any(words[:low]) else ""

@@ -9,7 +9,7 @@ from typing import Any
 from rag_splitters.models import ModelError
 from rag_splitters.models.asking import filled
 from rag_splitters.span import Span
-from rag_splitters.structure.outline import Outline, find_headings
+from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
 from rag_splitters.text.ids import stable_uuid
 
@@ -46,7 +46,7 @@ def heading_contexts(
     >>> list(heading_contexts(text, {}, [Span(0, 5), Span(7, 15), Span(17, 26)]))
     ['', 'Tea', 'Tea > Green']
     """
-    outline = Outline(text)
+    outline = Outline.of(text, metadata=metadata)
     starts = {heading.start for heading in outline.headings}
     title = str(metadata.get("title") or "")
     for span in spans:
@@ -90,7 +90,7 @@ def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
 
 def anchor_of(text: str, metadata: Mapping[str, Any]) -> str:
     """What a document is known by after an edit: its title, or first heading, and its source."""
-    title = metadata.get("title") or next((heading.text for heading in find_headings(text)), "")
+    title = metadata.get("title") or Outline.of(text, metadata=metadata).title
     return f"{title}\n{metadata.get('source', '')}"
 
 

@@ -141,13 +141,14 @@ def contexts(source: Passage) -> Callable[[Passage], str]:
     >>> contexts(source)(Passage("They sleep.", {"start_index": 8, "end_index": 19}))
     'Animals > Cats'
     """
-    outline, base = Outline(source.text), base_of(source)
+    outline = Outline.of(source.text, metadata=source.metadata)
+    base = base_of(source)
     title = source.metadata.get("title")
     first = [title] if isinstance(title, str) else []
 
     def context(child: Passage) -> str:
         start = child.metadata.get("start_index")
-        above = outline.above(start - base) if isinstance(start, int) else []
+        above = outline.above(start - base) if isinstance(start, int) else ()
         lines = [" ".join(part.split())[:_LONGEST_HEADING] for part in [*first, *above]]
         return " > ".join(dict.fromkeys(filter(None, lines)))
 

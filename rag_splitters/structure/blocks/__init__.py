@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_splitters.structure.blocks.block import Block, Format, Kind
+from rag_splitters.structure.blocks.block import Block, Format, Kind, TextFormat
 from rag_splitters.structure.blocks.detect import detect_format
+from rag_splitters.text.boundaries import skip_space, trim_space
 
-__all__ = ["Block", "Format", "Kind", "detect_format", "read_blocks"]
+__all__ = ["Block", "Format", "Kind", "TextFormat", "detect_format", "read_blocks"]
 
 
-def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] = ()) -> list[Block]:
-    """Finds the blocks of a text: Markdown, HTML or plain text.
+def read_blocks(
+    text: str, format: TextFormat = "auto", *, keywords: Sequence[str] = ()
+) -> list[Block]:
+    """Finds the blocks of a text: Markdown, HTML, plain text, or source code as one block.
 
     Blocks ascend, do not overlap, and hold every character that is no white space; what stands
     between two of them is white space. Broken markup never raises, and time is linear.
@@ -35,7 +38,7 @@ def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] =
     >>> [(block.kind, text[block.start : block.end]) for block in read_blocks(text)]
     [('heading', '# Tea'), ('paragraph', 'Boil water.'), ('list_item', '- green')]
     """
-    if format not in ("auto", "markdown", "html", "text"):
+    if format not in ("auto", "markdown", "html", "text", "code"):
         raise ValueError(f'format must be "auto", "markdown", "html" or "text", got {format!r}')
     known = detect_format(text) if format == "auto" else format
     if known == "markdown":
@@ -46,6 +49,10 @@ def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] =
         from rag_splitters.structure.blocks.html import html_blocks
 
         return html_blocks(text)
+    if known == "code":
+        start = skip_space(text, 0)
+        end = trim_space(text, start, len(text))
+        return [Block("code", start, end)] if end > start else []
     from rag_splitters.structure.blocks.plain import plain_blocks
 
     return plain_blocks(text, keywords)

@@ -1,4 +1,4 @@
-"""Is a text Markdown, HTML or plain?"""
+"""Is a text Markdown, HTML, source code or plain?"""
 
 from __future__ import annotations
 
@@ -45,19 +45,51 @@ _HINTS = tuple(
 )
 
 
-def detect_format(text: str) -> Literal["markdown", "html", "text"]:
+_CODE_LINE = re.compile(
+    r"""^(?:
+        import[ ][\w.]+(?:[ ]as[ ]\w+)?(?:,[ ]?[\w.]+)*;?[ \t]*$
+      | import[ ].{1,200}[ ]from[ ]['"]
+      | from[ ][\w.]+[ ]import[ ][\w(*]
+      | (?:async[ ])?def[ ]\w+\(
+      | class[ ]\w+(?:\([^()\n]{0,200}\))?:[ \t]*$
+      | \#[ \t]*include[ ]?[<"]
+      | (?:package|use|using)[ ][\w.:]+;[ \t]*$
+      | (?:pub[ ])?(?:fn|func|function)[ ]\w+[ ]?[(<]
+      | (?:export[ ])?(?:const|let|var)[ ]\w+[ ]?=
+      | (?:public|private|protected)[ ](?:\w+[ ]){0,4}\w+.{0,100}\{[ \t]*$
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+_YAML_LINE = re.compile(r"""[ ]{2}|[\w./"'-]{1,80}:(?:[ ]|$)|-[ ]|\#|$""")
+_YAML_BEGINNING = re.compile(r"""(?:---\n)?(?:\#.*\n|[ ]*\n)*[\w./"'-]{1,80}:(?:[ ].*)?\n""")
+_YAML_NESTED = re.compile(
+    r"""^[\w./"'-]{1,80}:[ ]*\n(?:[ ]*\#.*\n|[ ]*\n)*[ ]*(?:-[ ]\S|[ ][\w./"'-]{1,80}:(?:[ ]|$))""",
+    re.MULTILINE,
+)
+_TOML_LINE = re.compile(
+    r"""\[{1,2}[\w."' -]+\]{1,2}[ ]*$|[\w."'-]{1,80}[ ]?=[ ]?\S|[#;]|[ ]|[\]}],?[ ]*$|$"""
+)
+_TOML_TABLE = re.compile(r"""^\[{1,2}[\w."' -]+\]{1,2}[ ]*\n""", re.MULTILINE)
+
+
+def detect_format(text: str) -> Literal["markdown", "html", "text", "code"]:
     """Tells how a text is written, by its first 20,000 characters.
 
-    HTML begins with its doctype or an outer tag, or is dense in block tags outside code fences.
-    Markdown holds a heading, a fence, a table, a link, a front matter or a formula, or at least
-    two of: strong words, code, quotes, lists. Everything else is plain text.
+    Source code begins with "#!", or has lines that import or define something and little prose;
+    YAML and TOML count as code. HTML begins with its doctype or an outer tag, or is dense in block
+    tags outside code fences. Markdown holds a heading, a fence, a table, a link, a front matter or
+    a formula, or at least two of: strong words, code, quotes, lists. Everything else is plain text.
 
     >>> detect_format("<p>One.</p><p>Two.</p>"), detect_format("# One"), detect_format("One.")
     ('html', 'markdown', 'text')
+    >>> detect_format("import os\\n\\n# Where we are\\ndef here():\\n    return os.getcwd()")
+    'code'
     """
     beginning = re.sub(r"\r\n?", "\n", text[:_PREFIX])
     if _HTML_OPENING.match(beginning):
         return "html"
+    if _is_code(beginning):
+        return "code"
     fenced = _FENCED.search(beginning) is not None
     outside = _FENCE.sub("", beginning) if fenced else beginning
     tags = sum(1 for _ in _HTML_TAG.finditer(outside))
@@ -68,3 +100,20 @@ def detect_format(text: str) -> Literal["markdown", "html", "text"]:
     if fenced or signs:
         return "markdown"
     return "markdown" if sum(1 for hint in _HINTS if hint.search(outside)) >= 2 else "text"
+
+
+def _is_code(text: str) -> bool:
+    """Is this plainly source code or a configuration file?"""
+    if text.startswith("#!"):
+        return True
+    if len(_CODE_LINE.findall(text)) >= 2:
+        outside = _FENCE.sub("", text)
+        lines = [line for line in outside.split("\n") if line[:1].strip()]
+        code = sum(1 for _ in _CODE_LINE.finditer(outside))
+        prose = sum(len(line.split()) > 3 and line[0].isalpha() for line in lines) - code
+        return code >= 2 and prose <= 2 * code
+    lines = text.removeprefix("---\n").split("\n")
+    is_nested = _YAML_BEGINNING.match(text) and _YAML_NESTED.search(text)
+    if is_nested and all(map(_YAML_LINE.match, lines)):
+        return True
+    return _TOML_TABLE.search(text) is not None and all(map(_TOML_LINE.match, lines))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
@@ -12,7 +12,7 @@ from rag_splitters.structure.blocks.tags import Tag, scan_tags
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, sentences, words
 from rag_splitters.text.sizing import Measure
 
-__all__ = ["COARSE", "Headings", "block_levels", "heads", "section_breaks"]
+__all__ = ["COARSE", "block_levels", "heads", "section_breaks"]
 
 COARSE = 4
 """How many of the levels cut between blocks; those that follow cut inside them."""
@@ -22,51 +22,6 @@ _PROSE = frozenset(("paragraph", "list_item", "quote", "heading", "image"))
 _ROW = re.compile(r"<tr\b", re.IGNORECASE)
 _CELL = re.compile(r"<t[dh]\b", re.IGNORECASE)
 _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
-
-
-class Headings:
-    """What a position stands under.
-
-    Parameters:
-        blocks: the blocks of a text.
-
-    >>> headings = Headings([Block("heading", 0, 3, 1, "A"), Block("heading", 5, 9, 2, "B")])
-    >>> headings.above(4), headings.above(4, 9)
-    (['A'], ['A', 'B'])
-    """
-
-    def __init__(self, blocks: Sequence[Block]) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []  # of the sections
-        self._paths: list[list[str]] = []
-        self._rows: list[bool] = []  # is a heading right below another one that it is under?
-        path: list[tuple[Block, int]] = []
-        last = blocks[-1].end if blocks else 0
-        for index, block in enumerate(blocks):
-            if block.kind != "heading":
-                continue
-            while path and path[-1][0].level >= block.level:
-                self._ends[path.pop()[1]] = block.start
-            path.append((block, len(self._starts)))
-            self._starts.append(block.start)
-            self._ends.append(last)
-            self._paths.append([each.title for each, _ in path])
-            self._rows.append(index > 0 and heads(blocks[index - 1], block))
-
-    def above(self, position: int, end: int = 0) -> list[str]:
-        """The titles of the headings that `position` stands under, the outermost first.
-
-        Where it is at a heading with others right below it, those count that all up to `end`
-        stands under.
-        """
-        index = bisect_right(self._starts, position) - 1
-        if index < 0:
-            return []
-        deeper = index + 1
-        while deeper < len(self._rows) and self._rows[deeper] and self._starts[deeper] < end:
-            index = deeper if end <= self._ends[deeper] else index
-            deeper += 1
-        return list(self._paths[index])
 
 
 def section_breaks(blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:

@@ -12,6 +12,7 @@ import regex
 
 from rag_splitters.structure.blocks.block import Block, Kind
 from rag_splitters.structure.blocks.filling import fill_gaps, pair_captions
+from rag_splitters.structure.blocks.html import html_blocks
 from rag_splitters.text.boundaries import skip_space, trim_space
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOT
 _FIRST_IMAGE = regex.compile(_IMAGE, regex.DOTALL)
 _HTML_TABLE = re.compile(r"\s*<table[\s>]", re.IGNORECASE)
 _HTML_IMAGE = re.compile(r"<img\b([^<>]{0,2000})|<img\b", re.IGNORECASE)
+_HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _MARKS = re.compile(r"(\*{1,3}|`+|~~|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -112,7 +115,7 @@ class Leaves:
         if token.type == "formula":
             return "formula", 0, ""
         if token.type == "html_block":
-            kind, title = _html_kind(token.content)
+            kind, level, title = _html_kind(token.content)
         elif token.type == "hr":
             kind = "rule"
         elif token.type == "heading_open":
@@ -161,18 +164,26 @@ def plain_title(content: str) -> str:
     >>> plain_title("The **whole** [story](a.html) &amp; `more`")
     'The whole story & more'
     """
-    short = content[: 2 * _LONGEST_TITLE]
+    short = _UNWRITABLE.sub("\ufffd", content[: 2 * _LONGEST_TITLE])
     short = _TAG.sub("", _LINK.sub(r"\1", short))
     short = html.unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", short)))
     return " ".join(short.split())[:_LONGEST_TITLE]
 
 
-def _html_kind(content: str) -> tuple[Kind, str]:
-    """What an HTML block of a Markdown text is, and its title: a table, an image, or neither."""
+def _html_kind(content: str) -> tuple[Kind, int, str]:
+    """What an HTML block of a Markdown text is: a table, an image, a heading, or several things.
+
+    Returns: kind, level and title.
+    """
     if _HTML_TABLE.match(content) and "</table" in content.lower():
-        return "table", ""
+        return "table", 0, ""
     image = _HTML_IMAGE.search(content)
     if image and not _TAG.sub("", content).strip():
         alt = _ALT.search(image.group(1) or "")
-        return "image", html.unescape(next(filter(None, alt.groups()), "")) if alt else ""
-    return "html", ""
+        title = html.unescape(next(filter(None, alt.groups()), "")) if alt else ""
+        return "image", 0, title
+    if _HTML_HEADING.search(content):
+        blocks = html_blocks(content)
+        if len(blocks) == 1 and blocks[0].kind == "heading":
+            return "heading", blocks[0].level, blocks[0].title
+    return "html", 0, ""

@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING
 
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.structure.blocks.leaves import Leaves
-from rag_splitters.structure.blocks.rules import Rule, formula, nested_less, scans_less, uncut_rows
+from rag_splitters.structure.blocks.rules import (
+    Rule,
+    formula,
+    nested_less,
+    scans_less,
+    uncut_rows,
+    wiki,
+)
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
-__all__ = ["markdown_blocks"]
+__all__ = ["front_matter", "markdown_blocks"]
 
 _WINDOW = 60_000  # characters that are parsed at once, so that memory is bounded
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -38,7 +45,10 @@ def markdown_blocks(text: str) -> list[Block]:
     [('heading', 'Title'), ('code', 'py')]
     """
     leaves = Leaves(text)
-    position = _front_matter(text, leaves)
+    position = 0
+    if match := front_matter(text):
+        position = match.end()
+        leaves.put(Block("front_matter", 0, position, 0, "", 0, *match.span("body")))
     size = _WINDOW
     while position < len(text):
         end = _window_end(text, position, size)
@@ -72,6 +82,7 @@ def _parser() -> MarkdownIt:
     own: dict[str, Rule] = {rule.name: rule.fn for rule in block.__rules__}
     block.at("table", uncut_rows(own["table"]), {"alt": ["paragraph", "reference"]})
     block.before("table", "formula", formula, {"alt": interrupted})
+    block.before("lheading", "wiki", wiki, {"alt": interrupted[:3]})
     for name, ends in (("blockquote", interrupted), ("list", interrupted[:3])):
         limited = nested_less(scans_less(own[name]) if name == "blockquote" else own[name])
         block.at(name, limited, {"alt": ends})
@@ -93,10 +104,10 @@ def _window_end(text: str, position: int, size: int) -> int:
     return match.end() if match else len(text)
 
 
-def _front_matter(text: str, leaves: Leaves) -> int:
-    """Takes the front matter into the leaves, and returns where the text behind it begins."""
-    match = _FRONT_MATTER.match(text)
-    if not match:
-        return 0
-    leaves.put(Block("front_matter", 0, match.end(), 0, "", 0, *match.span("body")))
-    return match.end()
+def front_matter(text: str) -> re.Match[str] | None:
+    """The front matter at the beginning of a text, in YAML or TOML; its group "body" is inside.
+
+    >>> front_matter("---\\ntitle: Tea\\n---\\n# Tea").group("body")
+    'title: Tea\\n'
+    """
+    return _FRONT_MATTER.match(text)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.text.boundaries import skip_space, trim_space
 
-__all__ = ["plain_blocks"]
+__all__ = ["plain_blocks", "wiki_heading"]
 
 _KEYWORDS = {
     "part": 1,
@@ -37,6 +37,7 @@ _ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
 _BULLET = re.compile(r"[ \t]*[-*+•◦▪‣·–][ \t]+\S")
 _UNDERLINE = re.compile(r"(={3,}|-{3,}|~{3,}|\*{3,}|_{3,})[ \t]*\Z")
+_WIKI = re.compile(r"=(?: ?=){0,5}")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
 _LONGEST_KEYWORD = 120
 
@@ -46,7 +47,8 @@ def plain_blocks(text: str, keywords: Sequence[str] = ()) -> list[Block]:
 
     A heading is a line that begins with a keyword and a number ("Chapter 3", "Article IV: ..."), a
     short numbered line without a full stop ("2.3 Results"), a short line in capitals between blank
-    lines, or one that is underlined. Paragraphs end at blank lines, list items at the next one.
+    lines, one between equals signs ("== Results =="), or one that is underlined. Paragraphs end at
+    blank lines, list items at the next one.
 
     Parameters:
         text: any text.
@@ -89,7 +91,9 @@ class _Reader:
                 stop = after[1] if underlined else end
                 level = underlined or level
                 begin = skip_space(text, start)
-                yield Block("heading", begin, trim_space(text, begin, stop), level, _short(line))
+                wiki = wiki_heading(line)
+                title = _short(wiki[1] if wiki and not underlined else line)
+                yield Block("heading", begin, trim_space(text, begin, stop), level, title)
                 index += 1 if underlined else 0
             elif not blank and kept < 0:
                 if begins_item and not item:
@@ -128,6 +132,8 @@ class _Reader:
     def _heading(self, line: str, width: int, blank_before: bool, after: tuple[int, int]) -> int:
         """The level of a heading in one line, or 0."""
         content = line.strip()
+        if width <= len(line) and (wiki := wiki_heading(content)):
+            return wiki[0]
         if width <= _LONGEST_KEYWORD and (match := self._keywords.match(content)):
             word = match.group(1)
             if word is None:
@@ -150,6 +156,21 @@ class _Reader:
         letters = [each for each in content if each.isalpha()]
         capitals = len(letters) >= 3 and all(each.isupper() for each in letters)
         return 2 if capitals else 0
+
+
+def wiki_heading(line: str) -> tuple[int, str] | None:
+    """Level and text of a heading between equals signs, as MediaWiki and WikiText write it.
+
+    >>> wiki_heading("== Tea =="), wiki_heading("= = Green = = "), wiki_heading("====")
+    ((2, 'Tea'), (2, 'Green'), None)
+    """
+    content = line.strip(" \t")
+    mark = _WIKI.match(content)
+    if mark is None or not content.endswith(mark.group()):
+        return None
+    text = content[mark.end() : -mark.end()].strip()
+    is_heading = bool(text) and text[0] != "=" and text[-1] != "="
+    return (mark.group().count("="), text) if is_heading else None
 
 
 def _short(line: str) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
+
+from rag_splitters.structure.blocks.plain import wiki_heading
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
-__all__ = ["Rule", "formula", "nested_less", "scans_less", "uncut_rows"]
+__all__ = ["Rule", "formula", "formula_length", "nested_less", "scans_less", "uncut_rows", "wiki"]
 
 Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
 
@@ -102,30 +105,62 @@ def uncut_rows(table: Rule) -> Rule:
     return whole
 
 
+def wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A heading between equals signs, as MediaWiki writes it."""
+    begin, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
+    if state.is_code_block(start) or not state.src.startswith("=", begin):
+        return False
+    heading = wiki_heading(state.src[begin:stop])
+    if heading is None or silent:
+        return heading is not None
+    level, content = heading
+    state.push("heading_open", f"h{level}", 1).map = [start, start + 1]
+    inline = state.push("inline", "", 0)
+    inline.map, inline.content, inline.children = [start, start + 1], content, []
+    state.push("heading_close", f"h{level}", -1)
+    state.line = start + 1
+    return True
+
+
 def formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """`$$ ... $$`, `\\[ ... \\]` or an equation environment that fills whole lines."""
     if state.is_code_block(start):
         return False
-    text, begin, stop = state.src, state.bMarks[start] + state.tShift[start], state.eMarks[start]
-    opening = _OPENING.match(text, begin, stop)
-    if not opening or (opening.group(1) and opening.group(1) not in _ENVIRONMENTS):
-        return False
-    mark = opening.group()
-    closing = {"$$": "$$", "\\[": "\\]"}.get(mark, f"\\end{{{opening.group(1)}}}")
-    begin = opening.end()
-    for line in range(start, min(end, start + _FORMULA_LINES)):
-        if line > start:
+
+    def contents() -> Iterator[tuple[int, int]]:
+        for line in range(start, end):
             begin, stop = state.bMarks[line] + state.tShift[line], state.eMarks[line]
-            if begin >= stop or state.sCount[line] < state.blkIndent:
-                return False
-        found = text.find(closing, begin, stop)
-        if found < 0 and text.find(mark, begin, stop) < 0:
-            continue
-        if found < 0 or text[found + len(closing) : stop].strip(" \t.,;"):
-            return False
-        if not silent:
-            token = state.push("formula", "", 0)
-            token.map = [start, line + 1]
-            state.line = line + 1
-        return True
-    return False
+            if line > start and (begin >= stop or state.sCount[line] < state.blkIndent):
+                return
+            yield begin, stop
+
+    count = formula_length(state.src, contents())
+    if count and not silent:
+        state.push("formula", "", 0).map = [start, start + count]
+        state.line = start + count
+    return bool(count)
+
+
+def formula_length(text: str, lines: Iterable[tuple[int, int]]) -> int:
+    """How many lines a display formula takes that begins with the first of them; 0 for none.
+
+    Parameters:
+        text: the text.
+        lines: where the contents of its lines begin and end, up to the next blank line.
+    """
+    mark = closing = ""
+    for count, (start, end) in enumerate(islice(lines, _FORMULA_LINES), 1):
+        begin = start
+        if not mark:
+            opening = _OPENING.match(text, start, end)
+            name = opening.group(1) if opening else None
+            if not opening or (name and name not in _ENVIRONMENTS):
+                return 0
+            mark, begin = opening.group(), opening.end()
+            closing = {"$$": "$$", "\\[": "\\]"}.get(mark, f"\\end{{{name}}}")
+        place = text.find(closing, begin, end)
+        if place >= 0:
+            return 0 if text[place + len(closing) : end].strip(" \t.,;") else count
+        if text.find(mark, begin, end) >= 0:
+            return 0
+    return 0

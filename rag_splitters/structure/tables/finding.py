@@ -23,7 +23,9 @@ _CLOSING = re.compile(r"</table\s{0,100}>", re.IGNORECASE)
 
 
 def find_tables(
-    text: str, format: TableFormat = "auto", blocks: Sequence[Block] | None = None
+    text: str,
+    format: TableFormat | Literal["code"] = "auto",
+    blocks: Sequence[Block] | None = None,
 ) -> list[Table]:
     """Finds the tables of a text, in order: pipe tables, HTML tables, records with separators.
 
@@ -42,13 +44,15 @@ def find_tables(
     >>> table.labels, table.values(table.rows[0])
     (['a', 'b'], ['1', '2'])
     """
-    if format not in get_args(TableFormat):
+    if format not in (*get_args(TableFormat), "code"):
         known = ", ".join(get_args(TableFormat))
         raise ValueError(f"format must be one of {known}; got {format!r}")
     if format in ("csv", "tsv"):
         table = SeparatedTable.read(text, 0, len(text), "," if format == "csv" else "\t")
         return [table] if table else []
     written = detect_format(text) if format == "auto" else format
+    if written == "code":
+        return []
     if written == "text":
         return list(separated_tables(text, 0, len(text)))
     known_blocks = read_blocks(text, written) if blocks is None else blocks  # type: ignore[arg-type]
