@@ -31,7 +31,7 @@ from rich.table import Table
 from rag_splitters import RecursiveChunker, SentenceChunker, TokenChunker
 from rag_splitters.langchain import RecursiveTextSplitter
 from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
-from rag_splitters.text.tokens import load_encoding
+from rag_splitters.text.encodings import load_encoding
 
 Case = tuple[str, Callable[[], Any]]
 

@@ -24,7 +24,7 @@ from pydantic import Field
 from rag_splitters.llama_index import SemanticNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, describe_model
 from rag_splitters.models.calling import retry_after
-from rag_splitters.text.tokens import load_encoding
+from rag_splitters.text.encodings import load_encoding
 from tests.openai_server import Fault, OpenAIServer
 
 MODEL = HashingEmbeddings(dimensions=32)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import socket
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import llama_index.core
 import numpy as np
 import pytest
 import regex
@@ -18,6 +20,7 @@ import tiktoken.load
 import tiktoken.registry
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiktoken_ext import openai_public
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from rag_splitters import (
@@ -30,24 +33,23 @@ from rag_splitters import (
     TokenChunker,
 )
 from rag_splitters.testing import check_chunker, hostile_texts
-from rag_splitters.text import token_counts
+from rag_splitters.text import encodings, tokens
+from rag_splitters.text.encodings import load_encoding
 from rag_splitters.text.sizing import check_length_function, sizer
 from tests.cases import letters
 
 ENCODINGS = ("cl100k_base", "o200k_base")
-
-
-def encoding(name: str) -> tiktoken.Encoding:
-    """A tiktoken encoding, which our own loader has found offline."""
-    sizer(f"tokens:{name}")
-    return tiktoken.get_encoding(name)
+CL100K = (
+    Path(str(llama_index.core.__file__)).parent
+    / "_static/tiktoken_cache/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
+)
 
 
 class CountingEncoding:
     """A tiktoken encoding that keeps what it is asked to encode."""
 
     def __init__(self, name: str = "cl100k_base") -> None:
-        self._encoding = encoding(name)
+        self._encoding = load_encoding(name)
         self.name = name
         self.asked: list[str] = []
 
@@ -114,7 +116,7 @@ def word_tokenizer() -> Tokenizer:
 @given(text=hostile_texts(), data=st.data())
 def test_token_count_is_what_tiktoken_counts(name: str, text: str, data: st.DataObject) -> None:
     measure = sizer(f"tokens:{name}")(text)
-    count = encoding(name).encode_ordinary
+    count = load_encoding(name).encode_ordinary
     assert measure.length(0, len(text)) == len(count(text))
     for _ in range(5):
         start = data.draw(st.integers(0, len(text)))
@@ -138,7 +140,7 @@ def test_token_count_is_what_tiktoken_counts(name: str, text: str, data: st.Data
 )
 def test_token_count_of_random_text_is_what_tiktoken_counts(name: str, alphabet: str) -> None:
     chance = random.Random(3)
-    count = encoding(name).encode_ordinary
+    count = load_encoding(name).encode_ordinary
     for _ in range(40):
         text = "".join(chance.choices(alphabet, k=chance.randint(1, 200)))
         measure = sizer(f"tokens:{name}")(text)
@@ -155,7 +157,7 @@ def test_no_chunk_measures_more_than_its_size_in_tokens(
 ) -> None:
     text = prose(60_000)
     chunker = kind(chunk_size=128, chunk_overlap=chunk_overlap, length_function=f"tokens:{name}")
-    counts = [len(encoding(name).encode_ordinary(chunk.text)) for chunk in chunker.chunk(text)]
+    counts = [len(load_encoding(name).encode_ordinary(chunk.text)) for chunk in chunker.chunk(text)]
     assert max(counts) <= 128
     assert sum(counts) / len(counts) > 90, "chunks are filled"
 
@@ -247,7 +249,7 @@ def test_measuring_a_text_encodes_each_distinct_unit_once() -> None:
     measure = sizer(counting)(text)
     assert len(counting.asked) == len(set(counting.asked))
     assert counting.characters() < len(text) / 4
-    assert measure.length(0, len(text)) == len(encoding("cl100k_base").encode_ordinary(text))
+    assert measure.length(0, len(text)) == len(load_encoding("cl100k_base").encode_ordinary(text))
 
 
 def test_second_chunker_does_not_encode_known_units_again() -> None:
@@ -262,8 +264,8 @@ def test_second_chunker_does_not_encode_known_units_again() -> None:
 
 
 def test_forgotten_and_long_words_are_counted_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_counts, "_MOST_KEPT", 50)
-    count = encoding("cl100k_base").encode_ordinary
+    monkeypatch.setattr(tokens, "_MOST_KEPT", 50)
+    count = load_encoding("cl100k_base").encode_ordinary
     measured = sizer(CountingEncoding())
     for seed in range(5):
         words = [
@@ -280,7 +282,7 @@ def test_threads_measure_by_one_tokenizer() -> None:
     texts = [prose(40_000, seed, words=5_000) for seed in range(8)]
     with ThreadPoolExecutor(8) as pool:
         lengths = list(pool.map(lambda text: measured(text).length(0, len(text)), texts))
-    assert lengths == [len(encoding("cl100k_base").encode_ordinary(text)) for text in texts]
+    assert lengths == [len(load_encoding("cl100k_base").encode_ordinary(text)) for text in texts]
 
 
 def test_equal_names_share_one_tokenizer() -> None:
@@ -402,36 +404,59 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("is_set", [False, True], ids=["unset", "empty folder"])
 @pytest.mark.parametrize("name", ["gpt2", "p50k_base", "r50k_base", "text-davinci-003"])
-def test_encoding_that_is_not_at_hand_says_what_to_do(
+def test_encoding_without_a_file_says_what_to_do(
     name: str, is_set: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     if is_set:
         monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    before, reader = dict(os.environ), tiktoken.load.read_file
-    with pytest.raises(ValueError, match=r"is not downloaded unasked: set TIKTOKEN_CACHE_DIR"):
+    with pytest.raises(ValueError, match=r"not downloaded unasked: set TIKTOKEN_CACHE_DIR"):
         RecursiveChunker(length_function=f"tokens:{name}").chunk("text")
-    assert dict(os.environ) == before
-    assert tiktoken.load.read_file is reader
 
 
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base", "gpt-4o", "gpt-4", "o200k_harmony"])
 def test_bundled_encoding_is_loaded_offline(name: str) -> None:
     before, reader = dict(os.environ), tiktoken.load.read_file
-    sizer.__globals__["_sizer"].cache_clear()
-    chunks = RecursiveChunker(chunk_size=2, length_function=f"tokens:{name}").chunk("one two three")
-    assert [chunk.text for chunk in chunks] == ["one two", "three"]
+    assert load_encoding(name).encode_ordinary("one two three <|endoftext|>")
     assert dict(os.environ) == before
     assert tiktoken.load.read_file is reader
 
 
 @pytest.mark.usefixtures("no_network")
-def test_own_cache_folder_is_respected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Who has set TIKTOKEN_CACHE_DIR gets what is in there, or hears of it."""
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    sizer.__globals__["_sizer"].cache_clear()
-    with pytest.raises(ValueError, match="set TIKTOKEN_CACHE_DIR to a folder that holds it"):
-        RecursiveChunker(length_function="tokens").chunk("text")
+@pytest.mark.parametrize("variable", ["TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"])
+def test_own_cache_folder_is_used_and_no_other(
+    variable: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(variable, str(tmp_path))
+    for content in (b"", b"ISE= 0\n"):  # not there, or damaged
+        with pytest.raises(ValueError, match="set TIKTOKEN_CACHE_DIR to a folder that holds it"):
+            load_encoding("cl100k_base")
+        (tmp_path / CL100K.name).write_bytes(content)
+    shutil.copy(CL100K, tmp_path)
+    assert load_encoding("cl100k_base").encode_ordinary("one two three") == [606, 1403, 2380]
+
+
+@pytest.mark.usefixtures("no_network")
+@pytest.mark.parametrize("name", [*ENCODINGS, "o200k_harmony"])
+def test_encodings_are_those_of_tiktoken(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Our copies of its patterns fail here when a later version of tiktoken changes them."""
+    ours = load_encoding(name)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(CL100K.parent))
+    theirs = tiktoken.get_encoding(name)
+    assert (ours.name, ours._pat_str) == (theirs.name, theirs._pat_str)
+    assert ours._mergeable_ranks == theirs._mergeable_ranks
+    assert load_encoding(name) is theirs, "what the process has loaded is not loaded again"
+
+
+def test_older_patterns_are_those_of_tiktoken() -> None:
+    for name in ("gpt2", "r50k_base", "p50k_base", "p50k_edit"):
+        assert encodings._VOCABULARIES[name].pattern == openai_public.r50k_pat_str
+
+
+def test_plugin_of_tiktoken_is_passed_as_an_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiktoken, "list_encoding_names", lambda: ["mine"])
+    with pytest.raises(ValueError, match=r"pass length_function=tiktoken.get_encoding\('mine'\)"):
+        load_encoding("mine")
 
 
 # The user's own
@@ -539,5 +564,5 @@ def test_tokenizer_file_is_taken_by_its_path(name: str, tmp_path: Path) -> None:
 def test_tiktoken_encoding_object_is_taken() -> None:
     text = prose(3000)
     named = RecursiveChunker(chunk_size=50, length_function="tokens")
-    handed = RecursiveChunker(chunk_size=50, length_function=encoding("cl100k_base"))
+    handed = RecursiveChunker(chunk_size=50, length_function=load_encoding("cl100k_base"))
     assert handed.spans(text) == named.spans(text)

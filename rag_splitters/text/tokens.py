@@ -1,43 +1,71 @@
-"""Lengths in tokens: tiktoken encodings and Hugging Face tokenizers, exact and in linear time."""
+"""Lengths in tokens: tiktoken encodings and Hugging Face tokenizers, exact and in linear time.
+
+A text is cut into units at borders where the counts of tokens add up. The count of each unit is
+kept, because a language repeats its words, and a part of a text then costs its two edges.
+"""
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import re
 import threading
+from array import array
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from functools import partial
-from pathlib import Path
+from itertools import count, islice
 from typing import Any
 
-from rag_splitters.text.sizing import CallableMeasure, Measure, Sizer
-from rag_splitters.text.token_counts import BLOCK, TokenCounts
+import numpy as np
 
-__all__ = ["load_encoding", "token_sizer"]
+from rag_splitters.text.encodings import load_encoding
+from rag_splitters.text.measures import CallableMeasure, Measure, Sizer
+
+__all__ = ["token_sizer"]
+
+_BLOCK = 20_000
+"""tiktoken overflows its stack on very long white space and is superlinear on very long words: it
+never gets more than this many characters of a run without a border."""
+
+_PART = 12_000  # characters that are cut into words at once: they stay in the processor's cache
+_LONGEST_KEPT = 100  # characters of a unit whose count is kept
+_MOST_KEPT = 500_000  # units
+_FEW = 50  # new words that are encoded faster one by one
+_TOKENS = 2**32 - 1  # a unit's counts are one number: its tokens, and its characters above them
+
+# Every pattern that tiktoken ships begins a new piece at a single space between two other
+# characters, and at a CJK mark between two letters or digits, whatever stands further away.
+# So counts add up at these borders, in the whole text and in any part of it.
+_SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
+_CJK_MARKS = "，。、；：！？"
+_BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=[^\W_])(?=[，。、；：！？][^\W_])")
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
-_loading = threading.Lock()
-
 
 def token_sizer(tokenizer: Any) -> Sizer:
-    """The sizer of a tokenizer, or of the name of one ("tokens", "tokens:<name>")."""
+    """The sizer of a tokenizer.
+
+    Parameters:
+        tokenizer: a tiktoken encoding, a `tokenizers.Tokenizer`, a transformers tokenizer, or the
+            name of one ("tokens", "tokens:<name>").
+
+    Raises: ValueError for a name that `load_encoding` does not know or cannot load offline.
+    """
     if isinstance(tokenizer, str):
         tokenizer = load_encoding(tokenizer.partition(":")[2] or "cl100k_base")
     if hasattr(tokenizer, "encode_ordinary"):
-        return partial(_measured, TokenCounts(tokenizer))
+        return partial(_tiktoken_measure, _Counts(tokenizer))
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if not hasattr(fast, "to_str"):
-        return lambda text: CallableMeasure(text, lambda part: len(tokenizer.tokenize(part)))
-    plain = type(fast).from_str(fast.to_str())
-    plain.no_truncation()
-    plain.no_padding()
-    return lambda text: _HuggingFaceMeasure(text, plain)
+    if not hasattr(fast, "to_str"):  # a transformers tokenizer written in Python
+        return partial(CallableMeasure, function=lambda part: len(tokenizer.tokenize(part)))
+    copy = type(fast).from_str(fast.to_str())  # the user's own goes on truncating and padding
+    copy.no_truncation()
+    copy.no_padding()
+    return partial(_HuggingFaceMeasure, tokenizer=copy)
 
 
-def _measured(counts: TokenCounts, text: str) -> Measure:
+def _tiktoken_measure(counts: _Counts, text: str) -> Measure:
     if not _is_unicode(text):
         if _SURROGATE_PAIR.search(text):  # tiktoken joins a pair to one character
             return CallableMeasure(text, counts.count)
@@ -45,10 +73,22 @@ def _measured(counts: TokenCounts, text: str) -> Measure:
     return _TiktokenMeasure(text, counts)
 
 
-class _TiktokenMeasure(Measure):
-    """Tokens by tiktoken: every unit counted once, and only the two edges of a part again."""
+def _is_unicode(text: str) -> bool:
+    """Is it free of lone surrogates? Encoding it is the fastest way to know."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
-    def __init__(self, text: str, counts: TokenCounts) -> None:
+
+# Measures
+
+
+class _TiktokenMeasure(Measure):
+    """Tokens by tiktoken: every unit is counted once, and only the two edges of a part again."""
+
+    def __init__(self, text: str, counts: _Counts) -> None:
         super().__init__(text)
         self._counts = counts
         self._borders, self._totals = counts.sums(text)
@@ -93,7 +133,7 @@ class _TiktokenMeasure(Measure):
             return 0
         room = size - tail - (totals[last] - totals[first])
         stop, unit = borders[first], borders[first - 1]
-        part = _TextMeasure(self.text[unit:stop], self._counts) if room else None
+        part = CallableMeasure(self.text[unit:stop], self._counts.count) if room else None
         return unit + part.earliest(stop - unit, room) if part else stop
 
     def _reach(self, start: int, stop: int, size: int) -> tuple[int, int]:
@@ -102,36 +142,30 @@ class _TiktokenMeasure(Measure):
         if stop - start <= 100 and (used := self._counts.count(self.text[start:stop])) <= size:
             return stop, used
         while True:
-            part = self.text[start : min(start + min(span, BLOCK), stop)]
+            part = self.text[start : min(start + min(span, _BLOCK), stop)]
             tokens = encode(part)
             if len(tokens) > size:
                 break
             if start + len(part) >= stop:
                 return stop, len(tokens)
-            if span >= BLOCK:  # a run without a border: go on behind this block
+            if span >= _BLOCK:  # a run without a border: go on behind this block
                 end, used = self._reach(start + len(part), stop, size - len(tokens))
                 return end, used + len(tokens)
             span *= 4
-        for kept in range(size, 0, -1):
-            known = self._counts.encoding.decode_bytes(tokens[:kept]).decode("utf-8", "ignore")
-            if known and len(encode(known)) <= size:
-                return start + len(known), len(encode(known))
+        return self._reach_inside(start, tokens[:size], size)
+
+    def _reach_inside(self, start: int, tokens: list[int], size: int) -> tuple[int, int]:
+        """How far the first of these tokens reach that end with a character and are no more."""
+        encoding = self._counts.encoding
+        for number in range(len(tokens), 0, -1):
+            head = encoding.decode_bytes(tokens[:number]).decode("utf-8", "ignore")
+            if head and (used := len(encoding.encode_ordinary(head))) <= size:
+                return start + len(head), used
         return start, 0
 
 
-class _TextMeasure(Measure):
-    """A short text counted by tiktoken without borders."""
-
-    def __init__(self, text: str, counts: TokenCounts) -> None:
-        super().__init__(text)
-        self._counts = counts
-
-    def length(self, start: int, end: int) -> int:
-        return self._counts.count(self.text[start:end])
-
-
 class _HuggingFaceMeasure(Measure):
-    """Tokens by a Hugging Face tokenizer: its offsets tell where to look, a count tells exactly."""
+    """Tokens by a Hugging Face tokenizer, which encodes each part anew."""
 
     def __init__(self, text: str, tokenizer: Any) -> None:
         super().__init__(_SURROGATE.sub("\ufffd", text))
@@ -141,67 +175,160 @@ class _HuggingFaceMeasure(Measure):
         return len(self._tokenizer.encode(self.text[start:end], add_special_tokens=False).ids)
 
 
-def _is_unicode(text: str) -> bool:
-    """Is it without lone surrogates? Encoding is the fastest way to know."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
+# Counts
+
+
+class _UnitCounts(dict[str, int]):
+    """Characters and tokens of the units seen so far, as `characters << 32 | tokens`."""
+
+    def __init__(self, encoding: Any) -> None:
+        super().__init__()
+        self._encode = encoding.encode_ordinary
+
+    def __missing__(self, text: str) -> int:
+        if len(text) <= _LONGEST_KEPT:
+            if len(self) >= _MOST_KEPT:
+                self.clear()
+            value = self[text] = len(text) << 32 | len(self._encode(text))
+            return value
+        blocks = (text[at : at + _BLOCK] for at in range(0, len(text), _BLOCK))
+        return len(text) << 32 | sum(len(self._encode(block)) for block in blocks)
+
+
+class _WordCounts:
+    """The same for words with a space before each. New words are encoded together.
+
+    Every word has a number, and its counts stand at that number, so that a list of words is counted
+    without a step in Python for each.
+    """
+
+    def __init__(self, encoding: Any) -> None:
+        self._encoding = encoding
+        self._lock = threading.Lock()
+        self._begins_with_space = np.zeros(0, np.int8)  # by token; -1: not looked up yet
+        self._clear()
+
+    def of(self, words: list[str]) -> tuple[Any, bool]:
+        """The counts of some words, with -1 for those that are no units, and if there are such."""
+        with self._lock:
+            if len(self._values) >= _MOST_KEPT:
+                self._clear()
+            size = len(self._numbers)
+            try:
+                numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
+                has_others = len(self._numbers) > size and self._count_new()
+            except BaseException:  # interrupted: no number may stay without counts
+                self._clear()
+                raise
+            return np.frombuffer(self._values, np.int64)[numbers], has_others
+
+    def _clear(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict(count().__next__)
+        self._values = array("q")
+
+    def _count_new(self) -> bool:
+        """Count the words that have a number and no counts yet. Were there others than units?"""
+        size = self._numbers[next(reversed(self._numbers))] + 1 - len(self._values)
+        new = list(islice(reversed(self._numbers), size))[::-1]
+        units = list(filter(_is_unit, new))
+        values = self._counts_of(units)
+        if len(units) < size:
+            value_of = dict(zip(units, values, strict=True))
+            values = [value_of.get(word, -1) for word in new]
+            for other in set(new).difference(units):
+                del self._numbers[other]
+        self._values.extend(values)
+        return len(units) < size
+
+    def _counts_of(self, units: list[str]) -> list[int]:
+        """The counts of new words: a few one by one, many by the spaces that begin their tokens."""
+        if len(units) < _FEW:
+            encode = self._encoding.encode_ordinary
+            return [(len(unit) + 1) << 32 | len(encode(" " + unit)) for unit in units]
+        tokens = np.array(self._encoding.encode_ordinary(" " + " ".join(units)))
+        counts = np.diff(np.flatnonzero(self._are_word_starts(tokens)), append=len(tokens))
+        lengths = np.fromiter(map(len, units), np.int64, len(units)) + 1
+        values: list[int] = (lengths << 32 | counts).tolist()
+        return values
+
+    def _are_word_starts(self, tokens: Any) -> Any:
+        """Does a word begin with each of these tokens, that is, do they begin with a space?"""
+        missing = int(tokens.max()) + 1 - len(self._begins_with_space)
+        if missing > 0:
+            rest = np.full(missing, -1, np.int8)
+            self._begins_with_space = np.append(self._begins_with_space, rest)
+        new = list(set(tokens[self._begins_with_space[tokens] < 0].tolist()))
+        pieces = map(self._encoding.decode_single_token_bytes, new)
+        self._begins_with_space[new] = [piece.startswith(b" ") for piece in pieces]
+        return self._begins_with_space[tokens]
+
+
+def _is_unit(word: str) -> bool:
+    """Is it short, and are the spaces before and behind it borders?"""
+    if len(word) >= _LONGEST_KEPT or " " in word:
         return False
-    return True
+    return word.isalnum() or (word != "" and word.strip() == word)
 
 
-def load_encoding(name: str) -> Any:
-    """The tokenizer of this name: a tiktoken encoding, an OpenAI model, or a tokenizer.json."""
-    import tiktoken
-    from tiktoken.model import encoding_name_for_model
+class _Counts:
+    """A tiktoken encoding, with the counts of every unit that it has encoded."""
 
-    path = Path(name)
-    if name not in tiktoken.list_encoding_names():
-        if path.exists():
-            from tokenizers import Tokenizer
+    def __init__(self, encoding: Any) -> None:
+        self.encoding = encoding
+        self._units = _UnitCounts(encoding)
+        self._words = _WordCounts(encoding)
 
-            return Tokenizer.from_file(str(path / "tokenizer.json" if path.is_dir() else path))
-        try:
-            name = encoding_name_for_model(name)
-        except KeyError:
-            known = ", ".join(sorted(tiktoken.list_encoding_names()))
-            raise ValueError(
-                f"unknown tokenizer {name!r}: name a tiktoken encoding ({known}), an OpenAI model "
-                "or the path of a tokenizer.json, or hand in the tokenizer itself"
-            ) from None
-    with _loading:
-        return _load_offline(name)
+    def count(self, text: str) -> int:
+        """Tokens of a text, which may be long."""
+        if len(text) <= _BLOCK:
+            return self._units[text] & _TOKENS
+        joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return sum(self._units[unit] & _TOKENS for unit in _BORDER.split(joined))
 
+    def sums(self, text: str) -> tuple[array[int], array[int]]:
+        """The borders of a text, from 0 to its end, and how many tokens stand before each."""
+        values, start = list[Any](), 0
+        while start < len(text) or not values:
+            border = _SINGLE_SPACE.search(text, start + _PART)
+            stop = border.start() if border else len(text)
+            values.append(self._values(text[start:stop], start == 0))
+            start = stop
+        sums = np.cumsum(values[0] if len(values) == 1 else np.concatenate(values))
+        return _from_zero(sums >> 32), _from_zero(sums & _TOKENS)
 
-def _load_offline(name: str) -> Any:
-    """A tiktoken encoding from the files at hand; never from the network."""
-    import tiktoken
-    import tiktoken.load
-
-    spec = importlib.util.find_spec("llama_index.core")
-    bundled = next(iter(spec.submodule_search_locations or []), "") if spec else ""
-    folders = {"TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"} & os.environ.keys()
-    read_file = tiktoken.load.read_file
-    try:
-        if not folders and name in ("cl100k_base", "o200k_base", "o200k_harmony"):
-            os.environ["TIKTOKEN_CACHE_DIR"] = str(Path(bundled, "_static", "tiktoken_cache"))
-        tiktoken.load.read_file = _refuse
-        return tiktoken.get_encoding(name)
-    except _NotAtHandError as error:
-        raise ValueError(
-            f"the encoding {name!r} is not at hand and is not downloaded unasked: set "
-            "TIKTOKEN_CACHE_DIR to a folder that holds it (filled by running tiktoken.get_encoding"
-            f"({name!r}) once where there is a network), or use cl100k_base or o200k_base"
-        ) from error
-    finally:
-        tiktoken.load.read_file = read_file
-        if not folders:
-            os.environ.pop("TIKTOKEN_CACHE_DIR", None)
+    def _values(self, part: str, is_first: bool) -> Any:
+        """The counts of the units of a part, which begins at a border if it is not the first."""
+        if not part.isascii() and any(mark in part for mark in _CJK_MARKS):
+            units = _BORDER.split(part)
+            return np.fromiter(map(self._units.__getitem__, units), np.int64, len(units))
+        words = (part if is_first else part[1:]).split(" ")
+        values, has_others = self._words.of(words)
+        pieces = _pieces(words, np.flatnonzero(values < 0).tolist()) if has_others else []
+        is_inside = np.zeros(len(words), np.bool_)
+        for first, last in pieces:
+            words[first] = " ".join(words[first : last + 1])
+            values[first] = self._units[" " + words[first]]
+            is_inside[first + 1 : last + 1] = True
+        if is_first:
+            values[0] = self._units[words[0]]
+        return values[~is_inside] if pieces else values
 
 
-class _NotAtHandError(Exception):
-    """tiktoken wanted to download a file."""
+def _pieces(words: list[str], others: list[int]) -> list[tuple[int, int]]:
+    """The first and last of the words around those at `others`, up to spaces that are borders."""
+    pieces: list[tuple[int, int]] = []
+    for at in others:
+        first = at - 1 if at > 0 and not words[at][:1].strip() else at
+        last = at + 1 if at + 1 < len(words) and not words[at][-1:].strip() else at
+        if pieces and first <= pieces[-1][1]:
+            pieces[-1] = (pieces[-1][0], last)
+        else:
+            pieces.append((first, last))
+    return pieces
 
 
-def _refuse(blobpath: str) -> bytes:
-    raise _NotAtHandError(blobpath)
+def _from_zero(sums: Any) -> array[int]:
+    """0 and the running sums, in a form that `bisect` reads fast."""
+    result = array("q", [0])
+    result.frombytes(sums.tobytes())
+    return result

@@ -1,0 +1,137 @@
+"""A text, measured in characters, in words, or by a user's own function."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from operator import index
+from typing import ClassVar, TypeAlias
+
+__all__ = ["CallableMeasure", "CharacterMeasure", "Measure", "Sizer", "WordMeasure"]
+
+_WORD = re.compile(r"\S+")
+
+
+class Measure(ABC):
+    """The lengths of the parts of one text, in one unit.
+
+    A subclass implements `length`; `furthest` and `earliest` search by it. They are exact if a part
+    is never longer than the whole, as in characters, words and tokens.
+    """
+
+    is_monotone: ClassVar[bool] = False
+    """Is it certain that a part is never longer, in units, than the whole?"""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.characters_per_unit = 4.0
+
+    @abstractmethod
+    def length(self, start: int, end: int) -> int:
+        """The length of `text[start:end]` in units."""
+
+    def furthest(self, start: int, size: int) -> int:
+        """The largest `end` for which `text[start:end]` measures at most `size` units."""
+        text = self.text
+        limit = len(text) - start
+        return start + self._fitting(lambda n: self.length(start, start + n), limit, size)
+
+    def earliest(self, end: int, size: int) -> int:
+        """The smallest `start` for which `text[start:end]` measures at most `size` units."""
+        return end - self._fitting(lambda n: self.length(end - n, end), end, size)
+
+    def _fitting(self, length_of: Callable[[int], int], limit: int, size: int) -> int:
+        """The largest number of code points, up to `limit`, that measure at most `size` units.
+
+        The first guess comes from the characters per unit of earlier calls. Near the answer it goes
+        on in steps of 1, 2, 4 and so on, because each length costs a call of the user's function.
+        """
+        low, high, step = 0, limit + 1, 1
+        probe = int(size * self.characters_per_unit)
+        for turn in range(10_000):
+            if high - low <= 1:
+                break
+            probe = min(max(probe, low + 1), high - 1)
+            length = length_of(probe)
+            low, high = (probe, high) if length <= size else (low, probe)
+            if length > 0 and probe > 8:
+                self.characters_per_unit = probe / length
+            if abs(length - size) <= 1:
+                probe, step = probe + (step if length <= size else -step), step * 2
+            elif turn > 6 and high <= limit:
+                probe = (low + high) // 2
+            else:
+                probe = max(probe * size // length, probe // 8) if length > 0 else probe * 8
+                probe = min(probe, low * 8 + 8)
+        return low
+
+
+Sizer: TypeAlias = Callable[[str], Measure]
+"""From a text to its measure."""
+
+
+class CharacterMeasure(Measure):
+    """Lengths in code points."""
+
+    is_monotone = True
+
+    def length(self, start: int, end: int) -> int:
+        return end - start
+
+    def furthest(self, start: int, size: int) -> int:
+        end = start + size
+        return end if end < len(self.text) else len(self.text)
+
+    def earliest(self, end: int, size: int) -> int:
+        return end - size if size < end else 0
+
+
+class WordMeasure(Measure):
+    """Lengths in words: runs of characters that are not white space, as `str.split()` sees them."""
+
+    is_monotone = True
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._starts, self._ends = array("q"), array("q")
+        for word in _WORD.finditer(text):
+            self._starts.append(word.start())
+            self._ends.append(word.end())
+
+    def length(self, start: int, end: int) -> int:
+        if end <= start:
+            return 0
+        return bisect_left(self._starts, end) - bisect_right(self._ends, start)
+
+    def furthest(self, start: int, size: int) -> int:
+        after = bisect_right(self._ends, start) + size
+        return self._starts[after] if after < len(self._starts) else len(self.text)
+
+    def earliest(self, end: int, size: int) -> int:
+        before = bisect_left(self._starts, end) - size - 1
+        return self._ends[before] if before >= 0 else 0
+
+
+class CallableMeasure(Measure):
+    """Lengths by a user's function, which is called for each part anew."""
+
+    def __init__(self, text: str, function: Callable[[str], int]) -> None:
+        super().__init__(text)
+        self._function = function
+
+    def length(self, start: int, end: int) -> int:
+        answer = self._function(self.text[start:end])
+        try:
+            length = index(answer)
+        except TypeError:
+            length = -1
+        if length < 0:
+            name = getattr(self._function, "__qualname__", repr(self._function))
+            raise ValueError(
+                f"length_function must return a whole number of at least 0, "
+                f"but {name} returned {answer!r} for a text of {end - start} characters"
+            )
+        return length
