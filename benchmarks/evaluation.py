@@ -25,8 +25,8 @@ from rag_splitters import (
     SentenceChunker,
 )
 from rag_splitters.evaluation import CachedEmbeddings, EmbeddingCache, compare, read_benchmark
-from rag_splitters.evaluation.formats import caption, rounded
-from rag_splitters.evaluation.suggesting import advice
+from rag_splitters.evaluation.suggestion import advice
+from rag_splitters.evaluation.tables import caption, format_estimate
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sizing import sizer
 from tests.minilm import minilm
@@ -120,7 +120,7 @@ def main() -> None:
     for name in chunkers:
         cells = []
         for figure in SHOWN:
-            mean, low, high = rounded(figure, report.figure(name, figure))
+            mean, low, high = format_estimate(figure, report.metric(name, figure))
             cells.append(f"{mean} ({low} to {high})" if figure == "recall@1000" else mean)
         print(f"| {name} | {' | '.join(cells)} |")
     if known.html:

@@ -23,10 +23,10 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from rag_splitters.evaluation import Benchmark, EmbeddingCache, read_benchmark
-from rag_splitters.evaluation.bootstrap import estimate, resampled
-from rag_splitters.evaluation.figures import Interval, recall_at_budgets
-from rag_splitters.evaluation.locating import located_chunks
+from rag_splitters.evaluation.intervals import estimate, resampled
+from rag_splitters.evaluation.locating import locate_chunks
 from rag_splitters.evaluation.measuring import ChunkIndex
+from rag_splitters.evaluation.metrics import Range, recall_at_budgets
 from rag_splitters.langchain import RecursiveTextSplitter, parent_document_retriever
 from rag_splitters.text.sizing import sizer
 from tests.minilm import minilm
@@ -40,7 +40,7 @@ WAYS = {
     "smoothed, hybrid": ("hybrid", 0.6, False),
     "smoothed, hybrid, headings": ("hybrid", 0.6, True),
 }
-Ranked = Iterable[tuple[Interval | None, int]]
+Ranked = Iterable[tuple[Range | None, int]]
 
 
 class CachedModel:
@@ -72,7 +72,7 @@ def of_langchain(benchmark: Benchmark, model: CachedModel, size: int) -> Iterato
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=size, chunk_overlap=0, length_function=tokens
     )
-    chunks = located_chunks(splitter, benchmark.documents)
+    chunks = locate_chunks(splitter, benchmark.documents)
     sizes = np.array([tokens(chunk.text) for chunk in chunks])
     vectors = np.array(model.embed_documents([chunk.text for chunk in chunks]), dtype=np.float32)
     index = ChunkIndex(chunks, sizes, vectors)
@@ -92,13 +92,13 @@ def of_ours(benchmark: Benchmark, retriever: Any) -> Iterator[Ranked]:
         ]
 
 
-def place(found: Document, document: str) -> Interval | None:
+def place(found: Document, document: str) -> Range | None:
     if found.metadata["source"] != document:
         return None
     return found.metadata["start_index"], found.metadata["end_index"]
 
 
-def measured(benchmark: Benchmark, model: CachedModel) -> Iterator[tuple[str, Any]]:
+def measure(benchmark: Benchmark, model: CachedModel) -> Iterator[tuple[str, Any]]:
     for size in (200, 400):
         name = f"LangChain recursive, {size} tokens"
         yield name, recalls(benchmark, of_langchain(benchmark, model, size))
@@ -133,7 +133,7 @@ def main() -> None:
     print(f"Recall in percent over {len(benchmark.questions)} questions, with 95 % intervals\n")
     print("| | " + " | ".join(f"{budget:,} tokens" for budget in BUDGETS) + " | gain at 1,000 |")
     print("|---|" + "---|" * (len(BUDGETS) + 1))
-    for name, values in measured(benchmark, CachedModel(options.cache)):
+    for name, values in measure(benchmark, CachedModel(options.cache)):
         first = values if first is None else first
         figures = [estimate(column, weights).percent() for column in values.T]
         gain = estimate((values - first)[:, 1], weights).percent()

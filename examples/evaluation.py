@@ -41,4 +41,4 @@ report = compare(
 print(report)
 print(suggestion(report, folds=2))
 report.to_html("report.html")
-print(f"recall of whole sentences: {report.figure('sentence', 'recall').percent()}")
+print(f"recall of whole sentences: {report.metric('sentence', 'recall').percent()}")

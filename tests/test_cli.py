@@ -15,11 +15,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rag_splitters import CATALOGUE, RecursiveChunker, __version__
+from rag_splitters.chunkers.options import parameter_docs
 from rag_splitters.cli import app
-from rag_splitters.cli.demo import QUESTIONS, answers, texts
-from rag_splitters.cli.parameters import parameter_docs
+from rag_splitters.cli.demo import answers
 from rag_splitters.cli.views import cut, printable
 from rag_splitters.reading.files import read_text
+from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 
 TEXT = "One sentence here. Another one there.\r\n\r\nA second paragraph \U0001f600 ends it.\n" * 3
 
@@ -294,7 +295,7 @@ def test_demo_shows_each_answer_inside_its_parent(monkeypatch: pytest.MonkeyPatc
     shown = result.stdout
     assert "matches words, not meaning" in shown
     marked = [part.split("<<")[0] for part in shown.split(">>")[1:]]
-    assert len(marked) == len(QUESTIONS) == 3
+    assert len(marked) == len(SAMPLE_QUESTIONS) == 3
     assert "first Saturday of each month at noon" in marked[0]
     assert "painted dark green because" in marked[1]
     assert "bake for fifty-five minutes" in marked[2]
@@ -302,8 +303,8 @@ def test_demo_shows_each_answer_inside_its_parent(monkeypatch: pytest.MonkeyPatc
 
 def test_demo_answers_stand_where_they_say() -> None:
     for question, parent in answers():
-        assert question in QUESTIONS
-        source = texts()[parent.metadata["source"]]
+        assert question in SAMPLE_QUESTIONS
+        source = sample_texts()[parent.metadata["source"]]
         start, end = parent.metadata["start_index"], parent.metadata["end_index"]
         assert source[start:end] == parent.page_content
         best = parent.metadata["matches"][0]
@@ -311,7 +312,7 @@ def test_demo_answers_stand_where_they_say() -> None:
 
 
 def test_demo_texts_are_bundled() -> None:
-    assert all(300 <= len(text.split()) <= 500 for text in texts().values())
+    assert all(300 <= len(text.split()) <= 500 for text in sample_texts().values())
 
 
 # --- index and query -----------------------------------------------------------------------------
@@ -332,7 +333,7 @@ def docs(folder: Path) -> Path:
     docs = folder / "docs"
     (docs / "deep").mkdir(parents=True)
     (docs / ".hidden").mkdir()
-    for name, text in texts().items():
+    for name, text in sample_texts().items():
         (docs / "deep" / name).write_text(text, encoding="utf-8")
     (docs / ".hidden" / "secret.md").write_text("a zeppelin")
     (docs / ".secret.md").write_text("a zeppelin")
@@ -348,7 +349,7 @@ def test_index_is_durable_and_idempotent(docs: Path) -> None:
     assert stored("idx") == before
 
     tram = docs / "deep" / "tram.md"
-    tram.write_text(texts()["tram.md"].replace("dark green", "deep khaki"), encoding="utf-8")
+    tram.write_text(sample_texts()["tram.md"].replace("dark green", "deep khaki"), encoding="utf-8")
     assert "(0 new, 1 changed, 2 unchanged)" in run("index", "idx", "docs").stdout
     after = stored("idx")
     assert not any("dark green" in text for text in after.values())
@@ -419,7 +420,7 @@ def test_query_of_an_empty_index_says_so(folder: Path) -> None:
     run("index", "idx", "blank.txt")
     result = run("query", "idx", "anything")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "Nothing found" in result.stderr
+    assert "No results" in result.stderr
 
 
 def test_query_of_an_index_that_another_process_has_open_gives_one_line(docs: Path) -> None:

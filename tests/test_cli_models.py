@@ -116,8 +116,8 @@ def test_split_takes_models_for_nested_strategies() -> None:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["-s", "semantic"], "embeddings is needed, and has no default: give --embeddings"),
-        (["-s", "agentic"], "llm is needed, and has no default: give --llm"),
+        (["-s", "semantic"], "semantic needs an embedding model: pass --embeddings openai:"),
+        (["-s", "agentic"], "agentic needs a chat model: pass --llm openai:gpt-4o-mini"),
         (["--embeddings", "hashing"], "recursive has no parameter 'embeddings'"),
         (["-s", "semantic", "--embeddings", "minilm"], "embeddings must be hashing, openai:NAME"),
         (["-s", "semantic", "--embeddings", "openai:"], "embeddings must be hashing, openai:NAME"),
@@ -142,9 +142,9 @@ def test_split_takes_models_for_nested_strategies() -> None:
         (["-s", "agentic", "--llm", "hashing"], "llm must be openai:NAME, azure:DEPLOYMENT or"),
         (
             ["-s", "semantic", "--embeddings", "openai:x", "--base-url", "localhost"],
-            "--base-url must begin with http:// or https://, got 'localhost'",
+            "base_url must begin with http:// or https://, got 'localhost'",
         ),
-        (["--base-url", "http://localhost"], "--base-url says where an openai: model is"),
+        (["--base-url", "http://localhost"], "--base-url needs a model on that server: pass --embeddings"),
         (
             ["-s", "semantic", "--embeddings", "function:no:no"],
             "embeddings: function:no:no cannot be used: No module named 'no'",

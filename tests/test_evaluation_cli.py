@@ -81,7 +81,7 @@ def test_compare_writes_every_form(folder: Path) -> None:
     ]
     assert (folder / "r.html").read_text("utf-8").startswith("<!doctype html>")
     assert (folder / "r.md").read_text("utf-8").count("| strategy |") == 4
-    assert (folder / "r.csv").read_text("utf-8").startswith("strategy,document,figure,mean")
+    assert (folder / "r.csv").read_text("utf-8").startswith("strategy,document,metric,mean")
     assert all(f"Written: {name}" in result.stdout for name in names.values())
 
 
@@ -114,8 +114,8 @@ def test_compare_keeps_embeddings_for_the_next_run_and_for_semantic_strategies(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["docs"], "name a file with --questions, or one folder that holds corpora/ and"),
-        (["docs", "q.jsonl"], "name a file with --questions"),
+        (["docs"], "pass a file as --questions, or one folder with corpora/ and"),
+        (["docs", "q.jsonl"], "pass a file as --questions"),
         (["atlas", "-q", "q.jsonl"], "atlas: no such file or folder"),
         (["docs", "-q", "none.jsonl"], "none.jsonl: no such file"),
         (["docs/bakery.md", "-q", "q.jsonl"], "q.jsonl, line 3: there is no document 'docs/light"),

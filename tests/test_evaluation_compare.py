@@ -17,7 +17,7 @@ from rich.console import Console
 from rag_splitters import FixedSizeChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.evaluation import (
     EmbeddingCache,
-    Figure,
+    Estimate,
     Question,
     Report,
     candidates,
@@ -26,8 +26,8 @@ from rag_splitters.evaluation import (
     suggest,
     suggestion,
 )
-from rag_splitters.evaluation.figures import union
-from rag_splitters.evaluation.suggesting import advice
+from rag_splitters.evaluation.metrics import union
+from rag_splitters.evaluation.suggestion import advice
 from rag_splitters.models import HashingEmbeddings, ModelError
 from tests.minilm import minilm
 
@@ -94,28 +94,30 @@ def test_compare_gives_the_same_report_again(report: Report) -> None:
 
 def test_figures_are_shares_in_their_intervals_and_budgets_only_help(report: Report) -> None:
     for strategy in report.strategies:
-        for name in report.settings.figures:
-            values, figure = report.values(strategy.name, name), report.figure(strategy.name, name)
+        for name in report.settings.metrics:
+            values, figure = report.values(strategy.name, name), report.metric(strategy.name, name)
             assert figure.low <= figure.mean <= figure.high
             assert values.min() >= 0
             assert name == "retrieved" or values.max() <= 1
         recalls = [figure.mean for _, figure in report.curve(strategy.name)]
         assert recalls == sorted(recalls)
         at = dict(report.curve(strategy.name))[100]
-        assert at == report.figure(strategy.name, "recall@100")
+        assert at == report.metric(strategy.name, "recall@100")
 
 
 def test_figures_of_documents_make_up_the_whole(report: Report) -> None:
-    halves = [report.figure("recursive", "recall", name).mean for name in report.asked]
-    assert report.asked == ["bakery", "lighthouse"]
-    assert sum(halves) / 2 == pytest.approx(report.figure("recursive", "recall").mean)
+    halves = [
+        report.metric("recursive", "recall", name).mean for name in report.documents_with_questions
+    ]
+    assert report.documents_with_questions == ["bakery", "lighthouse"]
+    assert sum(halves) / 2 == pytest.approx(report.metric("recursive", "recall").mean)
 
 
 def test_difference_is_paired(report: Report) -> None:
     more = report.difference("recursive", "invented", "precision")
     less = report.difference("invented", "recursive", "precision")
     assert more.mean == pytest.approx(-less.mean)
-    assert report.difference("recursive", "recursive", "recall") == Figure(0, 0, 0)
+    assert report.difference("recursive", "recursive", "recall") == Estimate(0, 0, 0)
 
 
 def test_unlocated_chunks_are_reported_and_answer_nothing(report: Report) -> None:
@@ -123,18 +125,18 @@ def test_unlocated_chunks_are_reported_and_answer_nothing(report: Report) -> Non
     assert strategy.unlocated == 2 / 6
     assert all(report.strategy(name).unlocated == 0 for name in CHUNKERS if name != "invented")
     only = made({"lost": lambda text: ["Something that stands nowhere."]})
-    assert only.figure("lost", "recall").mean == only.figure("lost", "ndcg").mean == 0
-    assert only.figure("lost", "retrieved").mean > 0
-    assert only.figure("lost", "recall@200").mean == 0
+    assert only.metric("lost", "recall").mean == only.metric("lost", "ndcg").mean == 0
+    assert only.metric("lost", "retrieved").mean > 0
+    assert only.metric("lost", "recall@200").mean == 0
 
 
 def test_a_strategy_that_keeps_documents_whole_finds_all_of_them() -> None:
     whole = made({"whole": lambda text: [text]}, k=2, budgets=(10_000,))
-    assert whole.figure("whole", "recall").mean == whole.figure("whole", "recall@10000").mean == 1
+    assert whole.metric("whole", "recall").mean == whole.metric("whole", "recall@10000").mean == 1
     answers = sum(end - start for q in BENCHMARK.questions for start, end in union(q.references))
     characters = sum(map(len, BENCHMARK.documents.values()))
     expected = answers / len(BENCHMARK.questions) / characters
-    assert whole.figure("whole", "precision").mean == pytest.approx(expected)
+    assert whole.metric("whole", "precision").mean == pytest.approx(expected)
 
 
 # What is embedded
@@ -179,7 +181,7 @@ def test_compare_embeds_each_distinct_text_of_twenty_strategies_once(tmp_path: P
     [
         ({"k": 0}, "k must be a whole number of at least 1, got 0"),
         ({"budgets": ()}, "budgets must hold at least one number of units, got none"),
-        ({"budgets": (0,)}, "a budget must be a whole number of at least 1, got 0"),
+        ({"budgets": (0,)}, "every budget must be a whole number of at least 1, got 0"),
         ({"resamples": 0}, "resamples must be a whole number of at least 1, got 0"),
         ({"length_function": "token"}, "length_function must be"),
     ],
@@ -209,11 +211,11 @@ def _broken(texts: list[str]) -> list[list[float]]:
 
 def test_report_names_what_there_is(report: Report) -> None:
     with pytest.raises(ValueError, match="no strategy 'best': there are 'small"):
-        report.figure("best", "recall")
-    with pytest.raises(ValueError, match="no figure 'recall@70': there are recall, precision"):
-        report.figure("recursive", "recall@70")
+        report.metric("best", "recall")
+    with pytest.raises(ValueError, match="no metric 'recall@70': there are recall, precision"):
+        report.metric("recursive", "recall@70")
     with pytest.raises(ValueError, match="no questions about 'atlas'"):
-        report.figure("recursive", "recall", "atlas")
+        report.metric("recursive", "recall", "atlas")
 
 
 # Formats
@@ -229,12 +231,12 @@ def test_report_prints_as_a_table(report: Report) -> None:
         assert "(33.3%" in shown[width]
         assert "16 questions about 2 of 2 documents, 3 chunks retrieved" in shown[width]
     assert "nDCG" in shown[200]
-    recall = report.figure("recursive", "recall").mean
+    recall = report.metric("recursive", "recall").mean
     assert f"{100 * recall:.1f}" in shown[100]
 
 
 def test_report_prints_as_a_table_without_rich_and_is_short_to_look_at(report: Report) -> None:
-    assert f"{100 * report.figure('recursive', 'recall').mean:.1f}" in str(report)
+    assert f"{100 * report.metric('recursive', 'recall').mean:.1f}" in str(report)
     assert "\x1b" not in str(report)
     assert repr(report) == f"Report(strategies={list(CHUNKERS)}, questions=16)"
 
@@ -259,7 +261,7 @@ def test_report_as_json_holds_what_the_figures_are_made_of(report: Report) -> No
     first = read["strategies"][0]
     assert first["chunker"]["strategy"] == "SentenceChunker"
     assert first["chunker"]["chunk_size"] == 25
-    mean, low, high = first["figures"]["recall"]
+    mean, low, high = first["metrics"]["recall"]
     assert mean == pytest.approx(np.mean(first["values"]["recall"]))
     assert low < mean < high
     assert set(first["documents"]) == {"bakery", "lighthouse"}
@@ -269,12 +271,12 @@ def test_report_as_json_holds_what_the_figures_are_made_of(report: Report) -> No
 
 def test_report_as_csv_has_a_line_for_each_figure(report: Report) -> None:
     rows = list(csv.DictReader(io.StringIO(report.to_csv())))
-    assert len(rows) == len(CHUNKERS) * 3 * len(report.settings.figures)
-    known = report.figure("recursive", "recall", "bakery")
+    assert len(rows) == len(CHUNKERS) * 3 * len(report.settings.metrics)
+    known = report.metric("recursive", "recall", "bakery")
     row = next(
         row
         for row in rows
-        if (row["strategy"], row["document"], row["figure"]) == ("recursive", "bakery", "recall")
+        if (row["strategy"], row["document"], row["metric"]) == ("recursive", "bakery", "recall")
     )
     assert [float(row[name]) for name in ("mean", "low", "high")] == [
         known.mean,
@@ -293,7 +295,7 @@ def rigged(**means: float) -> Report:
     noise = np.random.default_rng(0).random(len(report.questions))
     noise -= noise.mean()
     for strategy in report.strategies:
-        strategy.measured.curve[:, column] = means[strategy.name] + 0.1 * noise
+        strategy.measurements.curve[:, column] = means[strategy.name] + 0.1 * noise
         noise = np.roll(noise, 1)
     return report
 
@@ -301,7 +303,7 @@ def rigged(**means: float) -> Report:
 def test_suggestion_is_sure_where_the_lead_is_large() -> None:
     found = suggestion(rigged(low=0.2, best=0.9, middle=0.5))
     assert (found.name, found.runner_up, found.rivals) == ("best", "middle", ())
-    assert found.is_sure
+    assert found.is_certain
     assert found.folds == found.wins == 1
     assert found.score.mean == found.held_out.mean == pytest.approx(0.9)
     assert found.gap is not None
@@ -314,10 +316,10 @@ def test_suggestion_says_where_the_lead_may_be_chance() -> None:
     found = suggestion(rigged(one=0.5, two=0.501, low=0.1))
     assert found.name == "two"
     assert found.rivals == ("one",)
-    assert not found.is_sure
+    assert not found.is_certain
     assert 0.3 < found.wins < 0.8
     assert str(found).startswith("Take two: recall at 100 tokens 50.1 (")
-    assert str(found).endswith("Its lead over one may be chance: more questions would tell.")
+    assert str(found).endswith("it is statistically tied with one. More questions may decide.")
 
 
 def test_suggestion_shares_ties_and_does_not_flatter_the_choice() -> None:
@@ -329,7 +331,7 @@ def test_suggestion_shares_ties_and_does_not_flatter_the_choice() -> None:
     many = made({str(number): FixedSizeChunker(chunk_size=100) for number in range(20)})
     column = many.settings.curve_budgets.index(100)
     for strategy in many.strategies:  # no strategy is better than another
-        strategy.measured.curve[:, column] = rng.random(len(many.questions))
+        strategy.measurements.curve[:, column] = rng.random(len(many.questions))
     found = suggestion(many, folds=16)
     assert found.score.mean > 0.6
     assert found.held_out.mean < found.score.mean
@@ -337,19 +339,19 @@ def test_suggestion_shares_ties_and_does_not_flatter_the_choice() -> None:
 
 def test_suggest_compares_the_candidates_and_picks_one_of_them() -> None:
     found = suggest(
-        BENCHMARK.documents, BENCHMARK.questions, HashingEmbeddings(), figure="iou", resamples=100
+        BENCHMARK.documents, BENCHMARK.questions, HashingEmbeddings(), metric="iou", resamples=100
     )
-    assert [strategy.name for strategy in found.report.strategies] == list(candidates())
+    assert [strategy.name for strategy in found.results.strategies] == list(candidates())
     assert found.chunker == candidates()[found.name]
-    best = max(found.report.figure(name, "iou").mean for name in candidates())
+    best = max(found.results.metric(name, "iou").mean for name in candidates())
     assert found.score.mean == best
     assert 0 <= found.folds <= 1
 
 
 def test_suggestion_refuses_what_cannot_be_chosen_by(report: Report) -> None:
-    with pytest.raises(ValueError, match="figure must be one where more is better"):
+    with pytest.raises(ValueError, match="metric must be one of which more is better"):
         suggestion(report, "retrieved")
-    with pytest.raises(ValueError, match="there is no figure 'recall@7'"):
+    with pytest.raises(ValueError, match="there is no metric 'recall@7'"):
         suggestion(report, "recall@7")
     with pytest.raises(ValueError, match="folds must be a whole number of at least 2, got 1"):
         suggestion(report, folds=1)
@@ -381,5 +383,5 @@ def test_compare_with_minilm_finds_what_is_asked_in_other_words() -> None:
     chunkers = {"small": SentenceChunker(chunk_size=30, length_function="tokens")}
     real = compare(chunkers, BENCHMARK.documents, questions, minilm(), k=3)
     words = compare(chunkers, BENCHMARK.documents, questions, HashingEmbeddings(), k=3)
-    assert real.figure("small", "recall").mean == 1
-    assert words.figure("small", "recall").mean < 0.5
+    assert real.metric("small", "recall").mean == 1
+    assert words.metric("small", "recall").mean < 0.5

@@ -14,7 +14,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 from llama_index.core.node_parser import TokenTextSplitter
 
 from rag_splitters import RecursiveChunker, SentenceChunker, TitledChunker
-from rag_splitters.evaluation.locating import Places, located_chunks
+from rag_splitters.evaluation.locating import ChunkLocator, locate_chunks
 from rag_splitters.langchain import SentenceTextSplitter
 from rag_splitters.llama_index import SentenceNodeParser
 
@@ -37,7 +37,7 @@ REPEATED = "One line.\n\n" * 40
     ids=lambda chunker: type(chunker).__name__,
 )
 def test_located_chunks_stand_where_their_text_is_and_go_on(chunker: Any, text: str) -> None:
-    chunks = located_chunks(chunker, {"one": text, "two": text[::-1]})
+    chunks = locate_chunks(chunker, {"one": text, "two": text[::-1]})
     assert {chunk.document for chunk in chunks} == {"one", "two"}
     last = 0
     for chunk in chunks:
@@ -55,7 +55,7 @@ def test_located_chunks_stand_where_their_text_is_and_go_on(chunker: Any, text: 
 
 def test_located_chunks_of_ours_carry_the_positions_of_rewritten_text() -> None:
     chunker = TitledChunker(chunker=RecursiveChunker(chunk_size=200))
-    chunks = located_chunks(chunker, {"bakery": TEXT})
+    chunks = locate_chunks(chunker, {"bakery": TEXT})
     assert all(chunk.text.startswith("Brenner's bakery\n\n") for chunk in chunks[1:])
     assert all(
         chunk.text.endswith(TEXT[slice(*chunk.position)])  # type: ignore[misc]
@@ -72,12 +72,12 @@ def test_located_chunks_do_not_believe_a_wrong_position() -> None:
     def split(text: str) -> list[Part]:
         return [Part("tick", 7), Part("tock", 0), Part("tock", 99), Part("tuck", 0)]
 
-    chunks = located_chunks(split, {"clock": "tick tock tock"})
+    chunks = locate_chunks(split, {"clock": "tick tock tock"})
     assert [chunk.position for chunk in chunks] == [(0, 4), (5, 9), (10, 14), None]
 
 
 def test_located_chunks_leave_blank_ones_out_and_keep_what_is_not_found() -> None:
-    chunks = located_chunks(lambda text: [" ", "tick", "summary of tock"], {"clock": "tick tock"})
+    chunks = locate_chunks(lambda text: [" ", "tick", "summary of tock"], {"clock": "tick tock"})
     assert [(chunk.text, chunk.position) for chunk in chunks] == [
         ("tick", (0, 4)),
         ("summary of tock", None),
@@ -89,12 +89,12 @@ def test_located_chunks_refuses_what_is_no_chunker(chunker: Any) -> None:
     with pytest.raises(
         TypeError, match="a chunker is a Chunker, a LangChain TextSplitter, a Llama"
     ):
-        located_chunks(chunker, {"one": TEXT})
+        locate_chunks(chunker, {"one": TEXT})
 
 
 def test_located_chunks_refuses_parts_without_a_text() -> None:
-    with pytest.raises(TypeError, match="a chunk is a string or an object with a text, got 3"):
-        located_chunks(lambda text: [3], {"one": TEXT})
+    with pytest.raises(TypeError, match="a chunk must be a string or an object with a text, got 3"):
+        locate_chunks(lambda text: [3], {"one": TEXT})
 
 
 words = st.text("ab \n", min_size=1, max_size=30).filter(lambda text: text.strip())
@@ -105,13 +105,13 @@ def test_places_of_pieces_in_a_row_are_found_however_often_the_text_repeats(
     text: str, cuts: list[int], squeeze: bool
 ) -> None:
     borders = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    places = Places(text)
+    places = ChunkLocator(text)
     last = 0
     for start, end in pairwise(borders):
         piece = text[start:end]
         if not piece.strip():
             continue
-        found = places.place(" ".join(piece.split()) if squeeze else piece)
+        found = places.locate(" ".join(piece.split()) if squeeze else piece)
         assert found is not None
         assert "".join(text[slice(*found)].split()) == "".join(piece.split())
         assert not text[last : found[0]].strip(), "nothing is passed over"
@@ -119,14 +119,14 @@ def test_places_of_pieces_in_a_row_are_found_however_often_the_text_repeats(
 
 
 def test_places_finds_overlapping_chunks_behind_the_start_of_the_one_before() -> None:
-    places = Places("a b c d a b c d")
-    found = [places.place(chunk) for chunk in ("a b c", "c d a", "a b c", "c d")]
+    places = ChunkLocator("a b c d a b c d")
+    found = [places.locate(chunk) for chunk in ("a b c", "c d a", "a b c", "c d")]
     assert found == [(0, 5), (4, 9), (8, 13), (12, 15)]
 
 
 def test_places_finds_a_tree_that_begins_anew() -> None:
-    places = Places("one two three")
-    assert [places.place(chunk) for chunk in ("two three", "one", "two")] == [
+    places = ChunkLocator("one two three")
+    assert [places.locate(chunk) for chunk in ("two three", "one", "two")] == [
         (4, 13),
         (0, 3),
         (4, 7),

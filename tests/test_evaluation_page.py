@@ -17,7 +17,7 @@ import pytest
 from rag_splitters import RecursiveChunker, SentenceChunker
 from rag_splitters.evaluation import Report, compare, read_benchmark
 from rag_splitters.evaluation.page.charts import histogram_svg, ticks
-from rag_splitters.evaluation.page.projection import projected
+from rag_splitters.evaluation.page.projection import project
 from rag_splitters.models import HashingEmbeddings
 
 BENCHMARK = read_benchmark(Path(__file__).parent / "data" / "evaluation")
@@ -86,8 +86,8 @@ def test_page_has_every_figure_as_text(page: Path, report: Report) -> None:
     for strategy in report.strategies[:2]:
         assert strategy.name in text
         for name in ("recall", "iou", "recall@100"):
-            assert f"{100 * report.figure(strategy.name, name).mean:.1f}" in text
-    for document in report.asked:
+            assert f"{100 * report.metric(strategy.name, name).mean:.1f}" in text
+    for document in report.documents_with_questions:
         assert f"Only questions about {document}" in text
     assert "Take " in text
     assert f"({report.strategies[2].unlocated:.1%} not located)" in text
@@ -138,13 +138,13 @@ def test_projected_by_pca_keeps_what_differs_most_and_is_the_same_again() -> Non
     rng = np.random.default_rng(0)
     vectors = np.zeros((50, 8), dtype=np.float32)
     vectors[:, 3], vectors[:, 5] = rng.random(50) * 10, rng.random(50)
-    places, share = projected(vectors)
+    places, share = project(vectors)
     assert share == pytest.approx(1.0)
     assert abs(np.corrcoef(places[:, 0], vectors[:, 3])[0, 1]) > 0.999
     assert abs(np.corrcoef(places[:, 1], vectors[:, 5])[0, 1]) > 0.99
     assert (places.min(axis=0) == 0).all()
     assert (places.max(axis=0) == 1).all()
-    assert (projected(vectors)[0] == places).all()
+    assert (project(vectors)[0] == places).all()
 
 
 def test_projected_by_pca_finds_the_directions_that_all_eigenvectors_give() -> None:
@@ -152,7 +152,7 @@ def test_projected_by_pca_finds_the_directions_that_all_eigenvectors_give() -> N
     chunks = SentenceChunker(chunk_size=100)
     texts = [chunk.text for text in BENCHMARK.documents.values() for chunk in chunks.chunk(text)]
     vectors = np.array(model.embed_documents(texts), dtype=np.float32)
-    places, share = projected(vectors)
+    places, share = project(vectors)
     centred = vectors - vectors.mean(axis=0)
     variances, directions = np.linalg.eigh(centred.T @ centred)
     assert share == pytest.approx(variances[-2:].sum() / variances.sum(), rel=0.01)
@@ -163,7 +163,7 @@ def test_projected_by_pca_finds_the_directions_that_all_eigenvectors_give() -> N
 
 @pytest.mark.parametrize("shape", [(1, 4), (2, 1), (3, 4)])
 def test_projected_takes_few_and_equal_vectors(shape: tuple[int, int]) -> None:
-    places, share = projected(np.ones(shape, dtype=np.float32))
+    places, share = project(np.ones(shape, dtype=np.float32))
     assert places.shape == (shape[0], 2)
     assert np.isfinite(places).all()
     assert share == 1.0
@@ -171,14 +171,14 @@ def test_projected_takes_few_and_equal_vectors(shape: tuple[int, int]) -> None:
 
 def test_projected_refuses_another_method() -> None:
     with pytest.raises(ValueError, match='must be "pca" or "umap", got \'tsne\''):
-        projected(np.ones((3, 3), dtype=np.float32), "tsne")  # type: ignore[arg-type]
+        project(np.ones((3, 3), dtype=np.float32), "tsne")  # type: ignore[arg-type]
 
 
 def test_projected_by_umap_keeps_groups_together() -> None:
     pytest.importorskip("umap", reason="needs umap-learn: pip install umap-learn")
     rng = np.random.default_rng(0)
     centres = np.repeat(np.eye(2, 16, dtype=np.float32) * 10, 40, axis=0)
-    places, share = projected(centres + rng.random((80, 16), dtype=np.float32), "umap")
+    places, share = project(centres + rng.random((80, 16), dtype=np.float32), "umap")
     assert share is None
     away = np.linalg.norm(places[:, None] - places, axis=2) + 9 * np.eye(80)
     assert ((away.argmin(axis=1) < 40) == (np.arange(80) < 40)).all()

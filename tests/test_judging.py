@@ -17,9 +17,9 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.storage.kvstore import SimpleKVStore
 from pydantic import BaseModel
 
+from rag_splitters.evaluation.intervals import mean_score, share
 from rag_splitters.evaluation.judging import Failure, Judge
 from rag_splitters.evaluation.judging.answers import Task, chosen
-from rag_splitters.evaluation.judging.intervals import mean_score, share
 from rag_splitters.evaluation.judging.retrieval import aretrieved, retrieved
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 

@@ -21,19 +21,20 @@ from typer.testing import CliRunner
 import rag_splitters.playground
 from rag_splitters import CATALOGUE, Chunker
 from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunkers.options import build_chunker, required_models
 from rag_splitters.cli import app as command_line
-from rag_splitters.cli.demo import texts as demo_texts
-from rag_splitters.cli.parameters import build
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.playground import create_app
-from rag_splitters.playground.chunking import MOST_CHUNKS
-from rag_splitters.playground.fields import chunker_of, form, needed
-from rag_splitters.playground.guarding import MOST_BYTES
-from rag_splitters.playground.models import Models
+from rag_splitters.playground.chunking import MAX_CHUNKS
+from rag_splitters.playground.form import chunker_from_form, form
+from rag_splitters.playground.model_set import ModelSet
+from rag_splitters.playground.security import MAX_BYTES
+from rag_splitters.playground.snippets import snippets
+from rag_splitters.reading.samples import sample_texts
 from rag_splitters.text.sizing import sizer
 
 HERE = "http://127.0.0.1"
-TRAM = demo_texts()["tram.md"]
+TRAM = sample_texts()["tram.md"]
 TEXT = (
     f"{TRAM}\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```python\nx = 1\n```\n\f![a](a.png)\n\nThe end."
 )
@@ -92,7 +93,7 @@ every_strategy = pytest.mark.parametrize("name", CATALOGUE)
 
 
 def made(name: str, parameters: dict[str, Any] | None = None) -> Chunker:
-    return chunker_of(name, parameters or {}, Models.of(None, answer, names))
+    return chunker_from_form(name, parameters or {}, ModelSet.load(None, answer, names))
 
 
 # Chunks and figures
@@ -161,7 +162,7 @@ def test_blank_text_has_figures_too(client: TestClient, text: str) -> None:
 
 def test_hostile_text_keeps_its_positions(client: TestClient) -> None:
     found = chunks(client, "recursive", {"chunk_size": 40}, HOSTILE)
-    expected = build("recursive", {"chunk_size": 40}).chunk(HOSTILE)
+    expected = build_chunker("recursive", {"chunk_size": 40}).chunk(HOSTILE)
     assert [(row["start"], row["end"]) for row in found["chunks"]] == [
         (chunk.start, chunk.end) for chunk in expected
     ]
@@ -170,9 +171,9 @@ def test_hostile_text_keeps_its_positions(client: TestClient) -> None:
 
 
 def test_very_many_chunks_are_not_all_sent(client: TestClient) -> None:
-    text = "ab" * (MOST_CHUNKS // 2 + 50)
+    text = "ab" * (MAX_CHUNKS // 2 + 50)
     found = chunks(client, "fixed_size", {"chunk_size": 1}, text)
-    assert len(found["chunks"]) == MOST_CHUNKS
+    assert len(found["chunks"]) == MAX_CHUNKS
     assert found["figures"]["chunks"] == len(text)
 
 
@@ -183,7 +184,7 @@ def test_very_many_chunks_are_not_all_sent(client: TestClient) -> None:
 def test_form_offers_every_parameter_but_models_and_caches(name: str) -> None:
     kind = CATALOGUE[name]
     offered = {control["name"]: control for control in form(kind)}
-    assert kind.model_fields.keys() - offered.keys() == {*needed(kind)} | (
+    assert kind.model_fields.keys() - offered.keys() == {*required_models(kind)} | (
         {"cache"} & kind.model_fields.keys()
     )
     assert all(control["meaning"] for control in offered.values())
@@ -229,17 +230,17 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("recursive", {"length_function": ["words"]}, "length_function can be"),
         ("sentence", {"segmenter": "function:planted:f"}, "segmenter can be rules or punkt"),
         ("sentence", {"segmenter": "spacy:./folder"}, "segmenter can be rules or punkt"),
-        ("semantic", {"embeddings": "function:planted:f"}, "embeddings cannot be set"),
-        ("semantic", {"embeddings": "openai:x"}, "embeddings cannot be set"),
-        ("agentic", {"llm": "function:planted:f"}, "llm cannot be set"),
-        ("entity", {"ner": "planted"}, "ner cannot be set"),
-        ("contextual", {"cache": "/tmp/x"}, "cache cannot be set"),
+        ("semantic", {"embeddings": "function:planted:f"}, "embeddings can be set only in Python"),
+        ("semantic", {"embeddings": "openai:x"}, "embeddings can be set only in Python"),
+        ("agentic", {"llm": "function:planted:f"}, "llm can be set only in Python"),
+        ("entity", {"ner": "planted"}, "ner can be set only in Python"),
+        ("contextual", {"cache": "/tmp/x"}, "cache can be set only in Python"),
         ("titled", {"chunker": {"strategy": "function:planted:f"}}, "unknown strategy"),
-        ("titled", {"chunker": "function:planted:f"}, "a chunker within another"),
+        ("titled", {"chunker": "function:planted:f"}, "a chunker inside another one"),
         ("titled", {"chunker": {"strategy": "sentence", "segmenter": "spacy:x"}}, "segmenter can"),
         ("hybrid", {"stages": [{"strategy": "function:planted:f"}]}, "unknown strategy"),
         ("hybrid", {"stages": {"strategy": "sentence"}}, "stages"),
-        ("modality", {"text": "function:planted:f"}, "a chunker within another"),
+        ("modality", {"text": "function:planted:f"}, "a chunker inside another one"),
         ("recursive", {"chunk_size": 0}, "chunk_size must be a whole number of at least 1, got 0"),
         ("recursive", {"chunk_size": "9"}, "chunk_size must be a whole number"),
         ("recursive", {"chunk_sise": 9}, "did you mean 'chunk_size'?"),
@@ -262,7 +263,7 @@ def test_chunkers_nested_without_end_are_refused(client: TestClient) -> None:
     for _ in range(30):
         nested = {"strategy": "titled", "chunker": nested}
     asked = {"text": "One.", "strategy": "titled", "parameters": {"chunker": nested}}
-    assert "nested too deep" in refused(client.post("/api/chunks", json=asked))
+    assert "at most 4 chunkers can be nested" in refused(client.post("/api/chunks", json=asked))
 
 
 # The guard
@@ -311,9 +312,9 @@ def test_every_answer_forbids_its_page_to_go_elsewhere(client: TestClient) -> No
 
 
 def test_bodies_that_are_too_large_are_refused(client: TestClient) -> None:
-    told = refused(client.post("/api/read", content=b"a" * (MOST_BYTES + 1)), 413)
-    assert told == f"this is too large: the playground takes up to {MOST_BYTES // 10**6} MB at once"
-    parts = (b"a" * 1_000_000 for _ in range(MOST_BYTES // 1_000_000 + 1))  # no length announced
+    told = refused(client.post("/api/read", content=b"a" * (MAX_BYTES + 1)), 413)
+    assert told == f"this is too large: the playground takes up to {MAX_BYTES // 10**6} MB at once"
+    parts = (b"a" * 1_000_000 for _ in range(MAX_BYTES // 1_000_000 + 1))  # no length announced
     assert refused(client.post("/api/read", content=parts), 413) == told
 
 
@@ -505,12 +506,13 @@ def test_code_makes_the_chunks_that_are_shown(
 def test_code_names_only_what_differs(client: TestClient, name: str) -> None:
     plain = chunks(client, name, text="A text.")["code"]["python"]
     given = {"embeddings": "HashingEmbeddings()", "llm": "llm", "ner": "ner"}
-    wanted = ", ".join(f"{key}={given[key]}" for key in needed(CATALOGUE[name]))
+    wanted = ", ".join(f"{key}={given[key]}" for key in required_models(CATALOGUE[name]))
     assert f" = {CATALOGUE[name].__name__}({wanted})\n" in plain
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, kind in CATALOGUE.items() if not {"llm", "ner"} & {*needed(kind)}]
+    "name",
+    [name for name, kind in CATALOGUE.items() if not {"llm", "ner"} & {*required_models(kind)}],
 )
 def test_code_runs_in_a_shell(client: TestClient, name: str, tmp_path: Path) -> None:
     settings = {**SETTINGS.get(name, {"chunk_size": 333})}
@@ -535,16 +537,15 @@ def test_code_runs_in_a_shell(client: TestClient, name: str, tmp_path: Path) -> 
 
 def test_code_names_models_as_the_command_line_does(monkeypatch: pytest.MonkeyPatch) -> None:
     url = "http://127.0.0.1:9/v1"
-    models = Models.of("openai:small", "openai:chat", base_url=url)
-    from rag_splitters.playground.code import code
+    models = ModelSet.load("openai:small", "openai:chat", base_url=url)
 
-    found = code(chunker_of("semantic", {}, models), models)
+    found = snippets(chunker_from_form("semantic", {}, models), models)
     assert "from langchain_openai import OpenAIEmbeddings\n" in found["python"]
     assert f"OpenAIEmbeddings(model='small', base_url={url!r})" in found["python"]
     assert "--embeddings openai:small" in found["shell"]
     assert f"--base-url {url}" in found["shell"]
-    own = Models.of(None, f"function:{__name__}:answer")
-    lines = code(chunker_of("agentic", {}, own), own)["python"]
+    own = ModelSet.load(None, f"function:{__name__}:answer")
+    lines = snippets(chunker_from_form("agentic", {}, own), own)["python"]
     assert f"from {__name__} import answer\n" in lines
     assert "llm=answer" in lines
 
@@ -588,8 +589,8 @@ def test_play_says_in_one_line_what_is_wrong(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         for args, told in (
-            (["--port", port], f"cannot listen at 127.0.0.1, port {port}"),
-            (["--host", "no.such.host.invalid"], "cannot listen at no.such.host.invalid"),
+            (["--port", port], f"cannot listen on 127.0.0.1, port {port}"),
+            (["--host", "no.such.host.invalid"], "cannot listen on no.such.host.invalid"),
             ([str(tmp_path / "none.md")], "no such file"),
             (["--llm", "nothing"], "llm must be"),
         ):

@@ -15,13 +15,13 @@ from urllib.parse import urlencode
 import pytest
 import uvicorn
 
-from rag_splitters.cli.demo import texts as demo_texts
-from rag_splitters.cli.parameters import build
+from rag_splitters.chunkers.options import build_chunker
 from rag_splitters.playground import create_app
+from rag_splitters.reading.samples import sample_texts
 from rag_splitters.span import Chunk
 from tests.test_evaluation_page import browser  # noqa: F401  (a fixture)
 
-TRAM = demo_texts()["tram.md"]
+TRAM = sample_texts()["tram.md"]
 HOSTILE = (
     "<script>alert(1)</script> <img src=x onerror=alert(2)> & &amp; 👩‍👩‍👧‍👦 \ud800 lone \udc00. "
     "NUL \0 and\r\nCRLF,\ra return. \u202eright to left\u202c שלום עולם. مرحبا بالعالم. e\u0301 "
@@ -152,7 +152,7 @@ def opened(browser: Any, address: str) -> Callable[..., Any]:  # noqa: F811
 
 
 def chunks(name: str, text: str, **parameters: Any) -> list[Chunk]:
-    return build(name, parameters).chunk(text)
+    return build_chunker(name, parameters).chunk(text)
 
 
 def as_drawn(found: list[Chunk], text: str) -> dict[int, str]:
@@ -386,7 +386,7 @@ def test_page_asks_a_chat_model_only_when_told_to(opened: Callable[..., Any]) ->
         page.form().get_by_role("button", name="Run").click()
         page.settled()
         assert len(ASKED) == 1
-        expected = build("agentic", {"chunk_size": 900, "llm": answer}).chunk(TRAM)
+        expected = build_chunker("agentic", {"chunk_size": 900, "llm": answer}).chunk(TRAM)
         assert page.drawn() == as_drawn(expected, TRAM)
 
 
@@ -406,7 +406,7 @@ def test_page_keeps_its_settings_in_its_address(opened: Callable[..., Any]) -> N
         assert page.field("chunk_overlap").input_value() == "0.25"
         assert page.field("page_break", "b").input_value() == "300"
         assert page.tab.locator("#question").input_value() == "rye?"
-        text = demo_texts()["bakery.md"]
+        text = sample_texts()["bakery.md"]
         assert page.drawn("b") == as_drawn(chunks("page", text, page_break="300"), text)
 
 

@@ -1,6 +1,7 @@
-"""The command line, `rag-splitters`: one file for each command.
+"""The command line: `rag-splitters`, or `python -m rag_splitters`.
 
-Options that several commands share stand in `parameters`, what they print in `views`.
+One file for each command, named after it; `options` and `views` hold what several commands share.
+No command imports a framework before it needs it.
 """
 
 from rag_splitters.cli.main import app, main

@@ -1,4 +1,4 @@
-"""`rag-splitters compare`: strategies compared on documents and questions of the user's."""
+"""`rag-splitters compare`: which strategy finds the answers in your documents?"""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.cli.index import text_files
-from rag_splitters.cli.models import BaseUrlOption, EmbeddingsOption, LlmOption, models
-from rag_splitters.cli.parameters import build, parse, strategy
+from rag_splitters.chunkers.options import chunker_class
+from rag_splitters.cli.options import (
+    BaseUrlOption,
+    EmbeddingsOption,
+    LlmOption,
+    chunker_from_options,
+    models_from_options,
+    read_parameters,
+)
 from rag_splitters.cli.views import console
-from rag_splitters.reading.files import read_text
+from rag_splitters.reading.files import find_files, read_text
 
 if TYPE_CHECKING:
     from rag_splitters.evaluation import Benchmark
 
-__all__ = ["compare", "strategies_of"]
+__all__ = ["compare"]
 
 
 def compare(
@@ -35,92 +41,84 @@ def compare(
             "--strategy",
             "-s",
             metavar="NAME[:PARAMETER=VALUE,...]",
-            help="Repeat for more. Without: recursive, sentence, paragraph of 100 to 400 tokens.",
+            help="A strategy to compare; repeatable. Default: recursive, sentence and paragraph, "
+            "each with 100, 200 and 400 tokens.",
         ),
     ] = None,
     embeddings: EmbeddingsOption = None,
     llm: LlmOption = None,
     base_url: BaseUrlOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many chunks to retrieve.")] = 5,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of chunks to retrieve.")] = 5,
     budgets: Annotated[
-        list[int], typer.Option("--budget", min=1, help="Tokens to retrieve; repeat for more.")
+        list[int], typer.Option("--budget", min=1, help="Tokens to retrieve; repeatable.")
     ] = [500, 1000, 1500],  # noqa: B006  (Typer wants a list, and copies it)
     cache: Annotated[
-        Path | None, typer.Option(help="A folder that keeps embeddings for the next run.")
+        Path | None, typer.Option(help="Folder that keeps embeddings for the next run.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with charts.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write all values as JSON.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write tables as Markdown.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the figures as CSV.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write the metrics as CSV.")] = None,
 ) -> None:
-    """Compare strategies by the answers that retrieval finds, and say which to take.
+    """Compare strategies by how well retrieval finds the answers, and recommend one.
 
-    The questions name the passages that answer them, by quotation or position. DOCS may also be one
-    folder with corpora/ and questions.csv, in the form of Chroma's report. Without --embeddings,
-    the built-in ones match words, not meaning.
+    The questions name the passages that answer them, as quotations or positions. DOCS may also be
+    one folder in the format of Chroma's report, with corpora/ and questions.csv. Without
+    --embeddings, the built-in embeddings are used, which match words, not meaning.
     """
-    outputs = {"html": html, "json": json, "markdown": markdown, "csv": csv}
-    written = {form: path for form, path in outputs.items() if path is not None}
-    for path in written.values():  # before anything is computed
+    formats = {"html": html, "json": json, "markdown": markdown, "csv": csv}
+    outputs = {form: path for form, path in formats.items() if path is not None}
+    for path in outputs.values():  # before anything is computed
         if path.is_dir() or not path.parent.is_dir():
             raise OSError(f"{path} cannot be written: name a file in a folder that exists")
     from rag_splitters import evaluation
     from rag_splitters.models import Embedder, HashingEmbeddings
 
-    known = {"embeddings": Embedder(HashingEmbeddings()), **models(embeddings, llm, base_url)}
-    kept = evaluation.EmbeddingCache(cache)
-    known["embeddings"] = Embedder(evaluation.CachedEmbeddings(kept, known["embeddings"]))
-    chunkers = strategies_of(strategies, known) if strategies else evaluation.candidates()
+    models = {"embeddings": Embedder(HashingEmbeddings())}
+    models |= models_from_options(embeddings, llm, base_url)
+    embedding_cache = evaluation.EmbeddingCache(cache)
+    cached = evaluation.CachedEmbeddings(embedding_cache, models["embeddings"])
+    models["embeddings"] = Embedder(cached)
     benchmark = _benchmark(paths, questions)
     report = evaluation.compare(
-        chunkers,
+        _chunkers(strategies, models) if strategies else evaluation.candidates(),
         benchmark.documents,
         benchmark.questions,
-        known["embeddings"],
+        models["embeddings"],
         k=k,
         budgets=budgets,
-        cache=kept,
+        cache=embedding_cache,
     )
     out = console()
     out.print(report)
     out.print(evaluation.advice(report))
-    for form, path in written.items():
+    for form, path in outputs.items():
         getattr(report, f"to_{form}")(path)
         out.print(f"Written: {path}")
 
 
-def strategies_of(
-    specifications: Sequence[str], known: Mapping[str, Any] | None = None
-) -> dict[str, Chunker]:
-    """Strategies as they are named on the command line, with parameters behind a colon.
-
-    `known` are the models, by the names of the parameters that hold them.
-
-    >>> found = strategies_of(["sentence:chunk_size=100,length_function=words"])
-    >>> [chunker.sizes for chunker in found.values()]
-    [{'size': 100, 'overlap': 0, 'length_function': 'words'}]
-    """
-    found: dict[str, Chunker] = {}
+def _chunkers(specifications: Sequence[str], models: Mapping[str, Any]) -> dict[str, Chunker]:
+    """The strategies that the options name, with their parameters after a colon."""
+    chunkers: dict[str, Chunker] = {}
     for specification in specifications:
-        name, _, pairs = specification.partition(":")
-        if specification in found:
+        name, _, parameters = specification.partition(":")
+        if specification in chunkers:
             raise ValueError(f"the strategy {specification!r} is given twice")
-        parameters = parse(name, pairs.split(",") if pairs else [])
-        fields = strategy(name).model_fields
-        taken = {field: model for field, model in (known or {}).items() if field in fields}
-        found[specification] = build(name, {**taken, **parameters})
-    return found
+        fields = chunker_class(name).model_fields
+        own_models = {key: model for key, model in models.items() if key in fields}
+        pairs = parameters.split(",") if parameters else []
+        values = {**own_models, **read_parameters(name, pairs)}
+        chunkers[specification] = chunker_from_options(name, values)
+    return chunkers
 
 
 def _benchmark(paths: Sequence[Path], questions: Path | None) -> Benchmark:
-    """The documents and questions that are named."""
+    """The documents and questions that the options name."""
     from rag_splitters.evaluation import read_benchmark, read_questions
 
     if questions is not None:
-        files = text_files(Path(), paths)
-        return read_questions(questions, {path.as_posix(): read_text(path) for path in files})
+        documents = {path.as_posix(): read_text(path) for path in find_files(paths)}
+        return read_questions(questions, documents)
     if len(paths) == 1 and (paths[0] / "questions.csv").is_file():
         return read_benchmark(paths[0])
-    raise ValueError(
-        "name a file with --questions, or one folder that holds corpora/ and questions.csv"
-    )
+    raise ValueError("pass a file as --questions, or one folder with corpora/ and questions.csv")

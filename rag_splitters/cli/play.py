@@ -1,4 +1,4 @@
-"""`rag-splitters play`: the playground, on texts of the user's."""
+"""`rag-splitters play`: the playground in the browser."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rag_splitters.cli.models import BaseUrlOption, EmbeddingsOption, LlmOption
+from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, LlmOption
 from rag_splitters.cli.views import console
 from rag_splitters.reading.files import read_text
 
@@ -18,24 +18,25 @@ __all__ = ["play"]
 def play(
     files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Files to look at, besides three bundled texts."),
+        typer.Argument(metavar="FILE", help="Files to look at, besides three sample texts."),
     ] = None,
-    host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
     ] = 8000,
     embeddings: EmbeddingsOption = None,
     llm: LlmOption = None,
     base_url: BaseUrlOption = None,
     open_browser: Annotated[
         bool | None,
-        typer.Option("--open/--no-open", help="Open the browser; at a terminal by default."),
+        typer.Option("--open/--no-open", help="Open the browser; the default at a terminal."),
     ] = None,
 ) -> None:
-    """See in the browser what the strategies do to a text, two of them side by side.
+    """Show in the browser what the strategies do to a text, two of them side by side.
 
-    Nothing leaves this machine unless a model is named that does. Without --embeddings, the
-    built-in ones match words, not meaning; without --llm, strategies that ask a chat model say so.
+    Nothing leaves this machine unless you name a model that runs elsewhere. Without --embeddings,
+    the built-in embeddings are used, which match words, not meaning. Strategies that need a chat
+    model need --llm.
     """
     from rag_splitters.playground import serve
 
@@ -49,5 +50,5 @@ def play(
         host=host,
         port=port,
         open_browser=sys.stdout.isatty() if open_browser is None else open_browser,
-        ready=lambda address: out.print(f"The playground is at {address}  (Ctrl-C ends it)"),
+        ready=lambda address: out.print(f"The playground runs at {address} (stop it with Ctrl-C)"),
     )

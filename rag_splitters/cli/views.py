@@ -1,4 +1,4 @@
-"""What the command line shows: tables, passages with the match marked, and JSON lines."""
+"""Output of the command line: tables, passages with the match marked, and JSON lines."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ __all__ = [
 
 _HIGHLIGHT = "bold black on yellow"
 _INVISIBLE: dict[int, int | str] = dict.fromkeys((*range(32), *range(127, 160)), 0xFFFD)
-# One code point for one, so that positions stay; a page or a carriage return ends no line here.
+# One code point replaces one, so that positions stay valid. Only a line feed ends a line.
 _INVISIBLE |= {0x09: " ", 0x0A: "\n", 0x0B: " ", 0x0C: "\n", 0x0D: " "}
 
 
 def console(*, error: bool = False) -> Console:
-    """A console that colours nothing but what it is told to."""
+    """A console that adds no colours or markup of its own."""
     return Console(stderr=error, highlight=False, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:
-    """The text with nothing in it that a terminal would obey; as long as before."""
+    """The text without control characters, in its original length."""
     return text.translate(_INVISIBLE)
 
 
 def write_line(row: Mapping[str, Any]) -> None:
-    """One line of JSON, in ASCII, so that whatever a text holds survives any terminal."""
+    """Write one line of JSON, in ASCII, which every terminal can show."""
     sys.stdout.write(json.dumps(row, default=str) + "\n")
 
 
 def chunk_row(source: str, chunk: Chunk) -> dict[str, Any]:
-    """A chunk as a line of JSON holds it."""
+    """A chunk as one JSON line."""
     return {
         "source": source,
         "text": chunk.text,
@@ -62,7 +62,7 @@ def chunk_row(source: str, chunk: Chunk) -> dict[str, Any]:
 
 
 def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table:
-    """One row for each chunk: where it stands, how long it is, how it begins."""
+    """One row for each chunk: its position, its length and its beginning."""
     unit = chunker.length_function if isinstance(chunker, SizedChunker) else "characters"
     measure = sizer(unit)
     name = unit if isinstance(unit, str) else "units"
@@ -82,31 +82,30 @@ def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table
 
 
 def cut(text: str, position: int, reach: int = 16) -> Text:
-    """What stands on either side of a cut, with a bar where it falls."""
+    """The text around a cut, with a bar at the cut."""
     before = printable(text[max(0, position - reach) : position]).replace("\n", " ")
     after = printable(text[position : position + reach]).replace("\n", " ")
     return Text.assemble(before, ("|", "bold red"), after)
 
 
 def passage_row(result: Any) -> dict[str, Any]:
-    """A result of a query, which is a LangChain document, as a line of JSON holds it."""
-    known = dict(result.metadata)
-    taken = {key: known.pop(key, None) for key in ("source", "score", "start_index", "end_index")}
+    """A result of a query, which is a LangChain document, as one JSON line."""
+    metadata = dict(result.metadata)
     row = {
-        "source": taken["source"],
-        "score": taken["score"],
+        "source": metadata.pop("source", None),
+        "score": metadata.pop("score", None),
         "text": result.page_content,
-        "start": taken["start_index"],
-        "end": taken["end_index"],
+        "start": metadata.pop("start_index", None),
+        "end": metadata.pop("end_index", None),
         "id": result.id,
     }
-    if "matches" in known:
-        row["matches"] = known.pop("matches")
-    return row | {"metadata": known}
+    if "matches" in metadata:
+        row["matches"] = metadata.pop("matches")
+    return row | {"metadata": metadata}
 
 
 def passage_view(result: Any, number: str = "") -> RenderableType:
-    """A result with its source, place and score, and the child that matched best marked in it."""
+    """A result with its source, position and score, and its best match marked."""
     row = passage_row(result)
     score = "" if row["score"] is None else f"  score {row['score']:.3f}"
     place = "" if row["start"] is None else f"  {row['start']}-{row['end']}"
@@ -116,7 +115,7 @@ def passage_view(result: Any, number: str = "") -> RenderableType:
 
 
 def _marked(text: str, start: int | None, matches: Sequence[Mapping[str, Any]]) -> Text:
-    """The text with its best match between `>>` and `<<`, so that it also shows without colour."""
+    """The text with its best match in colour, and between `>>` and `<<` for terminals without."""
     body = printable(text)
     best = matches[0] if matches else {}
     if start is None or "start_index" not in best:

@@ -1,8 +1,12 @@
-"""Evaluation: which strategy finds the answers in your documents, and how sure is that?"""
+"""Evaluation: which strategy finds the answers in your documents, and how certain is that?
 
-from rag_splitters.evaluation.bootstrap import Figure
+`comparing` runs a comparison, `results` holds it, `report` prints and exports it, and `page` draws
+its HTML page. `judging` holds the metrics and the test data that come from a chat model.
+"""
+
 from rag_splitters.evaluation.cache import CachedEmbeddings, EmbeddingCache
-from rag_splitters.evaluation.comparing import compare
+from rag_splitters.evaluation.comparing import candidates, compare, suggest
+from rag_splitters.evaluation.intervals import Estimate
 from rag_splitters.evaluation.questions import (
     Benchmark,
     Question,
@@ -10,19 +14,13 @@ from rag_splitters.evaluation.questions import (
     read_questions,
 )
 from rag_splitters.evaluation.report import Report
-from rag_splitters.evaluation.suggesting import (
-    Suggestion,
-    advice,
-    candidates,
-    suggest,
-    suggestion,
-)
+from rag_splitters.evaluation.suggestion import Suggestion, advice, suggestion
 
 __all__ = [
     "Benchmark",
     "CachedEmbeddings",
     "EmbeddingCache",
-    "Figure",
+    "Estimate",
     "Question",
     "Report",
     "Suggestion",

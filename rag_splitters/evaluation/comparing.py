@@ -1,4 +1,4 @@
-"""One call from strategies, documents and questions to a report."""
+"""Comparing strategies: from chunkers, documents and questions to a report or a suggestion."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from rag_splitters.chunker import Chunker
+from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.chunkers import ParagraphChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.evaluation.cache import EmbeddingCache
-from rag_splitters.evaluation.locating import LocatedChunk, located_chunks
-from rag_splitters.evaluation.measuring import ChunkIndex, measured
+from rag_splitters.evaluation.locating import LocatedChunk, locate_chunks
+from rag_splitters.evaluation.measuring import ChunkIndex, measure_questions
 from rag_splitters.evaluation.questions import Question, check_question
-from rag_splitters.evaluation.report import Report, Settings, Strategy
+from rag_splitters.evaluation.report import Report
+from rag_splitters.evaluation.results import Settings, Strategy
+from rag_splitters.evaluation.suggestion import Suggestion, suggestion
 from rag_splitters.models import Embedder, describe_model
 from rag_splitters.text.sizing import LengthFunction, sizer
 
-__all__ = ["compare", "named"]
+__all__ = ["candidates", "compare", "named", "suggest"]
 
 
 def compare(
@@ -37,29 +40,29 @@ def compare(
     seed: int = 0,
     show_progress: bool = True,
 ) -> Report:
-    """Retrieve the answers to all questions from the chunks of each strategy, and measure it.
+    """Search each strategy's chunks for the answers to all questions, and measure the results.
 
     The chunks of all documents go into one index, which is searched by exact cosine similarity.
 
     Parameters:
-        chunkers: strategies by the names that the report gives them, or without names: chunkers,
-            LangChain splitters, LlamaIndex parsers, functions from a text to strings.
-        documents: texts by name; those without questions are searched too.
+        chunkers: strategies, by their names in the report or as a plain list: chunkers, LangChain
+            splitters, LlamaIndex parsers, or functions from a text to strings.
+        documents: texts by name; documents without questions are searched, too.
         questions: the questions.
-        embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a callable.
-        k: how many chunks to retrieve.
-        budgets: how many units to retrieve for recall at equal budgets.
-        length_function: the unit that budgets and sizes are counted in.
-        cache: where embeddings are kept; None for this call only. With a folder, a run that was
-            interrupted goes on where it stopped.
-        resamples: how many bootstrap resamples the intervals come from.
-        seed: that of the resamples; the same seed gives the same report.
-        show_progress: show progress bars where standard error is a terminal.
+        embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a function.
+        k: number of chunks to retrieve.
+        budgets: numbers of units to retrieve for recall at equal budgets.
+        length_function: the unit of budgets and sizes.
+        cache: keeps embeddings for later calls. If it has a folder, an interrupted run continues
+            where it stopped.
+        resamples: number of bootstrap resamples for the intervals.
+        seed: seed of the resamples; the same seed gives the same report.
+        show_progress: show progress bars if standard error is a terminal.
 
     Returns: a `Report`, which prints as a table.
 
-    Raises: ValueError for questions that do not fit the documents, for strategies that give no
-    chunks and for numbers that make no sense; ModelError for a model that fails.
+    Raises: ValueError if a question does not fit the documents, if a strategy gives no chunks, or
+    if a number is out of range; ModelError if the model fails.
 
     >>> from rag_splitters import RecursiveChunker
     >>> from rag_splitters.models import HashingEmbeddings
@@ -67,71 +70,122 @@ def compare(
     >>> questions = [Question("Where is the lamp?", "tale", ((12, 23),))]
     >>> chunkers = {"small": RecursiveChunker(chunk_size=30)}
     >>> report = compare(chunkers, documents, questions, HashingEmbeddings(), k=1)
-    >>> report.figure("small", "recall").mean
+    >>> report.metric("small", "recall").mean
     1.0
     """
     settings = Settings(
         k, tuple(sorted(set(budgets))), length_function, describe_model(embeddings), resamples, seed
     )
     _check(documents, questions)
-    strategies, bar = named(chunkers), partial(_track, shown=show_progress)
-    cut = {
+    chunkers, bar = named(chunkers), partial(_progress, show=show_progress)
+    chunks = {
         name: _chunks(name, chunker, documents, bar(f"Chunking: {name}"))
-        for name, chunker in strategies.items()
+        for name, chunker in chunkers.items()
     }
-    known = cache or EmbeddingCache()
-    embedder = embeddings if isinstance(embeddings, Embedder) else Embedder(embeddings)
-    texts = list(dict.fromkeys(chunk.text for chunks in cut.values() for chunk in chunks))
+    texts = list(dict.fromkeys(chunk.text for each in chunks.values() for chunk in each))
     rows = {text: row for row, text in enumerate(texts)}
-    vectors = known.embed(embedder, texts, bar("Embedding chunks"))
-    asked = known.embed_questions(
+    cache = cache or EmbeddingCache()
+    embedder = embeddings if isinstance(embeddings, Embedder) else Embedder(embeddings)
+    vectors = cache.embed(embedder, texts, bar("Embedding chunks"))
+    question_vectors = cache.embed_questions(
         embedder, [question.text for question in questions], bar("Embedding questions")
     )
-    found = []
-    for name, chunks in cut.items():
-        own = vectors[[rows[chunk.text] for chunk in chunks]]
-        index = ChunkIndex(chunks, _sizes(chunks, length_function), own)
-        answers = measured(
-            index, questions, asked, k, settings.curve_budgets, bar(f"Measuring: {name}")
+    strategies = []
+    for name, own_chunks in chunks.items():
+        own_vectors = vectors[[rows[chunk.text] for chunk in own_chunks]]
+        index = ChunkIndex(own_chunks, _sizes(own_chunks, length_function), own_vectors)
+        measurements = measure_questions(
+            index, questions, question_vectors, k, settings.curve_budgets, bar(f"Measuring: {name}")
         )
-        found.append(Strategy(name, strategies[name], tuple(chunks), index.sizes, own, answers))
-    return Report(settings, dict(documents), tuple(questions), tuple(found))
+        strategies.append(
+            Strategy(
+                name, chunkers[name], tuple(own_chunks), index.sizes, own_vectors, measurements
+            )
+        )
+    return Report(settings, dict(documents), tuple(questions), tuple(strategies))
+
+
+def suggest(
+    documents: Mapping[str, str],
+    questions: Sequence[Question],
+    embeddings: Any,
+    *,
+    chunkers: Mapping[str, Any] | Sequence[Any] | None = None,
+    metric: str | None = None,
+    folds: int = 5,
+    **options: Any,
+) -> Suggestion:
+    """Compare strategies on your documents and questions, and choose one by cross-validation.
+
+    Parameters:
+        documents: texts by name.
+        questions: questions about them.
+        embeddings: the embedding model that you will use for retrieval.
+        chunkers: the strategies to choose from; None: `candidates()`.
+        metric: the metric that decides; None: recall at the middle budget, so that no strategy
+            wins by retrieving more text.
+        folds: number of folds of the cross-validation.
+        options: further options of `compare`.
+
+    Raises: whatever `compare` and `suggestion` raise.
+    """
+    chunkers = candidates() if chunkers is None else chunkers
+    report = compare(chunkers, documents, questions, embeddings, **options)
+    return suggestion(report, metric, folds=folds)
+
+
+def candidates(sizes: Sequence[int] = (100, 200, 400)) -> dict[str, Chunker]:
+    """Strategies that need no model, with these sizes in tokens.
+
+    >>> list(candidates([100]))
+    ['recursive 100', 'sentence 100', 'paragraph 100']
+    """
+    kinds: dict[str, type[SizedChunker]] = {
+        "recursive": RecursiveChunker,
+        "sentence": SentenceChunker,
+        "paragraph": ParagraphChunker,
+    }
+    return {
+        f"{name} {size}": kind(chunk_size=size, length_function="tokens")
+        for size in sizes
+        for name, kind in kinds.items()
+    }
 
 
 def named(chunkers: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
-    """The strategies by name; without names, by their class and the parameters that were given.
+    """The strategies by name. A list gets names from the classes and the parameters that were set.
 
     >>> from rag_splitters import SentenceChunker
     >>> list(named([SentenceChunker(chunk_size=90), SentenceChunker(), SentenceChunker()]))
     ['SentenceChunker(chunk_size=90)', 'SentenceChunker', 'SentenceChunker 2']
     """
     if isinstance(chunkers, Mapping):
-        found = dict(chunkers)
+        by_name = dict(chunkers)
     else:
-        found = {}
+        by_name = {}
         for chunker in chunkers:
-            name = first = _name(chunker)
+            name = base_name = _name(chunker)
             count = 1
-            while name in found:
+            while name in by_name:
                 count += 1
-                name = f"{first} {count}"
-            found[name] = chunker
-    if not found:
-        raise ValueError("there are no strategies to compare: hand in at least one chunker")
-    return found
+                name = f"{base_name} {count}"
+            by_name[name] = chunker
+    if not by_name:
+        raise ValueError("there are no strategies to compare: pass at least one chunker")
+    return by_name
 
 
 def _name(chunker: Any) -> str:
     kind = getattr(chunker, "__qualname__", type(chunker).__name__)
     if not isinstance(chunker, Chunker):
         return str(kind)
-    given = [
+    parameters = [
         f"{field}={value!r}"
         for field in type(chunker).model_fields
         if field in chunker.model_fields_set
         and isinstance(value := getattr(chunker, field), (str, int, float))
     ]
-    return f"{kind}({', '.join(given)})" if given else str(kind)
+    return f"{kind}({', '.join(parameters)})" if parameters else str(kind)
 
 
 def _check(documents: Mapping[str, str], questions: Sequence[Question]) -> None:
@@ -147,7 +201,7 @@ def _chunks(
     documents: Mapping[str, str],
     bar: Callable[[Iterable[Any]], Iterable[Any]],
 ) -> list[LocatedChunk]:
-    chunks = located_chunks(chunker, documents, bar)
+    chunks = locate_chunks(chunker, documents, bar)
     if not chunks:
         raise ValueError(f"{name} gives no chunks for these documents")
     return chunks
@@ -158,13 +212,13 @@ def _sizes(chunks: Sequence[LocatedChunk], unit: LengthFunction) -> NDArray[np.i
     return np.array([measure(chunk.text).length(0, len(chunk.text)) for chunk in chunks])
 
 
-def _track(description: str, shown: bool) -> Callable[[Any], Iterable[Any]]:
-    """What iterates with a progress bar on standard error, where that is a terminal."""
+def _progress(description: str, show: bool) -> Callable[[Any], Iterable[Any]]:
+    """A wrapper that iterates with a progress bar, if standard error is a terminal."""
     console = Console(stderr=True)
     return partial(
         track,
         description=description,
         console=console,
         transient=True,
-        disable=not (shown and console.is_terminal),
+        disable=not (show and console.is_terminal),
     )

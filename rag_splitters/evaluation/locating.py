@@ -1,4 +1,4 @@
-"""Where chunks stand in their documents, whichever library cut them."""
+"""The positions of chunks in their documents, whichever library cut them."""
 
 from __future__ import annotations
 
@@ -9,40 +9,40 @@ from functools import cached_property
 from typing import Any
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.evaluation.figures import Interval
+from rag_splitters.evaluation.metrics import Range
 
-__all__ = ["LocatedChunk", "Places", "located_chunks"]
+__all__ = ["ChunkLocator", "LocatedChunk", "locate_chunks"]
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedChunk:
-    """A chunk, its document's name, and its position; None where it could not be located."""
+    """A chunk, its document's name and its position; None if the position is unknown."""
 
     text: str
     document: str
-    position: Interval | None
+    position: Range | None
 
 
-def located_chunks(
+def locate_chunks(
     chunker: Any, documents: Mapping[str, str], track: Callable[[Any], Iterable[Any]] = iter
 ) -> list[LocatedChunk]:
-    """Cut documents into chunks with their positions; blank chunks are left out.
+    """Cut documents into chunks with positions; blank chunks are left out.
 
-    Ours carry their positions. Of other people's chunks, a stated start is believed where the text
-    there is the chunk's, but for LlamaIndex's, which is always that of the first repetition. The
-    rest are looked for behind the chunk before, with all white space passed over, which many
-    libraries change. What is not found has no position.
+    Our own chunks carry their positions. If a chunk of another library states its start, that
+    start is used where the text there matches, except for LlamaIndex, which always states the first
+    occurrence. Other chunks are searched for after the previous chunk, without regard to white
+    space, which many libraries change. A chunk that is not found has no position.
 
     Parameters:
         chunker: a `Chunker`, LangChain `TextSplitter`, LlamaIndex `NodeParser`, an object with
-            `split_text`, or a function from a text to chunks: strings, or objects with a text and,
-            if they know it, a start.
+            `split_text`, or a function from a text to chunks: strings, or objects with a text and
+            perhaps a start.
         documents: texts by name.
-        track: what to iterate over the documents with, for a progress bar.
+        track: wraps the documents while they are iterated, for a progress bar.
 
-    Raises: TypeError for what is no chunker, or for chunks that have no text.
+    Raises: TypeError if `chunker` is not a chunker, or if its chunks have no text.
 
-    >>> located_chunks(str.splitlines, {"tale": "Once.\\nOnce."})[1].position
+    >>> locate_chunks(str.splitlines, {"tale": "Once.\\nOnce."})[1].position
     (6, 11)
     """
     chunks: list[LocatedChunk] = []
@@ -55,68 +55,68 @@ def located_chunks(
     else:
         split = _splitter(chunker)
         for name, text in track(documents.items()):
-            places = Places(text)
+            locator = ChunkLocator(text)
             for part in split(text):
                 content, start = _content(part)
-                chunks.append(LocatedChunk(content, name, places.place(content, start)))
+                chunks.append(LocatedChunk(content, name, locator.locate(content, start)))
     return [chunk for chunk in chunks if chunk.text.strip()]
 
 
-class Places:
+class ChunkLocator:
     """Finds the chunks of one text, one after the other.
 
-    >>> places = Places("one  two one two")
-    >>> places.place("one two"), places.place("one two"), places.place("three")
+    >>> locator = ChunkLocator("one  two one two")
+    >>> locator.locate("one two"), locator.locate("one two"), locator.locate("three")
     ((0, 8), (9, 16), None)
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._last: Interval | None = None
+        self._last: Range | None = None
 
-    def place(self, chunk: str, start: int | None = None) -> Interval | None:
-        """Where the next chunk stands; `start` is where it is said to."""
+    def locate(self, chunk: str, start: int | None = None) -> Range | None:
+        """The position of the next chunk, which may state its start."""
         if start is not None and start >= 0 and self.text.startswith(chunk, start):
-            found: Interval | None = (start, start + len(chunk))
+            position: Range | None = (start, start + len(chunk))
         else:
-            found = self._behind(chunk) or self._elsewhere(chunk)
-        self._last = found or self._last
-        return found
+            position = self._after_last(chunk) or self._anywhere(chunk)
+        self._last = position or self._last
+        return position
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """Where the characters stand that are not white space."""
+        """The offsets of the characters that are not white space."""
         return [offset for offset, letter in enumerate(self.text) if not letter.isspace()]
 
     @cached_property
     def _bare(self) -> str:
         return "".join(self.text.split())
 
-    def _behind(self, chunk: str) -> Interval | None:
-        """The place right behind the chunk before, if it stands there."""
-        wanted = "".join(chunk.split())
+    def _after_last(self, chunk: str) -> Range | None:
+        """The position right after the previous chunk, if the chunk is there."""
+        bare = "".join(chunk.split())
         start = bisect_left(self._offsets, self._last[1]) if self._last else 0
-        if not wanted or not self._bare.startswith(wanted, start):
+        if not bare or not self._bare.startswith(bare, start):
             return None
-        return self._with_edges(chunk, start, start + len(wanted))
+        return self._with_edges(chunk, start, start + len(bare))
 
-    def _elsewhere(self, chunk: str) -> Interval | None:
-        """The first place behind the start of the chunk before, else the first of all.
+    def _anywhere(self, chunk: str) -> Range | None:
+        """The first position after the start of the previous chunk, else the first in the text.
 
-        Overlapping chunks begin before the end of the one before; some libraries list sections
-        before or after what is in them.
+        Overlapping chunks begin before the end of the previous one, and some libraries list a
+        section before or after its parts.
         """
-        wanted = "".join(chunk.split())
+        bare = "".join(chunk.split())
         first = bisect_left(self._offsets, self._last[0]) + 1 if self._last else 0
-        start = self._bare.find(wanted, first) if wanted else -1
-        if wanted and start < 0:
-            start = self._bare.find(wanted)
-        return None if start < 0 else self._with_edges(chunk, start, start + len(wanted))
+        start = self._bare.find(bare, first) if bare else -1
+        if bare and start < 0:
+            start = self._bare.find(bare)
+        return None if start < 0 else self._with_edges(chunk, start, start + len(bare))
 
-    def _with_edges(self, chunk: str, first: int, after: int) -> Interval:
-        """Offsets in the bare text as those in the text.
+    def _with_edges(self, chunk: str, first: int, after: int) -> Range:
+        """The position in the text, from offsets in the bare text.
 
-        With the white space at the chunk's edges, where the text has the same.
+        Includes the white space at the chunk's edges where the text has the same.
         """
         start, end = self._offsets[first], self._offsets[after - 1] + 1
         leading = chunk[: len(chunk) - len(chunk.lstrip())]
@@ -127,7 +127,7 @@ class Places:
 
 
 def _splitter(chunker: Any) -> Callable[[str], Iterable[Any]]:
-    """A function from a text to chunks, from another library's object."""
+    """A function from a text to chunks, made from another library's splitter."""
     if callable(getattr(chunker, "create_documents", None)):
         return lambda text: chunker.create_documents([text])
     if callable(getattr(chunker, "get_nodes_from_documents", None)):
@@ -149,12 +149,12 @@ _STARTS = ("start_index", "start")
 
 
 def _content(part: Any) -> tuple[str, int | None]:
-    """A chunk's text and the start that it states."""
+    """A chunk's text, and the start that it states, if any."""
     if isinstance(part, str):
         return part, None
     text = next((getattr(part, name) for name in _TEXTS if hasattr(part, name)), None)
     if not isinstance(text, str):
-        raise TypeError(f"a chunk is a string or an object with a text, got {part!r}")
+        raise TypeError(f"a chunk must be a string or an object with a text, got {part!r}")
     starts = [getattr(part, name, None) for name in _STARTS]
     metadata = getattr(part, "metadata", None)
     if isinstance(metadata, Mapping):

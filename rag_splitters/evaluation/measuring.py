@@ -1,4 +1,4 @@
-"""From the chunks of a strategy and their ranks to figures for each question."""
+"""Retrieval with a strategy's chunks, and the metrics of each question."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_splitters.evaluation.figures import (
-    Interval,
+from rag_splitters.evaluation.locating import LocatedChunk
+from rag_splitters.evaluation.metrics import (
+    Range,
     cover,
     hit_rate,
     ndcg,
@@ -20,32 +21,31 @@ from rag_splitters.evaluation.figures import (
     total,
     union,
 )
-from rag_splitters.evaluation.locating import LocatedChunk
 from rag_splitters.evaluation.questions import Question
 
-__all__ = ["FIGURES", "ChunkIndex", "Measured", "measured"]
+__all__ = ["METRICS", "ChunkIndex", "Measurements", "measure_questions"]
 
-FIGURES = ("recall", "precision", "precision_omega", "iou", "ndcg", "hit_rate", "retrieved")
-"""The names of the figures at a fixed number of chunks; `retrieved` is their size in units."""
+METRICS = ("recall", "precision", "precision_omega", "iou", "ndcg", "hit_rate", "retrieved")
+"""The metrics at a fixed number of chunks; `retrieved` is the size of these chunks in units."""
 
-_BLOCK = 64  # questions that are ranked at once
+_BLOCK = 64  # questions ranked at once
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """Figures for each question: `values` by name, and recall at each budget in `curve`."""
+class Measurements:
+    """The metrics of each question: `values` by name, and recall at each budget in `curve`."""
 
     values: dict[str, NDArray[np.float64]]
     curve: NDArray[np.float64]
 
 
 class ChunkIndex:
-    """The chunks of one strategy over all documents, to be searched by exact cosine similarity.
+    """The chunks of one strategy in all documents, searched by exact cosine similarity.
 
     Parameters:
         chunks: the chunks.
-        sizes: the size of each in units.
-        vectors: the embedding of each.
+        sizes: their sizes in units.
+        vectors: their embeddings.
     """
 
     def __init__(
@@ -59,84 +59,83 @@ class ChunkIndex:
         for number, chunk in enumerate(chunks):
             if chunk.position is not None:
                 numbers.setdefault(chunk.document, []).append(number)
-        self._placed = {name: self._places(found) for name, found in numbers.items()}
+        self._located = {name: self._positions(each) for name, each in numbers.items()}
 
-    def touching(self, question: Question) -> dict[int, Interval]:
-        """The chunks that hold some of the answer: their numbers and positions."""
-        if question.document not in self._placed:
+    def touching(self, question: Question) -> dict[int, Range]:
+        """The chunks that hold a part of the answer: their positions by their numbers."""
+        if question.document not in self._located:
             return {}
-        numbers, places = self._placed[question.document]
+        numbers, positions = self._located[question.document]
         touches = np.zeros(len(numbers), dtype=bool)
         for start, end in question.references:
-            touches |= (places[:, 0] < end) & (places[:, 1] > start)
-        found = zip(numbers[touches].tolist(), places[touches].tolist(), strict=True)
-        return {number: (start, end) for number, (start, end) in found}
+            touches |= (positions[:, 0] < end) & (positions[:, 1] > start)
+        pairs = zip(numbers[touches].tolist(), positions[touches].tolist(), strict=True)
+        return {number: (start, end) for number, (start, end) in pairs}
 
     def rankings(self, vectors: NDArray[np.float32]) -> Iterator[NDArray[np.int64]]:
-        """For each question's vector the numbers of all chunks, the most similar first."""
-        wanted = _normalised(vectors)
-        for start in range(0, len(wanted), _BLOCK):
-            yield from np.argsort(
-                -(wanted[start : start + _BLOCK] @ self._vectors.T), axis=1, kind="stable"
-            )
+        """For each question's vector, the numbers of all chunks, the most similar first."""
+        questions = _normalised(vectors)
+        for start in range(0, len(questions), _BLOCK):
+            similarities = questions[start : start + _BLOCK] @ self._vectors.T
+            yield from np.argsort(-similarities, axis=1, kind="stable")
 
     def characters(self, number: int) -> int:
-        """How much of its document a chunk holds; its own length where that is not known."""
+        """The number of characters that a chunk covers; its length if its position is unknown."""
         chunk = self.chunks[number]
         return len(chunk.text) if chunk.position is None else total([chunk.position])
 
-    def _places(self, numbers: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _positions(self, numbers: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return np.array(numbers), np.array([self.chunks[number].position for number in numbers])
 
 
-def measured(
+def measure_questions(
     index: ChunkIndex,
     questions: Sequence[Question],
     vectors: NDArray[np.float32],
     k: int,
     budgets: Sequence[int],
     track: Callable[[Any], Iterable[Any]] = iter,
-) -> Measured:
-    """Ask an index all questions.
+) -> Measurements:
+    """Search an index for every question, and measure the results.
 
     Parameters:
         index: the strategy's chunks.
         questions: the questions.
         vectors: the embedding of each question.
-        k: how many chunks to retrieve for the figures at a fixed number of chunks.
-        budgets: numbers of units for the curve, in ascending order.
-        track: what to iterate over the questions with, for a progress bar.
+        k: number of chunks to retrieve for `METRICS`.
+        budgets: numbers of units for the recall curve, ascending.
+        track: wraps the questions while they are iterated, for a progress bar.
     """
-    values = {name: np.zeros(len(questions)) for name in FIGURES}
+    values = {name: np.zeros(len(questions)) for name in METRICS}
     curve = np.zeros((len(questions), len(budgets)))
     rankings = index.rankings(vectors)
     for row, question in enumerate(track(questions)):
         order = next(rankings)
         touching = index.touching(question)
-        at_k = _figures_at_k(index, question, touching, order[:k].tolist())
-        for name, value in zip(FIGURES, at_k, strict=True):
+        at_k = _metrics_at_k(index, question, touching, order[:k].tolist())
+        for name, value in zip(METRICS, at_k, strict=True):
             values[name][row] = value
         ranked = ((touching.get(int(number)), int(index.sizes[number])) for number in order)
         curve[row] = recall_at_budgets(question.references, ranked, budgets)
-    return Measured(values, curve)
+    return Measurements(values, curve)
 
 
-def _figures_at_k(
-    index: ChunkIndex, question: Question, touching: dict[int, Interval], top: list[int]
+def _metrics_at_k(
+    index: ChunkIndex, question: Question, touching: dict[int, Range], top: list[int]
 ) -> tuple[float, ...]:
-    """The values of `FIGURES`, in their order."""
+    """The values of `METRICS`, in order."""
     references = union(question.references)
-    found = [touching[number] for number in top if number in touching]
+    positions = [touching[number] for number in top if number in touching]
     characters = sum(map(index.characters, top))
-    recall, precision, iou = cover(references, found, characters)
-    gains = {number: overlap([place], references) for number, place in touching.items()}
+    recall, precision, iou = cover(references, positions, characters)
+    gains = {number: overlap([each], references) for number, each in touching.items()}
     return (
         recall,
         precision,
         precision_omega(references, touching.values()),
         iou,
         ndcg([gains.get(number, 0) for number in top], gains.values()),
-        hit_rate(references, found),
+        hit_rate(references, positions),
         float(index.sizes[top].sum()),
     )
 

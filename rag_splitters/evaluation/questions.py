@@ -1,4 +1,4 @@
-"""Questions whose answers are known by their positions, and the files that they are read from."""
+"""Questions with the positions of their answers, and reading them from files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_splitters.evaluation.figures import Interval
+from rag_splitters.evaluation.metrics import Range
 from rag_splitters.reading.files import read_text
 
 __all__ = ["Benchmark", "Question", "check_question", "read_benchmark", "read_questions"]
@@ -28,25 +28,25 @@ class Question:
 
     text: str
     document: str
-    references: tuple[Interval, ...]
+    references: tuple[Range, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """Documents by their names, and questions about them."""
+    """Documents by name, and questions about them."""
 
     documents: Mapping[str, str]
     questions: Sequence[Question]
 
 
 def check_question(question: Question, documents: Mapping[str, str]) -> None:
-    """Raise a ValueError that says what to do where a question does not fit the documents.
+    """Raise a ValueError if a question does not fit the documents.
 
     >>> check_question(Question("Who?", "tale", ((0, 9),)), {"tale": "Ann."})
     Traceback (most recent call last):
-    ValueError: question 'Who?': a reference stands at 0 to 9, but 'tale' has 4 characters
+    ValueError: question 'Who?': a reference is at 0 to 9, but 'tale' has 4 characters
     """
-    name = f"question {_shown(question.text)}"
+    name = f"question {_shortened(question.text)}"
     if not question.text.strip():
         raise ValueError("a question is blank")
     if question.document not in documents:
@@ -57,19 +57,19 @@ def check_question(question: Question, documents: Mapping[str, str]) -> None:
     for start, end in question.references:
         if not 0 <= start < end <= length:
             raise ValueError(
-                f"{name}: a reference stands at {start} to {end}, but {question.document!r} has "
+                f"{name}: a reference is at {start} to {end}, but {question.document!r} has "
                 f"{length} characters"
             )
 
 
 def read_benchmark(folder: str | Path) -> Benchmark:
-    """Read the benchmark of Chroma's report, or another in its form.
+    """Read the benchmark of Chroma's report, or another one in its format.
 
-    The form: `corpora/*.md` or `*.txt`, each named as its `corpus_id`; `questions.csv` with the
+    The format: `corpora/*.md` or `*.txt`, each named like its `corpus_id`; `questions.csv` with the
     columns `question`, `references` (a JSON list of `content`, `start_index`, `end_index`) and
-    `corpus_id`. Every `content` is checked against the text at its position.
+    `corpus_id`. Every `content` must equal the text at its position.
 
-    Raises: OSError for what cannot be read, ValueError with file and line for what does not fit.
+    Raises: OSError if a file cannot be read; ValueError with file and line if its content is wrong.
     """
     corpora = Path(folder) / "corpora"
     files = sorted(path for path in corpora.glob("*") if path.suffix in (".md", ".txt"))
@@ -81,37 +81,37 @@ def read_benchmark(folder: str | Path) -> Benchmark:
 
 
 def read_questions(path: str | Path, documents: Mapping[str, str] | None = None) -> Benchmark:
-    """Read questions of your own, one JSON object a line.
+    """Read questions of your own, one JSON object per line.
 
-    A line is a question or, where a document has no file, the document itself:
+    A line is a question, or a document that has no file of its own:
 
         {"document": "note", "text": "The lamp is in the hall. It is old."}
         {"question": "Where is the lamp?", "document": "note", "references": ["in the hall"]}
         {"question": "Is it old?", "document": "note", "references": [{"start": 25, "end": 35}]}
 
-    A reference is a quotation, which must stand in the document exactly once, or positions in code
-    points, beside which a `text` is checked. Blank lines are passed over.
+    A reference is a quotation, which must occur in the document exactly once, or a position in code
+    points, which must match if a `text` is given as well. Blank lines are skipped.
 
     Parameters:
         path: the file.
-        documents: texts by name. A document may be named by the last part of its name where only
-            one ends so ("note.md" for "notes/note.md").
+        documents: texts by name. A question may shorten a name to its last part ("note.md" for
+            "notes/note.md") if only one document has it.
 
-    Raises: OSError for what cannot be read, ValueError with file and line for what does not fit.
+    Raises: OSError if a file cannot be read; ValueError with file and line if its content is wrong.
     """
     lines = list(_json_lines(Path(path)))
-    known = dict(documents or {})
+    texts = dict(documents or {})
     for where, line in lines:
         if "question" not in line:
-            known.update([_inline_document(where, line, known)])
-    questions = [_json_question(where, line, known) for where, line in lines if "question" in line]
+            texts.update([_inline_document(where, line, texts)])
+    questions = [_json_question(where, line, texts) for where, line in lines if "question" in line]
     if not questions:
-        raise ValueError(f'{path} has no questions: each is a line with a "question"')
-    return Benchmark(known, questions)
+        raise ValueError(f'{path} has no questions: a question is a line with a "question"')
+    return Benchmark(texts, questions)
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    csv.field_size_limit(1 << 30)  # a reference may be longer than csv's default of 131,072
+    csv.field_size_limit(1 << 30)  # csv's default of 131,072 is too small for long references
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     missing = {"question", "references", "corpus_id"} - set(reader.fieldnames or ())
     if missing:
@@ -146,19 +146,20 @@ def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             raise ValueError(f"{where} is not JSON: {error}") from None
         if not isinstance(value, dict) or not {"question", "text"} & set(value):
             raise ValueError(
-                f'{where}: want {{"question", "document", "references"}} or {{"document", "text"}}'
+                f'{where}: expected {{"question", "document", "references"}} or '
+                '{"document", "text"}'
             )
         yield where, value
 
 
 def _inline_document(
-    where: str, line: Mapping[str, Any], known: Mapping[str, str]
+    where: str, line: Mapping[str, Any], documents: Mapping[str, str]
 ) -> tuple[str, str]:
     name, text = line.get("document"), line["text"]
     if not isinstance(name, str) or not isinstance(text, str):
         raise ValueError(f'{where}: "document" (its name) and "text" must be strings')
-    if name in known:
-        raise ValueError(f"{where}: there is a document {name!r} already: give it another name")
+    if name in documents:
+        raise ValueError(f"{where}: there is already a document {name!r}: choose another name")
     return name, text
 
 
@@ -168,8 +169,8 @@ def _json_question(where: str, line: Mapping[str, Any], documents: Mapping[str, 
         name = next(iter(documents))
     if not isinstance(text, str) or not isinstance(name, str):
         raise ValueError(f'{where}: "question" and "document" must be strings')
-    named = [each for each in documents if each == name or each.endswith(f"/{name}")]
-    name = named[0] if len(named) == 1 else name
+    matches = [each for each in documents if each == name or each.endswith(f"/{name}")]
+    name = matches[0] if len(matches) == 1 else name
     references = _as_list(where, line.get("references"))
     return _question(where, text, name, references, documents)
 
@@ -181,56 +182,57 @@ def _question(
     if name not in documents:
         raise ValueError(f"{where}: {_unknown(name, documents)}")
     try:
-        found = tuple(_reference(part, documents[name]) for part in references)
-        question = Question(text, name, found)
+        positions = tuple(_reference(part, documents[name]) for part in references)
+        question = Question(text, name, positions)
         check_question(question, documents)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     return question
 
 
-def _reference(part: Any, text: str) -> Interval:
-    """Where a reference stands in the text."""
-    known = {"text": part} if isinstance(part, str) else part
-    if not isinstance(known, Mapping):
-        raise ValueError(f"a reference is a quotation or start and end, got {part!r}")
-    quoted, start, end = (known.get(key) for key in ("text", "start", "end"))
-    if start is None and end is None and isinstance(quoted, str) and quoted:
-        return _only_place(quoted, text)
+def _reference(part: Any, text: str) -> Range:
+    """The position of a reference in the text."""
+    fields = {"text": part} if isinstance(part, str) else part
+    if not isinstance(fields, Mapping):
+        raise ValueError(f"a reference is a quotation, or start and end, got {part!r}")
+    quotation, start, end = (fields.get(key) for key in ("text", "start", "end"))
+    if start is None and end is None and isinstance(quotation, str) and quotation:
+        return _only_position(quotation, text)
     if type(start) is not int or type(end) is not int:
         raise ValueError(f"start and end must be whole numbers, got {start!r} and {end!r}")
-    if quoted is not None and text[max(start, 0) : max(end, 0)] != quoted:
+    if quotation is not None and text[max(start, 0) : max(end, 0)] != quotation:
         raise ValueError(
-            f"the document has {_shown(text[max(start, 0) : max(end, 0)])} at {start} to {end}, "
-            f"and not {_shown(str(quoted))}: offsets count code points; was the document changed?"
+            f"the document has {_shortened(text[max(start, 0) : max(end, 0)])} at {start} to "
+            f"{end}, not {_shortened(str(quotation))}: offsets count code points; has the document "
+            "changed?"
         )
     return start, end
 
 
-def _only_place(quoted: str, text: str) -> Interval:
-    start = text.find(quoted)
+def _only_position(quotation: str, text: str) -> Range:
+    start = text.find(quotation)
     if start < 0:
-        raise ValueError(f"{_shown(quoted)} does not stand in the document: quote it exactly")
-    if text.find(quoted, start + 1) >= 0:
+        raise ValueError(f"{_shortened(quotation)} is not in the document: quote it exactly")
+    if text.find(quotation, start + 1) >= 0:
         raise ValueError(
-            f"{_shown(quoted)} stands in the document more than once: quote more of it, or give "
+            f"{_shortened(quotation)} is in the document more than once: quote more of it, or give "
             "start and end"
         )
-    return start, start + len(quoted)
+    return start, start + len(quotation)
 
 
 def _as_list(where: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{where}: references must be a list, got {_shown(str(value))}")
+        raise ValueError(f"{where}: references must be a list, got {_shortened(str(value))}")
     return value
 
 
 def _unknown(name: str, documents: Mapping[str, str]) -> str:
-    there = ", ".join(map(repr, list(documents)[:5])) or "none"
-    return f"there is no document {name!r}: there are {there}" + (
+    names = ", ".join(map(repr, list(documents)[:5])) or "none"
+    return f"there is no document {name!r}: there are {names}" + (
         f" and {len(documents) - 5} more" if len(documents) > 5 else ""
     )
 
 
-def _shown(text: str) -> str:
+def _shortened(text: str) -> str:
     return repr(text if len(text) <= 60 else f"{text[:57]}...")

@@ -1,4 +1,4 @@
-"""The playground's server: the page, and the questions that it asks, in JSON."""
+"""The playground's server: the files of the page, and the API that the page calls."""
 
 from __future__ import annotations
 
@@ -17,63 +17,65 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rag_splitters import CATALOGUE, __version__
-from rag_splitters.cli.demo import QUESTIONS
-from rag_splitters.cli.demo import texts as demo_texts
+from rag_splitters.chunkers.options import required_models
 from rag_splitters.models import ModelError
-from rag_splitters.playground.chunking import MOST_CHUNKS, chunked
-from rag_splitters.playground.code import code
-from rag_splitters.playground.fields import chunker_of, form, needed
-from rag_splitters.playground.guarding import MOST_BYTES, Guard, TooLargeError
-from rag_splitters.playground.models import Models
-from rag_splitters.playground.searching import ranked
+from rag_splitters.playground.chunking import MAX_CHUNKS, show_chunks
+from rag_splitters.playground.form import chunker_from_form, form
+from rag_splitters.playground.model_set import ModelSet
+from rag_splitters.playground.searching import rank_chunks
+from rag_splitters.playground.security import MAX_BYTES, Guard, TooLargeError
+from rag_splitters.playground.snippets import snippets
 from rag_splitters.reading.files import decode
+from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 
 __all__ = ["application"]
 
 logger = logging.getLogger(__name__)
 
-_KINDS = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-_LONGEST_MESSAGE = 600
+_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_MAX_MESSAGE = 600  # characters
 
 
-def application(texts: Mapping[str, str], models: Models, hosts: Sequence[str]) -> Starlette:
+def application(texts: Mapping[str, str], models: ModelSet, hosts: Sequence[str]) -> Starlette:
     """The application; see `rag_splitters.playground.create_app`."""
-    desk = _Desk({**texts, **{k: v for k, v in demo_texts().items() if k not in texts}}, models)
+    api = _Api({**texts, **{k: v for k, v in sample_texts().items() if k not in texts}}, models)
     routes = [
         Route("/" if name == "page.html" else f"/{name}", _file(name)) for name in _static_names()
     ]
     routes += [
-        Route("/api/strategies", _answering(desk.strategies)),
-        Route("/api/text", _answering(desk.text)),
-        Route("/api/read", _answering(desk.read), methods=["POST"]),
-        Route("/api/chunks", _answering(desk.chunks), methods=["POST"]),
-        Route("/api/search", _answering(desk.search), methods=["POST"]),
+        Route("/api/strategies", _endpoint(api.strategies)),
+        Route("/api/text", _endpoint(api.text)),
+        Route("/api/read", _endpoint(api.read), methods=["POST"]),
+        Route("/api/chunks", _endpoint(api.chunks), methods=["POST"]),
+        Route("/api/search", _endpoint(api.search), methods=["POST"]),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
 
 
-class _Desk:
-    """Answers what the page asks; each method takes the query and the body."""
+class _Api:
+    """The API; each method takes the query and the body of a request, and returns JSON."""
 
-    def __init__(self, texts: Mapping[str, str], models: Models) -> None:
+    def __init__(self, texts: Mapping[str, str], models: ModelSet) -> None:
         self.texts, self.models = texts, models
 
     def strategies(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """Everything that the page is made from."""
+        """The strategies with their forms, the models and the texts, for the start of the page."""
         return {
             "version": __version__,
-            "models": self.models.shown,
+            "models": self.models.descriptions,
             "is_free": self.models.is_free,
-            "most_chunks": MOST_CHUNKS,
+            "max_chunks": MAX_CHUNKS,
             "texts": [{"name": name, "characters": len(text)} for name, text in self.texts.items()],
-            "questions": QUESTIONS,
+            "questions": SAMPLE_QUESTIONS,
             "strategies": [
                 {
                     "name": name,
                     "class": kind.__name__,
                     "about": (getdoc(kind) or "").split("\n>>> ")[0].strip(),
-                    "needs": needed(kind),
-                    "missing": [told for key in needed(kind) if (told := self.models.missing(key))],
+                    "needs": required_models(kind),
+                    "missing": [
+                        hint for key in required_models(kind) if (hint := self.models.missing(key))
+                    ],
                     "parameters": form(kind),
                 }
                 for name, kind in CATALOGUE.items()
@@ -88,72 +90,70 @@ class _Desk:
         return {"name": name, "text": self.texts[name]}
 
     def read(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """The text of a file that was dropped on the page; nothing of it is kept."""
+        """The text of a file that was opened on the page. The server does not store it."""
         name = query.get("name") or "the file"
         return {"name": name, "text": decode(body, name)}
 
     def chunks(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """The chunks of a text, figures about them, and the code that makes them."""
-        asked = _object(body, text=str, strategy=str, parameters=dict)
-        chunker = chunker_of(asked["strategy"], asked["parameters"], self.models)
-        return {**chunked(chunker, asked["text"]), "code": code(chunker, self.models)}
+        """The chunks of a text, statistics about them, and the code that makes them."""
+        values = _json_object(body, text=str, strategy=str, parameters=dict)
+        chunker = chunker_from_form(values["strategy"], values["parameters"], self.models)
+        return {**show_chunks(chunker, values["text"]), "code": snippets(chunker, self.models)}
 
     def search(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
         """Which of the page's chunks a question would retrieve."""
-        asked = _object(body, text=str, question=str, chunks=list, k=int)
-        found = ranked(asked["text"], asked["chunks"], asked["question"], asked["k"], self.models)
-        return {"results": found, "model": self.models.shown["embeddings"]}
+        values = _json_object(body, text=str, question=str, chunks=list, k=int)
+        results = rank_chunks(**values, models=self.models)
+        return {"results": results, "model": self.models.descriptions["embeddings"]}
 
 
-def _answering(answer: Callable[[Mapping[str, str], bytes], dict[str, Any]]) -> Any:
-    """An endpoint that answers in a thread, and with one line for what is wrong."""
+def _endpoint(method: Callable[[Mapping[str, str], bytes], dict[str, Any]]) -> Any:
+    """An endpoint that calls the method in a thread and answers errors with one line."""
 
     async def endpoint(request: Request) -> Response:
         try:
             body = await request.body()
-            found = await run_in_threadpool(answer, request.query_params, body)
-            return _json_response(found, 200)
+            answer = await run_in_threadpool(method, request.query_params, body)
+            return _json_response(answer, 200)
         except ClientDisconnect:
             return Response(status_code=400)
         except TooLargeError:
-            most = f"{MOST_BYTES // 1_000_000} MB"
-            return _failed(f"this is too large: the playground takes up to {most} at once", 413)
+            limit = f"{MAX_BYTES // 1_000_000} MB"
+            return _error_response(f"the request is too large: the limit is {limit}", 413)
         except ModelError as error:
-            return _failed(error, 502)
+            return _error_response(error, 502)
         except (ValueError, TypeError, ImportError, RecursionError) as error:
-            return _failed(error, 400)
-        except (
-            Exception
-        ) as error:  # what else goes wrong is ours to mend, and not the page's to show
+            return _error_response(error, 400)
+        except Exception as error:  # a bug of ours: the details belong in the log
             logger.exception("the playground failed")
-            return _failed(f"{type(error).__name__}, which the server's log tells more of", 500)
+            return _error_response(f"{type(error).__name__}: see the server's log", 500)
 
     return endpoint
 
 
-def _object(body: bytes, **kinds: type) -> dict[str, Any]:
+def _json_object(body: bytes, **kinds: type) -> dict[str, Any]:
     """The JSON object of a request with exactly these members."""
     try:
-        found = json.loads(body, parse_constant=lambda name: name)
+        values = json.loads(body, parse_constant=lambda name: name)
     except ValueError as error:
         raise ValueError(f"the request is not JSON: {error}") from None
-    if not isinstance(found, dict) or found.keys() != kinds.keys():
+    if not isinstance(values, dict) or values.keys() != kinds.keys():
         raise ValueError(f"the request must be an object with {', '.join(kinds)}")
     for name, kind in kinds.items():
-        if not isinstance(found[name], kind):
-            raise ValueError(f"{name} must be of type {kind.__name__}, got {found[name]!r}")
-    return found
+        if not isinstance(values[name], kind):
+            raise ValueError(f"{name} must be of type {kind.__name__}, got {values[name]!r}")
+    return values
 
 
-def _failed(error: object, status: int) -> Response:
-    told = " ".join(str(error).split()) or type(error).__name__
-    if len(told) > _LONGEST_MESSAGE:
-        told = told[:_LONGEST_MESSAGE] + " …"
-    return _json_response({"error": told}, status)
+def _error_response(error: object, status: int) -> Response:
+    message = " ".join(str(error).split()) or type(error).__name__
+    if len(message) > _MAX_MESSAGE:
+        message = message[:_MAX_MESSAGE] + " …"
+    return _json_response({"error": message}, status)
 
 
 def _json_response(content: Any, status: int) -> Response:
-    """JSON in ASCII, which also holds the lone surrogates that UTF-8 lacks."""
+    """JSON in ASCII, because UTF-8 cannot hold lone surrogates."""
     content = json.dumps(content, separators=(",", ":"), default=str)
     return Response(content, status, media_type="application/json")
 
@@ -163,9 +163,9 @@ def _static_names() -> list[str]:
 
 
 def _file(name: str) -> Any:
-    """An endpoint that sends one of the page's own files, read once."""
+    """An endpoint that sends one of the page's files, which is read once."""
     content = (files(__package__) / "static" / name).read_bytes()
-    media_type = _KINDS[f".{name.rpartition('.')[2]}"]
+    media_type = _MEDIA_TYPES[f".{name.rpartition('.')[2]}"]
 
     async def endpoint(request: Request) -> Response:
         return Response(content, media_type=media_type)

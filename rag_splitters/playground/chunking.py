@@ -1,4 +1,4 @@
-"""What a strategy does to a text, as the page draws it: the chunks, and figures about them."""
+"""What a strategy does to a text, as the page draws it: chunks, and statistics about them."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer
 from rag_splitters.text.sources import added_metadata
 
-__all__ = ["MOST_CHUNKS", "chunked"]
+__all__ = ["MAX_CHUNKS", "show_chunks"]
 
-MOST_CHUNKS = 20_000
-"""The most chunks that are handed to the page; figures are about all of them."""
+MAX_CHUNKS = 20_000
+"""How many chunks are sent to the page; the statistics cover all of them."""
 
 
-def chunked(chunker: Chunker, text: str) -> dict[str, Any]:
-    """The chunks of a text, with their sizes in the strategy's own unit, and figures.
+def show_chunks(chunker: Chunker, text: str) -> dict[str, Any]:
+    """The chunks of a text with their sizes in the strategy's own unit, and statistics.
 
     Parameters:
         chunker: the strategy.
         text: the text.
 
     Returns: `chunks`, each with start and end (code points), size, metadata, and where they apply
-    `content` (what is delivered in the place of the text), `begins_inside` and `ends_inside` (a
-    sentence is cut there); `unit`; and `figures`: counts, sizes, the characters that are in two
-    chunks or in none, and the milliseconds that the strategy took.
+    `content` (the text of a rewritten chunk), `begins_inside` and `ends_inside` (a sentence is cut
+    there); `unit`; and `figures`: counts, sizes, the number of characters in several chunks and in
+    none, and the milliseconds that the strategy took.
 
     >>> from rag_splitters import SentenceChunker
-    >>> found = chunked(SentenceChunker(chunk_size=8), "One two. Three.")
-    >>> [(each["start"], each["end"], each["size"]) for each in found["chunks"]]
+    >>> shown = show_chunks(SentenceChunker(chunk_size=8), "One two. Three.")
+    >>> [(each["start"], each["end"], each["size"]) for each in shown["chunks"]]
     [(0, 8, 8), (9, 15, 6)]
-    >>> found["figures"]["repeated"], found["figures"]["dropped"]
+    >>> shown["figures"]["repeated"], shown["figures"]["dropped"]
     (0, 0)
     """
-    began = time.perf_counter()
+    start_time = time.perf_counter()
     spans = chunker.spans(text)
-    taken = time.perf_counter() - began
+    seconds = time.perf_counter() - start_time
     unit = _unit(chunker)
     sizes = _sizes(spans, text, unit)
     starts, ends = _sentence_edges(text)
@@ -53,7 +53,7 @@ def chunked(chunker: Chunker, text: str) -> dict[str, Any]:
         begins, finishes = first in starts, first + len(inner) in ends
         begun += bool(inner) and not begins
         ended += bool(inner) and not finishes
-        if number < MOST_CHUNKS:
+        if number < MAX_CHUNKS:
             row: dict[str, Any] = {"start": span.start, "end": span.end, "size": size}
             row |= {"metadata": added_metadata(span.metadata)}
             row |= {} if span.content is None else {"content": span.content}
@@ -67,7 +67,7 @@ def chunked(chunker: Chunker, text: str) -> dict[str, Any]:
         "most": max(sizes, default=0),
         "begins_inside": begun,
         "ends_inside": ended,
-        "milliseconds": round(1000 * taken, 2),
+        "milliseconds": round(1000 * seconds, 2),
         **_coverage(spans, text),
     }
     return {"chunks": rows, "unit": unit, "rewrites": chunker.rewrites, "figures": figures}
@@ -85,22 +85,22 @@ def _unit(chunker: Chunker) -> str:
 
 
 def _sizes(spans: Sequence[Span], text: str, unit: str) -> list[int]:
-    """The size of each chunk as it is delivered; the text itself is measured once."""
-    measured = sizer(unit)
-    whole = measured(text).length
+    """The size of each chunk's text. The source is measured only once."""
+    measure = sizer(unit)
+    length = measure(text).length
     return [
-        whole(span.start, span.end)
+        length(span.start, span.end)
         if span.content is None
-        else measured(span.content).length(0, len(span.content))
+        else measure(span.content).length(0, len(span.content))
         for span in spans
     ]
 
 
 @lru_cache(maxsize=4)
 def _sentence_edges(text: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Where sentences begin and end; the same for every strategy and setting."""
-    found = sentence_spans(text)
-    return frozenset(start for start, _ in found), frozenset(end for _, end in found)
+    """Where sentences begin and end; cached, because every strategy and setting needs the same."""
+    sentences = sentence_spans(text)
+    return frozenset(start for start, _ in sentences), frozenset(end for _, end in sentences)
 
 
 def _coverage(spans: Sequence[Span], text: str) -> dict[str, int]:

@@ -1,17 +1,69 @@
-"""Running the playground on this machine."""
+"""The playground as an application, and a server for it on this machine."""
 
 from __future__ import annotations
 
 import logging
 import socket
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["is_local", "serve"]
+from rag_splitters.playground.model_set import ModelSet
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+__all__ = ["create_app", "is_local", "serve"]
 
 logger = logging.getLogger(__name__)
+
+
+def create_app(
+    texts: Mapping[str, str] | None = None,
+    embeddings: Any = None,
+    llm: Any = None,
+    *,
+    ner: Any = None,
+    base_url: str | None = None,
+    hosts: Sequence[str] = (),
+) -> Starlette:
+    """The playground as an ASGI application.
+
+    The page can set only what its forms show: the strategies of the catalogue and some of their
+    parameters. Models come from the arguments below and never from the page. Whatever would import
+    code or open a file (a function, a spaCy pipeline or a tokenizer by name, a cache) is refused,
+    so that a link with settings in it can do neither. A regular expression can run for ever and
+    block the process. So a regular expression that comes with a link waits until the user presses a
+    button, and so does every call of a chat model.
+
+    Parameters:
+        texts: texts by name, offered before the three sample texts.
+        embeddings: an embedding model of either framework, a function, or a name as on the command
+            line ("openai:text-embedding-3-small"); None: `HashingEmbeddings`, which match words.
+        llm: a chat model, in the same ways; None: strategies that need one say so.
+        ner: the entity recogniser for `EntityChunker`, like its parameter `ner`.
+        base_url: the server of models named "openai:...", if it is not OpenAI's.
+        hosts: host names that the page may have besides localhost and IP addresses. Requests with
+            another name in the Host header are refused, as protection against DNS rebinding.
+
+    Returns: a Starlette application. All its addresses are relative, so you can mount it under any
+    path.
+
+    Raises: ImportError if Starlette is not installed; ValueError or TypeError if a model is not
+    one.
+
+    >>> application = create_app({"note": "A text of mine."})
+    >>> type(application).__name__
+    'Starlette'
+    """
+    try:
+        from rag_splitters.playground.application import application
+    except ImportError as error:
+        raise ImportError(
+            "the playground needs Starlette: pip install 'rag-splitters[play]'"
+        ) from error
+    return application(texts or {}, ModelSet.load(embeddings, llm, ner, base_url), hosts)
 
 
 def serve(
@@ -30,17 +82,15 @@ def serve(
 
     Parameters:
         texts, embeddings, llm, ner, base_url: as for `create_app`.
-        host: the address to listen at; with one that is not of this machine alone, whoever reaches
-            it can read the texts and use the models.
-        port: the port; 0 takes a free one.
+        host: address to listen on. If other machines can reach it, everyone on them can read the
+            texts and use the models.
+        port: port to listen on; 0 for any free port.
         open_browser: open the page in the browser.
-        ready: called with the page's address once it can be asked for.
+        ready: called with the page's address as soon as it answers.
 
-    Raises: ImportError without the extra `play`; OSError for an address that is taken or is none;
-    what `create_app` raises.
+    Raises: ImportError if the extra `play` is not installed; OSError if the address is invalid or
+    in use; and whatever `create_app` raises.
     """
-    from rag_splitters.playground import create_app
-
     app = create_app(texts, embeddings, llm, ner=ner, base_url=base_url, hosts=[host])
     try:
         import uvicorn
@@ -48,11 +98,13 @@ def serve(
         raise ImportError(
             "the playground needs uvicorn: pip install 'rag-splitters[play]'"
         ) from error
-    with _listening(host, port) as listener:
-        shown = f"[{host}]" if ":" in host else host
-        address = f"http://{shown}:{listener.getsockname()[1]}/"
+    with _listen(host, port) as listener:
+        url_host = f"[{host}]" if ":" in host else host
+        address = f"http://{url_host}:{listener.getsockname()[1]}/"
         if not is_local(host):
-            logger.warning("whoever reaches %s can read the texts and use the models", address)
+            logger.warning(
+                "everyone who can reach %s can read the texts and use the models", address
+            )
         config = uvicorn.Config(
             app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1
         )
@@ -64,7 +116,7 @@ def serve(
 
 
 def is_local(host: str) -> bool:
-    """Can only this machine reach the address?
+    """Whether only this machine can reach the address.
 
     >>> is_local("127.0.0.1"), is_local("0.0.0.0")
     (True, False)
@@ -77,14 +129,14 @@ def is_local(host: str) -> bool:
         return False
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that takes connections, which wait until the server is up."""
+def _listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections already; they wait until the server is up."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        return socket.create_server(found[0][4][:2], family=found[0][0])
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return socket.create_server(addresses[0][4][:2], family=addresses[0][0])
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
         raise OSError(
-            f"cannot listen at {host}, port {port}: {reason}; name another with --host and --port, "
-            "or take any free port with --port 0"
+            f"cannot listen on {host}, port {port}: {reason}; choose another address with --host "
+            "and --port, or any free port with --port 0"
         ) from error

@@ -1,4 +1,5 @@
 """Files of every kind as texts, with positions and pages.
 
-Loaders and readers of the front ends, the command line and the playground all read files here.
+The front ends' loaders, the command line and the playground all read files here. `samples` holds
+three short texts to try things on.
 """

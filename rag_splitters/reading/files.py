@@ -1,40 +1,62 @@
-"""Reading files as text: UTF-8 of any kind as it stands, and PDF through pypdf."""
+"""Reading files as text: UTF-8 of any kind as it is, and PDF through pypdf."""
 
 from __future__ import annotations
 
 import io
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["SUFFIXES", "decode", "read_text"]
+__all__ = ["SUFFIXES", "decode", "find_files", "read_text"]
 
 SUFFIXES = frozenset({".htm", ".html", ".markdown", ".md", ".pdf", ".rst", ".txt"})
-"""What is taken for text when a folder is read."""
+"""The files that are read when a folder is named."""
+
+
+def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> list[Path]:
+    """The named files, and the files with one of `SUFFIXES` inside the named folders.
+
+    Hidden files and folders are left out, and so is the folder `skip`. A file that is named twice
+    is listed once.
+
+    Raises: FileNotFoundError if a path does not exist; ValueError if a folder holds no such file.
+    """
+    files: dict[str, Path] = {}
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"{path}: no such file or folder")
+        named = list(_files_inside(path, skip)) if path.is_dir() else [path]
+        if not named:
+            raise ValueError(f"{path} holds no files to read ({' '.join(sorted(SUFFIXES))})")
+        for file in named:
+            files.setdefault(os.path.abspath(file), file)
+    return list(files.values())
 
 
 def read_text(path: str | Path) -> str:
     """The text of a file.
 
-    Text, Markdown, HTML and whatever else is UTF-8 come as they are, line breaks and tags included,
-    without a byte order mark; a PDF as its pages with form feeds between them, by which
-    `PageChunker` tells page numbers.
+    UTF-8 text of any kind (Markdown, HTML, source code) comes as it is, with its line breaks and
+    tags, but without a byte order mark. A PDF comes as its pages with form feeds between them, from
+    which `PageChunker` knows the page numbers.
 
-    Raises: OSError for what cannot be opened, ValueError for a file that is no text or a damaged
-    PDF, ImportError for a PDF without pypdf; all of them name the file.
+    Raises: OSError if the file cannot be opened; ValueError if it is not a text file, or a damaged
+    PDF; ImportError for a PDF if pypdf is not installed. Every message names the file.
     """
-    known = Path(path)
-    if not known.exists():
-        raise FileNotFoundError(f"{known}: no such file")
-    if known.is_dir():
-        raise IsADirectoryError(f"{known} is a folder, not a file")
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, not a file")
     try:
-        data = known.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
-        raise OSError(f"{known} cannot be read: {error.strerror or error}") from error
-    return decode(data, str(known))
+        raise OSError(f"{path} cannot be read: {error.strerror or error}") from error
+    return decode(data, str(path))
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text that these bytes are; `name` is for messages, and its suffix tells a PDF.
+    """The text in the bytes of a file; `name` appears in error messages, and its suffix marks PDFs.
 
     >>> decode(b"\\xef\\xbb\\xbfplain text", "notes.txt")
     'plain text'
@@ -63,11 +85,26 @@ def _pdf_text(data: bytes, name: str) -> str:
         ) from error
     try:
         reader = PdfReader(io.BytesIO(data))
-        locked = reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
-        pages = [] if locked else [page.extract_text() for page in reader.pages]
-    except Exception as error:  # a damaged file can make pypdf raise nearly anything
+        is_locked = reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
+        pages = [] if is_locked else [page.extract_text() for page in reader.pages]
+    except Exception as error:  # pypdf may raise nearly anything on a damaged file
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ValueError(f"{name} cannot be read as PDF: {reason}") from error
-    if locked:
+    if is_locked:
         raise ValueError(f"{name} cannot be read: it is protected by a password")
     return "\f".join(page.replace("\f", " ") for page in pages)
+
+
+def _files_inside(folder: Path, skip: Path | None) -> Iterator[Path]:
+    """The files inside a folder that are read, in order."""
+    for name, folders, files in os.walk(folder):
+        here = Path(name)
+        visible = sorted(each for each in folders if not each.startswith("."))
+        folders[:] = [each for each in visible if not _is_same(here / each, skip)]
+        for file in sorted(files):
+            if not file.startswith(".") and Path(file).suffix.lower() in SUFFIXES:
+                yield here / file
+
+
+def _is_same(one: Path, other: Path | None) -> bool:
+    return other is not None and one.exists() and other.exists() and one.samefile(other)

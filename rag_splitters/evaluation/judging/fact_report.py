@@ -6,10 +6,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_splitters.evaluation.bootstrap import Figure
+from rag_splitters.evaluation.intervals import Estimate, percent, share
 from rag_splitters.evaluation.judging.answers import Failure, counted, listed, why, write_lines
 from rag_splitters.evaluation.judging.facts import Fact
-from rag_splitters.evaluation.judging.intervals import share, shown
 
 __all__ = ["FactReport", "FactResult"]
 
@@ -78,7 +77,7 @@ class FactReport:
         return counted(each.failure for each in self.results)
 
     @property
-    def accuracy(self) -> Figure | None:
+    def accuracy(self) -> Estimate | None:
         """The share of right answers among the answers; None of no answers.
 
         The interval takes the facts as independent of each other.
@@ -86,16 +85,16 @@ class FactReport:
         return share(self.right, self.right + self.wrong)
 
     @property
-    def accuracy_of_true(self) -> Figure | None:
+    def accuracy_of_true(self) -> Estimate | None:
         """The accuracy over the true facts: this is what retrieval earns."""
         return self._accuracy(True)
 
     @property
-    def accuracy_of_false(self) -> Figure | None:
+    def accuracy_of_false(self) -> Estimate | None:
         """The accuracy over the false facts; it is high, too, where nothing of use is retrieved."""
         return self._accuracy(False)
 
-    def _accuracy(self, is_true: bool) -> Figure | None:
+    def _accuracy(self, is_true: bool) -> Estimate | None:
         known = [each for each in self.results if each.fact.is_true is is_true]
         answered = [each.is_right for each in known if each.answer is not None]
         return share(sum(answered), len(answered))
@@ -104,9 +103,9 @@ class FactReport:
         return (
             f"{len(self.results)} facts: {self.right} right, {self.wrong} wrong, "
             f"{self.failed} failed{listed('failed', self.failures)}\n"
-            f"  accuracy {shown(self.accuracy)}\n"
-            f"  true facts {shown(self.accuracy_of_true)}\n"
-            f"  false facts {shown(self.accuracy_of_false)}"
+            f"  accuracy {percent(self.accuracy)}\n"
+            f"  true facts {percent(self.accuracy_of_true)}\n"
+            f"  false facts {percent(self.accuracy_of_false)}"
         )
 
     def as_dict(self) -> dict[str, Any]:

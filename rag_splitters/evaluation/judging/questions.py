@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.evaluation.figures import Interval
 from rag_splitters.evaluation.judging.answers import (
     Failure,
     Judgement,
@@ -29,6 +28,7 @@ from rag_splitters.evaluation.judging.passages import (
     apassages_of,
     passages_of,
 )
+from rag_splitters.evaluation.metrics import Range
 from rag_splitters.evaluation.questions import Question
 from rag_splitters.models.asking import filled
 
@@ -220,7 +220,7 @@ def _written(
     )
 
 
-def _references(passage: Passage, asked: AskedQuestion) -> tuple[Interval, ...] | Failure:
+def _references(passage: Passage, asked: AskedQuestion) -> tuple[Range, ...] | Failure:
     """The positions of the evidence in the document, in order, each one once."""
     if not asked.quotes:
         return Failure("no evidence is quoted", "the question has no quotation")

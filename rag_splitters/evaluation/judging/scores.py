@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_splitters.evaluation.bootstrap import Figure
+from rag_splitters.evaluation.intervals import Estimate, mean_score, percent
 from rag_splitters.evaluation.judging.answers import Failure, counted, listed, why, write_lines
-from rag_splitters.evaluation.judging.intervals import mean_score, shown
 from rag_splitters.evaluation.questions import Question
 
 __all__ = ["QuestionScore", "ScoreReport", "question_texts"]
@@ -59,7 +58,7 @@ class ScoreReport:
     scores: tuple[QuestionScore, ...]
 
     @property
-    def score(self) -> Figure | None:
+    def score(self) -> Estimate | None:
         """The mean over the questions that have a score."""
         return mean_score([each.score for each in self.scores if each.score is not None])
 
@@ -82,7 +81,7 @@ class ScoreReport:
         failed = listed("failed", self.failures)
         empty = f"\n  nothing retrieved ({self.empty})" if self.empty else ""
         partial = f"\n  by a part of the verdicts ({self.partial})" if self.partial else ""
-        return f"{self.figure}: {shown(self.score)}{empty}{partial}{failed}"
+        return f"{self.figure}: {percent(self.score)}{empty}{partial}{failed}"
 
     def as_dict(self) -> dict[str, Any]:
         """Figures and counts for JSON."""

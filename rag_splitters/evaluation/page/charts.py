@@ -1,4 +1,4 @@
-"""The figures of the page as SVG: lines with bands, and histograms."""
+"""The charts of the page as SVG: recall curves with bands, and histograms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_splitters.evaluation.bootstrap import Figure
+from rag_splitters.evaluation.intervals import Estimate
 
 __all__ = ["curves_svg", "histogram_svg", "ticks"]
 
@@ -18,7 +18,7 @@ _LEFT, _TOP, _BOTTOM, _RIGHT = 40, 12, 44, 12
 
 @dataclass(frozen=True)
 class _Frame:
-    """Where numbers fall in a drawing of this size."""
+    """Converts values to coordinates in a drawing of this size."""
 
     width: int
     height: int
@@ -32,7 +32,7 @@ class _Frame:
 
 
 def ticks(largest: float, most: int) -> list[int]:
-    """Round numbers from 0 up to the largest, at most so many above 0.
+    """Round numbers from 0 up to `largest`, at most `most` of them above 0.
 
     >>> ticks(3000, 6), ticks(7, 3)
     ([0, 500, 1000, 1500, 2000, 2500, 3000], [0, 5])
@@ -44,20 +44,20 @@ def ticks(largest: float, most: int) -> list[int]:
 
 
 def curves_svg(
-    curves: Sequence[Sequence[tuple[int, Figure]]], width: int, height: int, unit: str
+    curves: Sequence[Sequence[tuple[int, Estimate]]], width: int, height: int, unit: str
 ) -> str:
-    """Recall against retrieved units: a line with a band for each strategy, in their order.
+    """Recall against retrieved units: a line with a band for each strategy, in order.
 
-    Each is a group of the class `series` with its number in `data-series`; the script moves the
-    line of the class `cursor`.
+    Each strategy is a group of class `series` with its number in `data-series`. The script moves
+    the line of class `cursor`.
     """
     frame = _Frame(width, height, curves[0][-1][0])
     parts = [_grid(frame, unit, 4 if width < 500 else 6)]
     for number, curve in enumerate(curves):
         points = [(frame.x(0), frame.y(0))]
-        points += [(frame.x(at), frame.y(figure.mean)) for at, figure in curve]
-        upper = [(frame.x(at), frame.y(figure.high)) for at, figure in curve]
-        lower = [(frame.x(at), frame.y(figure.low)) for at, figure in reversed(curve)]
+        points += [(frame.x(at), frame.y(estimate.mean)) for at, estimate in curve]
+        upper = [(frame.x(at), frame.y(estimate.high)) for at, estimate in curve]
+        lower = [(frame.x(at), frame.y(estimate.low)) for at, estimate in reversed(curve)]
         band = _path([points[0], *upper, *lower]) + "Z"
         parts.append(
             f'<g class="series s{number % 10}{" dashed" if number >= 10 else ""}" '
@@ -76,29 +76,29 @@ def curves_svg(
 def histogram_svg(
     sizes: ArrayLike, edges: NDArray[np.float64], most: float, number: int, unit: str
 ) -> str:
-    """How many of a strategy's chunks are of which size.
+    """The distribution of a strategy's chunk sizes.
 
     Parameters:
         sizes: the sizes.
-        edges: where the bars begin and end; what is larger goes to the last bar.
-        most: the share of chunks that the highest of all strategies' bars has.
+        edges: where the bars begin and end; larger sizes count in the last bar.
+        most: the share of chunks in the highest bar of all strategies.
         number: the strategy's number, for its colour.
-        unit: what sizes are counted in.
+        unit: the unit of the sizes.
     """
-    known = np.asarray(sizes, dtype=np.float64)
-    counts = np.histogram(np.minimum(known, edges[-1]), edges)[0]
+    sizes = np.asarray(sizes, dtype=np.float64)
+    counts = np.histogram(np.minimum(sizes, edges[-1]), edges)[0]
     frame = _Frame(300, 150, float(edges[-1]))
     bars = []
     for low, high, count in zip(edges[:-1], edges[1:], counts.tolist(), strict=True):
         if count:
-            left, top = frame.x(low), frame.y(count / len(known) / most)
-            more = " or more" if high == edges[-1] and known.max() > high else f" to {high:,.0f}"
+            left, top = frame.x(low), frame.y(count / len(sizes) / most)
+            more = " or more" if high == edges[-1] and sizes.max() > high else f" to {high:,.0f}"
             bars.append(
                 f'<rect x="{left:.1f}" y="{top:.1f}" width="{frame.x(high) - left - 1:.1f}" '
                 f'height="{frame.y(0) - top:.1f}"><title>{low:,.0f}{more} {escape(unit)}: '
                 f"{count:,} chunks</title></rect>"
             )
-    median = frame.x(float(np.minimum(np.median(known), edges[-1])))
+    median = frame.x(float(np.minimum(np.median(sizes), edges[-1])))
     return (
         '<svg viewBox="0 0 300 150" width="300" height="150" aria-hidden="true">'
         f"{_axis(frame, unit, 4)}"
@@ -108,7 +108,7 @@ def histogram_svg(
 
 
 def _grid(frame: _Frame, unit: str, most: int) -> str:
-    """Lines and numbers for shares from nought to one, and the axis below."""
+    """Lines and labels for shares from 0 to 1, and the axis below."""
     parts = []
     for share in (0, 0.25, 0.5, 0.75, 1):
         y = frame.y(share)

@@ -5,11 +5,11 @@
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   document.body.classList.add("has-script");
 
-  // Recall at the budget that the slider stands at
+  // Recall at the budget of the slider
   const budget = find("budget");
   const curves = find("curves");
   const rows = all(".legend tbody tr");
-  const hundredths = (share) => (100 * share).toFixed(1);
+  const percent = (share) => (100 * share).toFixed(1);
 
   function showBudget() {
     const at = Number(budget.value);
@@ -18,8 +18,8 @@
     budget.setAttribute("aria-valuetext", units);
     for (const row of rows) {
       const [mean, low, high] = data.strategies[row.dataset.series].curve[at];
-      row.querySelector(".mean").textContent = hundredths(mean);
-      row.querySelector(".interval").textContent = `${hundredths(low)} to ${hundredths(high)}`;
+      row.querySelector(".mean").textContent = percent(mean);
+      row.querySelector(".interval").textContent = `${percent(low)} to ${percent(high)}`;
     }
     for (const svg of all("svg", curves)) {
       const { left, right, largest } = svg.dataset;
@@ -31,8 +31,8 @@
     }
   }
 
-  function nearest(numbers, wanted) {
-    const distances = numbers.map((number) => Math.abs(number - wanted));
+  function nearest(numbers, target) {
+    const distances = numbers.map((number) => Math.abs(number - target));
     return distances.indexOf(Math.min(...distances));
   }
 
@@ -118,9 +118,9 @@
     circles[at].classList.add("on");
     circles[at].parentNode.append(circles[at]);
     const place = position ? `${position[0]} to ${position[1]}` : "not located";
-    const told = `${at + 1} of ${points.length}`;
-    find("chunk-shown").textContent = told;
-    chunk.setAttribute("aria-valuetext", told);
+    const label = `${at + 1} of ${points.length}`;
+    find("chunk-shown").textContent = label;
+    chunk.setAttribute("aria-valuetext", label);
     const heading = document.createElement("b");
     heading.textContent = `${data.documents[name]}, ${place}`;
     find("chunk-text").replaceChildren(heading, text);
@@ -138,10 +138,10 @@
     drawMap();
   });
   chunk.addEventListener("input", showChunk);
-  let drawn = 0;
+  let drawnWidth = 0;
   new ResizeObserver(() => {
-    if (map.clientWidth !== drawn) {
-      drawn = map.clientWidth;
+    if (map.clientWidth !== drawnWidth) {
+      drawnWidth = map.clientWidth;
       drawMap();
     }
   }).observe(map);

@@ -1,4 +1,4 @@
-"""Vectors in two dimensions, to be looked at."""
+"""Projecting vectors to two dimensions, for the map."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Projection", "projected"]
+__all__ = ["Projection", "project"]
 
 Projection: TypeAlias = Literal["pca", "umap"]
 
 
-def projected(
+def project(
     vectors: NDArray[np.float32], method: Projection = "pca", seed: int = 0
 ) -> tuple[NDArray[np.float64], float | None]:
-    """Two coordinates for each vector, each from 0 to 1, and the share of variance they hold.
+    """Two coordinates from 0 to 1 for each vector, and the share of the variance that they keep.
 
     Parameters:
-        vectors: a row for each text.
-        method: "pca" keeps the two directions in which the vectors differ most, and is the same on
-            every run; "umap" keeps neighbours together (McInnes et al. (2018), UMAP), and its
-            distances mean little. It needs the package umap-learn, and holds no share of variance.
-        seed: that of UMAP.
+        vectors: one row for each text.
+        method: "pca" keeps the two directions of the largest variance, and gives the same map on
+            every run. "umap" keeps neighbours together (McInnes et al. (2018), UMAP), but its
+            distances mean little; it needs umap-learn, and has no share of the variance (None).
+        seed: seed of UMAP.
 
-    Raises: ValueError for another method; ImportError where umap-learn is missing.
+    Raises: ValueError for another method; ImportError if umap-learn is not installed.
 
-    >>> places, share = projected(np.array([[0, 0, 0], [1, 0, 0], [2, 0, 1]], dtype=np.float32))
+    >>> places, share = project(np.array([[0, 0, 0], [1, 0, 0], [2, 0, 1]], dtype=np.float32))
     >>> places.shape, round(share, 6)
     ((3, 2), 1.0)
     """
@@ -44,20 +44,22 @@ _BLOCK, _ROUNDS = 8, 60
 
 
 def _pca(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """By subspace iteration: all directions of 3,000 dimensions would take a minute."""
+    """By subspace iteration, because a full decomposition of 3,000 dimensions takes a minute."""
     centred = vectors - vectors.mean(axis=0)
     block = (centred.shape[1], min(_BLOCK, centred.shape[1]))
     directions = np.linalg.qr(np.random.default_rng(0).standard_normal(block))[0]
     for _ in range(_ROUNDS):
         directions = np.linalg.qr(centred.T @ (centred @ directions))[0]
     places = centred @ directions
-    variances, turned = np.linalg.eigh(places.T @ places)
-    turned, whole = turned[:, ::-1][:, :2], float((centred**2).sum())
-    best = directions @ turned
+    variances, rotation = np.linalg.eigh(places.T @ places)
+    rotation, whole = rotation[:, ::-1][:, :2], float((centred**2).sum())
+    best = directions @ rotation
     if best.shape[1] < 2:
         best = np.pad(best, ((0, 0), (0, 1)))
     largest = np.abs(best).argmax(axis=0)
-    best = best * np.where(best[largest, [0, 1]] < 0, -1.0, 1.0)  # or the sign would be chance
+    best = best * np.where(
+        best[largest, [0, 1]] < 0, -1.0, 1.0
+    )  # fixes the sign, which is arbitrary
     return centred @ best, float(variances[::-1][:2].sum()) / whole if whole > 0 else 1.0
 
 
@@ -65,7 +67,7 @@ def _umap(vectors: NDArray[np.float32], seed: int) -> NDArray[np.float64]:
     try:
         from umap import UMAP
     except ImportError as error:
-        raise ImportError("a UMAP map needs umap-learn: pip install umap-learn") from error
+        raise ImportError('projection="umap" needs umap-learn: pip install umap-learn') from error
     neighbours = min(15, len(vectors) - 1)
     if neighbours < 2:
         return _pca(np.asarray(vectors, dtype=np.float64))[0]

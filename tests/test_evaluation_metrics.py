@@ -11,9 +11,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rag_splitters.evaluation.bootstrap import estimate, resampled
-from rag_splitters.evaluation.figures import (
-    Interval,
+from rag_splitters.evaluation.intervals import estimate, resampled
+from rag_splitters.evaluation.metrics import (
+    Range,
     cover,
     hit_rate,
     ndcg,
@@ -31,7 +31,7 @@ intervals = st.lists(
 some_intervals = intervals.filter(bool)
 
 
-def ground(known: list[Interval]) -> set[int]:
+def ground(known: list[Range]) -> set[int]:
     """The same as a set of positions."""
     return {at for start, end in known for at in range(start, end)}
 
@@ -40,7 +40,7 @@ def ground(known: list[Interval]) -> set[int]:
 
 
 @given(intervals)
-def test_union_is_the_same_ground_disjoint_and_in_order(known: list[Interval]) -> None:
+def test_union_is_the_same_ground_disjoint_and_in_order(known: list[Range]) -> None:
     joined = union(known)
     assert ground(joined) == ground(known)
     assert total(joined) == len(ground(known))
@@ -48,15 +48,13 @@ def test_union_is_the_same_ground_disjoint_and_in_order(known: list[Interval]) -
 
 
 @given(intervals, intervals)
-def test_overlap_is_the_size_of_the_intersection(
-    known: list[Interval], others: list[Interval]
-) -> None:
+def test_overlap_is_the_size_of_the_intersection(known: list[Range], others: list[Range]) -> None:
     assert overlap(known, others) == len(ground(known) & ground(others)) == overlap(others, known)
 
 
 @given(some_intervals, intervals, st.integers(0, 50))
 def test_cover_agrees_with_counting_characters(
-    references: list[Interval], found: list[Interval], elsewhere: int
+    references: list[Range], found: list[Range], elsewhere: int
 ) -> None:
     retrieved = Counter(at for start, end in found for at in range(start, end))
     count = sum(retrieved.values()) + elsewhere
@@ -70,7 +68,7 @@ def test_cover_agrees_with_counting_characters(
 
 @given(some_intervals, intervals)
 def test_precision_omega_agrees_with_counting_characters(
-    references: list[Interval], chunks: list[Interval]
+    references: list[Range], chunks: list[Range]
 ) -> None:
     wanted = ground(references)
     touching = [chunk for chunk in chunks if ground([chunk]) & wanted]
@@ -86,7 +84,7 @@ ranked_chunks = st.lists(
 
 @given(some_intervals, ranked_chunks, st.lists(st.integers(1, 60), min_size=1, max_size=6))
 def test_recall_at_budgets_agrees_with_taking_characters_in_turn(
-    references: list[Interval], ranked: list[tuple[Interval | None, int]], budgets: list[int]
+    references: list[Range], ranked: list[tuple[Range | None, int]], budgets: list[int]
 ) -> None:
     budgets.sort()
     expected = []

@@ -1,4 +1,4 @@
-"""The code to copy: what is set on the page, for each front end, plain Python and the shell."""
+"""Code to copy: the page's settings for each front end, for plain Python and for the shell."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.playground.fields import MODELS, differing, name_of
-from rag_splitters.playground.models import Models
+from rag_splitters.chunkers.options import MODEL_PARAMETERS, changed_parameters, strategy_name
+from rag_splitters.playground.model_set import ModelSet
 
-__all__ = ["code"]
+__all__ = ["snippets"]
 
 _WIDTH = 88
 _OPTIONS = ("chunk_size", "chunk_overlap", "length_function")
@@ -23,13 +23,13 @@ _CLIENTS = {
 }
 
 
-def code(chunker: Chunker, models: Models) -> dict[str, str]:
-    """The lines that make this strategy and cut `text`, with what differs from the defaults.
+def snippets(chunker: Chunker, models: ModelSet) -> dict[str, str]:
+    """Code that builds this strategy and cuts `text`, with the parameters that were changed.
 
     Returns: `langchain`, `llama_index`, `python` and `shell`.
 
     >>> from rag_splitters import PageChunker
-    >>> print(code(PageChunker(chunk_size=300), Models.of(None, None))["langchain"])
+    >>> print(snippets(PageChunker(chunk_size=300), ModelSet.load())["langchain"])
     from rag_splitters.langchain import PageTextSplitter
     <BLANKLINE>
     splitter = PageTextSplitter(chunk_size=300)
@@ -37,19 +37,19 @@ def code(chunker: Chunker, models: Models) -> dict[str, str]:
     """
     stem = type(chunker).__name__.removesuffix("Chunker")
     return {
-        "langchain": _Lines(models).whole(
+        "langchain": _Python(models).program(
             "splitter",
             chunker,
             ("rag_splitters.langchain", f"{stem}TextSplitter"),
             "chunks = splitter.create_documents([text])",
         ),
-        "llama_index": _Lines(models, {"llama_index.core": {"Document"}}).whole(
+        "llama_index": _Python(models, {"llama_index.core": {"Document"}}).program(
             "parser",
             chunker,
             ("rag_splitters.llama_index", f"{stem}NodeParser"),
             "nodes = parser.get_nodes_from_documents([Document(text=text)])",
         ),
-        "python": _Lines(models).whole(
+        "python": _Python(models).program(
             "chunker",
             chunker,
             ("rag_splitters", f"{stem}Chunker"),
@@ -59,42 +59,45 @@ def code(chunker: Chunker, models: Models) -> dict[str, str]:
     }
 
 
-class _Lines:
-    """Python with the imports that it turns out to need."""
+class _Python:
+    """Python code, which collects its imports while it is written."""
 
-    def __init__(self, models: Models, imports: Mapping[str, set[str]] | None = None) -> None:
+    def __init__(self, models: ModelSet, imports: Mapping[str, set[str]] | None = None) -> None:
         self.models, self.imports = models, dict(imports or {})
         self.notes: list[str] = []
 
-    def whole(self, variable: str, chunker: Chunker, name: tuple[str, str], use: str) -> str:
-        made = self.made(chunker, *name, room=_WIDTH - len(variable) - 3)
+    def program(self, variable: str, chunker: Chunker, name: tuple[str, str], use: str) -> str:
+        """The imports, the chunker in a variable, and a line that uses it."""
+        call = self.call(chunker, *name, room=_WIDTH - len(variable) - 3)
         imports = [
             f"from {module} import {', '.join(sorted(names))}"
             for module, names in sorted(self.imports.items())
         ]
-        return "\n".join([*imports, "", *self.notes, f"{variable} = {made}", use])
+        return "\n".join([*imports, "", *self.notes, f"{variable} = {call}", use])
 
-    def made(self, chunker: Chunker, module: str, name: str, room: int) -> str:
-        """The call that makes a chunker; one line for each parameter where they are too long."""
+    def call(self, chunker: Chunker, module: str, name: str, room: int) -> str:
+        """The call that builds a chunker; with one line per parameter if one line is too short."""
         self.imports.setdefault(module, set()).add(name)
-        given = [f"{key}={self.value(key, each)}" for key, each in differing(chunker).items()]
-        line = f"{name}({', '.join(given)})"
+        arguments = [
+            f"{key}={self.value(key, each)}" for key, each in changed_parameters(chunker).items()
+        ]
+        line = f"{name}({', '.join(arguments)})"
         if len(line) <= room and "\n" not in line:
             return line
-        inner = "".join(f"{each},\n" for each in given)
+        inner = "".join(f"{each},\n" for each in arguments)
         return f"{name}(\n{_indented(inner)})"
 
     def value(self, key: str, value: Any) -> str:
-        if key in MODELS and value is not None:
-            return self.model(key, value)
+        if key in MODEL_PARAMETERS and value is not None:
+            return self.model(key)
         if isinstance(value, Chunker):
-            return self.made(value, "rag_splitters", type(value).__name__, _WIDTH - 4 - len(key))
+            return self.call(value, "rag_splitters", type(value).__name__, _WIDTH - 4 - len(key))
         if isinstance(value, tuple | list):
             return f"[{', '.join(self.value('', each) for each in value)}]"
         return repr(value)
 
-    def model(self, key: str, model: Any) -> str:
-        """What makes the model that the playground was given; its name where it cannot be told."""
+    def model(self, key: str) -> str:
+        """The expression that builds a model; a plain name if the playground does not know how."""
         name = self.models.names.get(key, "")
         kind, _, rest = name.partition(":")
         if key == "embeddings" and self.models.is_free:
@@ -109,45 +112,53 @@ class _Lines:
             self.imports.setdefault("langchain_openai", set()).add(client)
             url = self.models.names.get("base_url") if kind == "openai" else None
             return f"{client}({parameter}={rest!r}{f', base_url={url!r}' if url else ''})"
-        note = f"# {key}: the model that the playground was given, {self.models.shown[key]}"
+        note = f"# {key}: the playground's model, {self.models.descriptions[key]}"
         self.notes += [] if note in self.notes else [note]
         return key
 
 
-def _shell(chunker: Chunker, models: Models) -> str:
-    """The command line, on one line for each option where it is long."""
-    given = differing(chunker)
-    parts = [f"--{key.replace('_', '-')} {_quoted(given[key])}" for key in _OPTIONS if key in given]
-    parts += [
-        f"-p {_quoted(f'{key}={_plain(value)}')}"
-        for key, value in given.items()
-        if key not in (*_OPTIONS, *MODELS)
+def _shell(chunker: Chunker, models: ModelSet) -> str:
+    """The command; with one line per option if one line is too short."""
+    parameters = changed_parameters(chunker)
+    parts = [
+        f"--{key.replace('_', '-')} {_quoted(parameters[key])}"
+        for key in _OPTIONS
+        if key in parameters
     ]
-    parts += ["-p ner=PIPELINE"] if "ner" in given else []
-    asked = [key for key in ("embeddings", "llm") if given.get(key) is not None]
-    for key in asked:
+    parts += [
+        f"-p {_quoted(f'{key}={_parameter_text(value)}')}"
+        for key, value in parameters.items()
+        if key not in (*_OPTIONS, *MODEL_PARAMETERS)
+    ]
+    parts += ["-p ner=PIPELINE"] if "ner" in parameters else []
+    model_keys = [key for key in ("embeddings", "llm") if parameters.get(key) is not None]
+    for key in model_keys:
         name = models.names.get(key) or ("hashing" if key == "embeddings" else "openai:NAME")
         parts.append(f"--{key} {_quoted(name)}")
-    if asked and "base_url" in models.names:
+    if model_keys and "base_url" in models.names:
         parts.append(f"--base-url {_quoted(models.names['base_url'])}")
-    command = [f"rag-splitters split FILE -s {name_of(chunker)}", *parts]
+    command = [f"rag-splitters split FILE -s {strategy_name(chunker)}", *parts]
     line = " ".join(command)
     return line if len(line) <= _WIDTH else " \\\n  ".join(command)
 
 
-def _plain(value: Any) -> str:
+def _parameter_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(_json(value))
 
 
 def _json(value: Any) -> Any:
     if isinstance(value, Chunker):
-        inner = {key: _json(each) for key, each in differing(value).items() if key not in MODELS}
-        return {"strategy": name_of(value), **inner}
+        parameters = {
+            key: _json(each)
+            for key, each in changed_parameters(value).items()
+            if key not in MODEL_PARAMETERS
+        }
+        return {"strategy": strategy_name(value), **parameters}
     return [_json(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 def _quoted(value: Any) -> str:
-    """A word of a shell; with Bash's escapes where it holds what a terminal would obey."""
+    """A word for the shell; with Bash's escapes if it holds control characters."""
     word = str(value)
     if word.isprintable():
         return shlex.quote(word)

@@ -1,0 +1,221 @@
+"""Chunkers by name: from a strategy's name and plain parameters to a chunker, and back.
+
+For everything that gets its settings as text or JSON, such as the command line and the playground.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import textwrap
+from collections.abc import Mapping
+from difflib import get_close_matches
+from itertools import pairwise
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers import CATALOGUE
+from rag_splitters.models.named import load_embeddings, load_llm
+
+__all__ = [
+    "MODEL_PARAMETERS",
+    "build_chunker",
+    "changed_parameters",
+    "chunker_class",
+    "parameter_docs",
+    "parameter_field",
+    "required_models",
+    "split_union",
+    "strategy_name",
+]
+
+MODEL_PARAMETERS = {
+    "embeddings": "an embedding model",
+    "llm": "a chat model",
+    "ner": "an entity recogniser",
+}
+"""The parameters that hold a model, and what they hold."""
+
+_LOADERS = {"embeddings": load_embeddings, "llm": load_llm}
+
+
+def chunker_class(name: str) -> type[Chunker]:
+    """The chunker of this strategy.
+
+    Raises: ValueError if there is no such strategy; the message suggests the most similar name.
+
+    >>> chunker_class("page").__name__
+    'PageChunker'
+    """
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    near = get_close_matches(name.lower().replace("-", "_"), CATALOGUE, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CATALOGUE)}"
+    raise ValueError(f"unknown strategy {name!r}: {hint}")
+
+
+def strategy_name(chunker: Chunker) -> str:
+    """The strategy's name in the catalogue; the class name of a chunker that is not in it."""
+    names = {kind: name for name, kind in CATALOGUE.items()}
+    return names.get(type(chunker), type(chunker).__name__)
+
+
+def build_chunker(name: str, parameters: Mapping[str, Any]) -> Chunker:
+    """The strategy with these parameters.
+
+    A model may be given by its name ("openai:gpt-4o-mini"), and a chunker inside another one as the
+    strategy's name or as `{"strategy": name, parameter: value}`.
+
+    Raises: ValueError with a message of one line.
+
+    >>> stages = ["page", {"strategy": "sentence", "chunk_size": 50}]
+    >>> build_chunker("hybrid", {"stages": stages}).stages[1].chunk_size
+    50
+    >>> build_chunker("recursive", {"chunk_size": 0})
+    Traceback (most recent call last):
+    ValueError: chunk_size must be a whole number of at least 1, got 0
+    """
+    kind = chunker_class(name)
+    values = {
+        key: _value(parameter_field(name, key), key, value) for key, value in parameters.items()
+    }
+    for key in required_models(kind):
+        if key not in values:
+            raise ValueError(f"{name} needs {MODEL_PARAMETERS[key]} (parameter {key!r})")
+    try:
+        return kind(**values)
+    except ValidationError as error:
+        raise ValueError(_error_message(error)) from None
+    except (AttributeError, ImportError, TypeError) as error:
+        raise ValueError(f"{name} cannot be set up: {error}") from error
+
+
+def parameter_field(name: str, parameter: str) -> FieldInfo:
+    """A strategy's field for this parameter.
+
+    Raises: ValueError if it has none; the message suggests the most similar name.
+    """
+    fields = chunker_class(name).model_fields
+    if parameter in fields:
+        return fields[parameter]
+    near = get_close_matches(parameter, fields, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise ValueError(f"{name} has no parameter {parameter!r}: {hint}it has {', '.join(fields)}")
+
+
+def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
+    """The default and the description of each parameter, by its name."""
+    descriptions: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if issubclass(base, Chunker):
+            descriptions.update(_field_docstrings(base))
+    defaults: dict[str, Any] = {}
+    for name, field in kind.model_fields.items():
+        defaults[name] = field.get_default(call_default_factory=True, validated_data=defaults)
+    return {name: (default, descriptions.get(name, "")) for name, default in defaults.items()}
+
+
+def required_models(kind: type[Chunker]) -> list[str]:
+    """The parameters for models without which the strategy cannot be built.
+
+    >>> required_models(chunker_class("semantic"))
+    ['embeddings']
+    """
+    fields = kind.model_fields
+    return [key for key in MODEL_PARAMETERS if key in fields and fields[key].is_required()]
+
+
+def changed_parameters(chunker: Chunker) -> dict[str, Any]:
+    """The parameters that differ from their defaults.
+
+    >>> changed_parameters(build_chunker("recursive", {"chunk_size": 1000, "chunk_overlap": 20}))
+    {'chunk_overlap': 20}
+    """
+    values = chunker.__dict__
+    return {
+        name: values[name]
+        for name, field in type(chunker).model_fields.items()
+        if field.is_required()
+        or values[name] != field.get_default(call_default_factory=True, validated_data=values)
+    }
+
+
+def split_union(annotation: Any) -> tuple[list[Any], set[Any]]:
+    """The literal values that a type allows, and the other types in its union except None.
+
+    >>> split_union(Literal["auto"] | int | None)
+    (['auto'], {<class 'int'>})
+    """
+    if get_origin(annotation) is Annotated:
+        return split_union(get_args(annotation)[0])
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation)), set()
+    if get_origin(annotation) not in (Union, UnionType):
+        return [], {annotation} - {NoneType}
+    literals: list[Any] = []
+    types: set[Any] = set()
+    for member in get_args(annotation):
+        member_literals, member_types = split_union(member)
+        literals += member_literals
+        types |= member_types
+    return literals, types
+
+
+def _value(field: FieldInfo, name: str, value: Any) -> Any:
+    """The value, with models and chunkers in the place of their names."""
+    if name in _LOADERS and isinstance(value, str):
+        return _LOADERS[name](value)
+    if "Chunker" not in str(field.annotation) or value in split_union(field.annotation)[0]:
+        return value
+    return [_nested(part) for part in value] if isinstance(value, list) else _nested(value)
+
+
+def _nested(value: Any) -> Any:
+    """`"page"` and `{"strategy": "page", "pages_per_chunk": 2}` as chunkers."""
+    if isinstance(value, str):
+        return build_chunker(value, {})
+    if isinstance(value, Mapping):
+        if not isinstance(value.get("strategy"), str):
+            raise ValueError(f'{json.dumps(value)} does not name its "strategy"')
+        parameters = {key: each for key, each in value.items() if key != "strategy"}
+        return build_chunker(value["strategy"], parameters)
+    return value
+
+
+def _error_message(error: ValidationError) -> str:
+    """What is wrong with each parameter, in one line."""
+    messages: dict[str, str] = {}
+    for detail in error.errors(include_url=False, include_context=False):
+        name = str(detail["loc"][0]) if detail["loc"] else ""
+        message = " ".join(detail["msg"].removeprefix("Value error, ").split())
+        if detail["type"] == "missing":
+            message = f"{name} is required"
+        elif detail["type"] != "value_error":
+            message = f"{name}: {message}, got {detail['input']!r}"
+        elif name and name not in message:
+            message = f"{name}: {message}"
+        messages.setdefault(name, message)
+    return "; ".join(messages.values())
+
+
+def _field_docstrings(kind: type[Any]) -> dict[str, str]:
+    """The docstrings below the fields of one class."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError):  # the source is not available
+        return {}
+    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }

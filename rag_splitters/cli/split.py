@@ -1,0 +1,74 @@
+"""`rag-splitters split`: files in, chunks out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from rag_splitters.cli.options import (
+    BaseUrlOption,
+    EmbeddingsOption,
+    Format,
+    FormatOption,
+    LlmOption,
+    chunker_from_options,
+    models_from_options,
+    read_parameters,
+)
+from rag_splitters.cli.views import chunk_row, chunk_table, console, write_line
+from rag_splitters.reading.files import decode, read_text
+
+__all__ = ["split"]
+
+
+def split(
+    files: Annotated[list[str], typer.Argument(help="Files, or - for standard input.")],
+    strategy: Annotated[
+        str, typer.Option("--strategy", "-s", help="Name of the strategy; see `strategies`.")
+    ] = "recursive",
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param", "-p", metavar="NAME=VALUE", help="A parameter of the strategy; repeatable."
+        ),
+    ] = None,
+    chunk_size: Annotated[
+        int | None, typer.Option(help="Maximum chunk size, overlap included.")
+    ] = None,
+    chunk_overlap: Annotated[
+        str | None,
+        typer.Option(help="Overlap of neighbouring chunks: units, or a share such as 0.1."),
+    ] = None,
+    length_function: Annotated[
+        str | None,
+        typer.Option(help="Unit of the sizes: characters, words, tokens or tokens:<name>."),
+    ] = None,
+    embeddings: EmbeddingsOption = None,
+    llm: LlmOption = None,
+    base_url: BaseUrlOption = None,
+    form: FormatOption = Format.table,
+) -> None:
+    """Cut files into chunks and show them with their positions."""
+    sizes = {
+        "chunk_size": chunk_size,
+        "chunk_overlap": chunk_overlap,
+        "length_function": length_function,
+    }
+    pairs = [*(pairs or ()), *(f"{key}={each}" for key, each in sizes.items() if each is not None)]
+    parameters = read_parameters(strategy, pairs)
+    models = models_from_options(embeddings, llm, base_url)
+    for key in parameters.keys() & models.keys():
+        raise ValueError(f"{key} is given twice")
+    chunker = chunker_from_options(strategy, {**parameters, **models})
+    if files.count("-") > 1:
+        raise ValueError("standard input (-) can be read only once")
+    for name in files:
+        text = decode(sys.stdin.buffer.read(), "-") if name == "-" else read_text(name)
+        chunks = chunker.chunk(text, metadata={"source": name})
+        if form is Format.table:
+            console().print(chunk_table(name, chunks, chunker))
+        else:
+            for chunk in chunks:
+                write_line(chunk_row(name, chunk))

@@ -1,0 +1,91 @@
+"""Models by name: "hashing", "openai:gpt-4o-mini", "azure:my-deployment", "function:module:name".
+
+API keys are read from the environment variables that the clients use; no option holds one, and no
+message shows one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from rag_splitters.models import ChatModel, Embedder, HashingEmbeddings, chat_model
+
+__all__ = ["load_embeddings", "load_llm"]
+
+T = TypeVar("T")
+
+_VARIABLES = {
+    "openai": ["OPENAI_API_KEY"],
+    "azure": ["AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT", "OPENAI_API_VERSION"],
+}
+_KINDS = "openai:NAME, azure:DEPLOYMENT or function:MODULE:NAME"
+
+
+def load_embeddings(name: str, base_url: str | None = None) -> Embedder:
+    """The embedding model of this name.
+
+    Raises: ValueError if the name is not a model's, or if the model has no API key.
+
+    >>> load_embeddings("hashing:256")
+    Embedder(HashingEmbeddings(dimensions=256))
+    """
+    kind, _, rest = name.partition(":")
+    if kind == "hashing" and (rest.isdecimal() or not rest):
+        return Embedder(HashingEmbeddings(dimensions=int(rest or 1024)))
+    if kind == "function":
+        return _load_function(name, "embeddings", Embedder)
+    if kind not in _VARIABLES or not rest:
+        raise ValueError(f"embeddings must be hashing, {_KINDS}, got {name!r}")
+    from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
+
+    # Send texts. To send token numbers, the client would download a vocabulary first.
+    options = {**_client_options(name, base_url), "check_embedding_ctx_length": False}
+    return Embedder((OpenAIEmbeddings if kind == "openai" else AzureOpenAIEmbeddings)(**options))
+
+
+def load_llm(name: str, base_url: str | None = None) -> ChatModel:
+    """The chat model of this name.
+
+    Raises: ValueError if the name is not a model's, or if the model has no API key.
+    """
+    kind, _, rest = name.partition(":")
+    if kind == "function":
+        return _load_function(name, "llm", chat_model)
+    if kind not in _VARIABLES or not rest:
+        raise ValueError(f"llm must be {_KINDS}, got {name!r}")
+    from langchain_openai import AzureChatOpenAI, ChatOpenAI
+
+    client = ChatOpenAI if kind == "openai" else AzureChatOpenAI
+    return chat_model(client(**_client_options(name, base_url)))
+
+
+def _client_options(name: str, base_url: str | None) -> Mapping[str, Any]:
+    """The client's arguments; the rest it reads from the environment."""
+    kind, _, model = name.partition(":")
+    missing = [variable for variable in _VARIABLES[kind] if not os.environ.get(variable)]
+    if kind == "openai" and base_url is not None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url must begin with http:// or https://, got {base_url!r}")
+        # Servers of one's own often need no key, but the client does.
+        return {"model": model, "base_url": base_url, **({"api_key": "none"} if missing else {})}
+    if missing:
+        raise ValueError(f"{name} needs {' and '.join(missing)} in the environment")
+    return {"azure_deployment" if kind == "azure" else "model": model}
+
+
+def _load_function(name: str, parameter: str, wrap: Callable[[Any], T]) -> T:
+    """The user's own function, wrapped as a model; its module may lie in the current folder."""
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    module, _, path = name.removeprefix("function:").partition(":")
+    try:
+        function: Any = importlib.import_module(module)
+        for part in path.split("."):
+            function = getattr(function, part)
+        return wrap(function)
+    except Exception as error:  # the user's module may raise anything
+        raise ValueError(f"{parameter}: {name} cannot be used: {error}") from error

@@ -1,0 +1,179 @@
+"""The form of a strategy, made from its parameters, and the chunker that its values make.
+
+A page, or a link with settings in it, is trusted less than a program. So the form also lists what
+may be set: a parameter that can name code, a file or a model has fixed choices here, or no control.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import NoneType
+from typing import Any, get_args
+
+from pydantic.fields import FieldInfo
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers.options import (
+    build_chunker,
+    changed_parameters,
+    chunker_class,
+    parameter_docs,
+    required_models,
+    split_union,
+    strategy_name,
+)
+from rag_splitters.playground.model_set import ModelSet
+
+__all__ = ["chunker_from_form", "form"]
+
+_CHOICES = {
+    "length_function": ("characters", "words", "tokens", "tokens:o200k_base"),
+    "segmenter": ("rules", "punkt"),
+}
+_MAX_DEPTH = 4  # of chunkers inside chunkers
+
+
+@cache
+def form(kind: type[Chunker]) -> Sequence[Mapping[str, Any]]:
+    """The controls of a strategy's form: name, control, default, meaning, and the allowed values.
+
+    >>> from rag_splitters import PageChunker
+    >>> [(each["name"], each["control"]) for each in form(PageChunker)][:2]
+    [('chunk_size', 'number'), ('chunk_overlap', 'share')]
+    """
+    controls = []
+    for name, (default, meaning) in parameter_docs(kind).items():
+        if control := _control(name, kind.model_fields[name]):
+            controls.append({"name": name, "meaning": meaning, "default": _json(default)} | control)
+    return controls
+
+
+def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: int = 0) -> Chunker:
+    """The strategy with the parameters that a page sent, and with the models that it requires.
+
+    Parameters:
+        name: the strategy.
+        parameters: the values by parameter, as JSON gives them.
+        models: the playground's models.
+        depth: how many chunkers this one is inside of.
+
+    Raises: ValueError with a message of one line, if there is no such strategy or parameter, if a
+    page must not set it, if a value is not allowed, or if a required model is missing.
+
+    >>> chunker_from_form("recursive", {"chunk_size": 20}, ModelSet.load()).chunk_size
+    20
+    >>> chunker_from_form("sentence", {"segmenter": "spacy:./mine"}, ModelSet.load())
+    Traceback (most recent call last):
+    ValueError: segmenter can be rules or punkt on this page, others in Python; got 'spacy:./mine'
+    """
+    kind = chunker_class(name)
+    if not isinstance(parameters, Mapping):
+        raise ValueError(f"parameters must be an object, got {type(parameters).__name__}")
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"at most {_MAX_DEPTH} chunkers can be nested")
+    controls = {control["name"]: control for control in form(kind)}
+    values: dict[str, Any] = {}
+    for key in required_models(kind):
+        if hint := models.missing(key):
+            raise ValueError(f"{name} needs {hint}")
+        values[key] = getattr(models, key)
+    for key, value in parameters.items():
+        if key in kind.model_fields and key not in controls:
+            raise ValueError(f"{key} can be set only in Python, not on this page")
+        values[key] = _value(value, controls.get(key, {}), models, depth)
+    return build_chunker(name, values)
+
+
+def _control(name: str, field: FieldInfo) -> dict[str, Any] | None:
+    """The control for a parameter; None if a page must not set it."""
+    if name in _CHOICES:
+        return {"control": "choice", "choices": _CHOICES[name]}
+    if name == "llm" and not field.is_required():
+        return {"control": "model"}
+    words, types = split_union(field.annotation)
+    control: dict[str, Any] | None = None
+    if _are_chunkers(types):
+        control = {"control": "chunker", "optional": _allows_none(field.annotation)}
+    elif types in ({int}, {float}):
+        control = {"control": "number", "step": 1 if types == {int} else "any", **_bounds(field)}
+    elif types == {int, float}:  # units, or a share of the size
+        control = {"control": "share"}
+    elif types == {bool}:
+        control = {"control": "flag"}
+    elif types == {str}:
+        control = {"control": "text"}
+    elif not types and words:
+        return {"control": "choice", "choices": words}
+    elif len(types) == 1 and (list_control := _list_control(types.pop())):
+        control = {"control": list_control}
+    return control and {**control, "words": words}
+
+
+def _list_control(kind: Any) -> str | None:
+    """The control for a list of one type."""
+    _, members = split_union(get_args(kind)[0]) if get_args(kind) else ([], set())
+    if members in ({str}, {int}):
+        return "texts" if members == {str} else "numbers"
+    return "chunkers" if _are_chunkers(members) else None
+
+
+def _are_chunkers(types: set[Any]) -> bool:
+    return any(isinstance(each, type) and issubclass(each, Chunker) for each in types)
+
+
+def _allows_none(annotation: Any) -> bool:
+    return annotation is NoneType or any(map(_allows_none, get_args(annotation)))
+
+
+def _bounds(field: FieldInfo) -> dict[str, Any]:
+    """The smallest and the largest value, if the field declares them."""
+    least = [each.ge for each in field.metadata if hasattr(each, "ge")]
+    most = [each.le for each in field.metadata if hasattr(each, "le")]
+    return {**({"least": least[0]} if least else {}), **({"most": most[0]} if most else {})}
+
+
+def _json(value: Any) -> Any:
+    """A default as JSON; a chunker as its strategy and its changed parameters."""
+    if isinstance(value, Chunker):
+        parameters = {key: _json(each) for key, each in changed_parameters(value).items()}
+        return {"strategy": strategy_name(value), **parameters}
+    if isinstance(value, list | tuple):
+        return [_json(each) for each in value]
+    return value if isinstance(value, str | int | float | bool) else None
+
+
+def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int) -> Any:
+    """A parameter's value, if a page may set it.
+
+    Raises: ValueError otherwise.
+    """
+    kind, words = control.get("control"), control.get("words", ())
+    if "choices" in control and value not in control["choices"]:
+        raise ValueError(
+            f"{control['name']} can be {_or(control['choices'])} on this page, others in Python; "
+            f"got {value!r}"
+        )
+    if kind == "model":
+        if value and (hint := models.missing("llm")):
+            raise ValueError(f"{control['name']} needs {hint}")
+        return models.llm if value else None
+    if kind == "chunkers" and isinstance(value, list):
+        return [_nested(each, models, depth) for each in value]
+    if value is None and control.get("optional"):
+        return None
+    if kind == "chunker" and not (isinstance(value, str) and value in words):
+        return _nested(value, models, depth)
+    return value
+
+
+def _nested(value: Any, models: ModelSet, depth: int) -> Chunker:
+    """A chunker inside another one, from {"strategy": name, parameter: value}."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("strategy"), str):
+        raise ValueError('a chunker inside another one is written {"strategy": name, ...}')
+    parameters = {key: each for key, each in value.items() if key != "strategy"}
+    return chunker_from_form(value["strategy"], parameters, models, depth=depth + 1)
+
+
+def _or(choices: Sequence[str]) -> str:
+    return " or ".join([", ".join(choices[:-1]), choices[-1]] if len(choices) > 1 else choices)

@@ -1,0 +1,103 @@
+"""Requests that are refused: from other hosts and origins, and with bodies that are too large."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any
+
+from starlette.responses import PlainTextResponse
+
+__all__ = ["MAX_BYTES", "Guard", "TooLargeError"]
+
+MAX_BYTES = 16_000_000
+"""Maximum size of a request's body, in bytes."""
+
+_Message = MutableMapping[str, Any]
+_Receive = Callable[[], Awaitable[_Message]]
+_Send = Callable[[_Message], Awaitable[None]]
+
+_HOST = re.compile(r"(?:\[([\da-fA-F:.]+)\]|([^\[\]:]+))(?::\d+)?")
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-store",
+}
+
+
+class TooLargeError(Exception):
+    """A request's body is larger than `MAX_BYTES`."""
+
+
+class Guard:
+    """Middleware that lets only requests of the application's own page pass.
+
+    The Host header must be localhost, an IP address or one of `hosts`: in a DNS rebinding attack it
+    is the name of the attacker's site. An Origin header must match the Host, so that no other site
+    can post. Every response forbids the page to load anything from elsewhere, or to send anything
+    there.
+    """
+
+    def __init__(self, app: Any, hosts: Sequence[str] = ()) -> None:
+        self.app, self.hosts = app, {"localhost", *(host.lower() for host in hosts)}
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {
+            key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
+        }
+        host, origin = headers.get("host", ""), headers.get("origin")
+
+        async def send_with_headers(message: _Message) -> None:
+            if message["type"] == "http.response.start":
+                own = [(key.encode(), value.encode()) for key, value in _HEADERS.items()]
+                message["headers"] = [*message.get("headers", ()), *own]
+            await send(message)
+
+        if not self._allows(host):
+            message = (
+                f"this playground does not answer to the host name {host[:100]!r}: use its IP "
+                "address or localhost, or add the name with create_app(hosts=[...])\n"
+            )
+            await PlainTextResponse(message, 421)(scope, receive, send_with_headers)
+        elif origin is not None and origin.partition("://")[2] != host:
+            message = "only the playground's own page may send requests\n"
+            await PlainTextResponse(message, 403)(scope, receive, send_with_headers)
+        else:
+            limited = _with_limit(headers.get("content-length", ""), receive)
+            await self.app(scope, limited, send_with_headers)
+
+    def _allows(self, host: str) -> bool:
+        match = _HOST.fullmatch(host)
+        if match is None:
+            return False
+        name = match[1] or match[2]
+        with suppress(ValueError):
+            return bool(ip_address(name))
+        return name.lower() in self.hosts
+
+
+def _with_limit(content_length: str, receive: _Receive) -> _Receive:
+    """`receive`, which raises `TooLargeError` if the body is larger than `MAX_BYTES`."""
+    total, length = 0, int(content_length) if content_length.isdecimal() else 0
+
+    async def receive_within_limit() -> _Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if max(total, length) > MAX_BYTES:
+            raise TooLargeError
+        return message
+
+    return receive_within_limit

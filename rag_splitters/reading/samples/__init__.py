@@ -1,0 +1,24 @@
+"""Three short texts to try things on, with questions that they answer.
+
+The demo and the playground use them. The museum, the tram line and the bakery are invented.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+__all__ = ["SAMPLE_QUESTIONS", "sample_texts"]
+
+SAMPLE_QUESTIONS = (
+    "When is the foghorn sounded?",
+    "Why are the trams painted green?",
+    "How long do the rye loaves bake?",
+)
+"""One question about each text."""
+
+
+def sample_texts() -> dict[str, str]:
+    """The texts by their file names."""
+    folder = files(__name__)
+    names = ("lighthouse.md", "tram.md", "bakery.md")
+    return {name: (folder / name).read_text(encoding="utf-8") for name in names}
