@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 __all__ = [
+    "BLOCKING_METHODS",
     "ask_call",
     "async_ask_call",
     "async_embed_call",
@@ -52,25 +53,27 @@ def blocks_when_awaited(model: Any, *, structured: bool = False) -> bool:
         model: an embedding model or a chat model.
         structured: whether the chat model is asked for a structured answer.
     """
-    if callable(getattr(model, "get_text_embedding_batch", None)):
-        hooks = ("_aget_text_embedding", "_aget_text_embeddings")
-        return all(_is_inherited(model, hook) for hook in hooks)
+    if _method(model, "get_text_embedding_batch"):
+        return _is_blocking(model, _ONE) and _is_blocking(model, _MANY)
     if _is_llama_index(model):
         is_chat = structured and getattr(model.metadata, "is_chat_model", False)
-        return _is_inherited(model, "achat" if is_chat else "acomplete")
+        return _is_blocking(model, _CHAT if is_chat else _COMPLETE)
     return False
 
 
-def _is_inherited(model: Any, method: str) -> bool:
-    """Whether the method is the blocking default of LlamaIndex's `BaseEmbedding` or `CustomLLM`."""
-    owner = next((kind for kind in type(model).__mro__ if method in vars(kind)), None)
-    return owner is not None and (owner.__module__, owner.__qualname__) in _BLOCKING_BASES
-
-
-_BLOCKING_BASES = {
-    ("llama_index.core.base.embeddings.base", "BaseEmbedding"),
-    ("llama_index.core.llms.custom", "CustomLLM"),
+_ONE, _MANY = "_aget_text_embedding", "_aget_text_embeddings"
+_CHAT, _COMPLETE = "achat", "acomplete"
+BLOCKING_METHODS = {
+    ("llama_index.core.base.embeddings.base", "BaseEmbedding"): (_ONE, _MANY),
+    ("llama_index.core.llms.custom", "CustomLLM"): (_CHAT, _COMPLETE),
 }
+"""LlamaIndex's base classes, and their asynchronous methods that call the synchronous ones."""
+
+
+def _is_blocking(model: Any, method: str) -> bool:
+    """Whether the model inherits this method from a base class of LlamaIndex."""
+    owner = next((kind for kind in type(model).__mro__ if method in vars(kind)), object)
+    return method in BLOCKING_METHODS.get((owner.__module__, owner.__qualname__), ())
 
 
 # Embedding models

@@ -1,0 +1,171 @@
+"""Awaiting a model never blocks the event loop: asserted by the thread that runs the call."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings as LangChainEmbeddings
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import CompletionResponse, LLMMetadata
+from llama_index.core.llms.callbacks import llm_completion_callback
+from pydantic import BaseModel
+
+from rag_splitters.models import Embedder, chat_model
+from rag_splitters.models.clients import BLOCKING_METHODS, blocks_when_awaited
+from tests.chat_doubles import LangChainDouble, LlamaIndexDouble
+
+THREADS: list[threading.Thread] = []
+"""The thread of each call of a model."""
+
+
+class Verdict(BaseModel):
+    """A structured answer."""
+
+    number: int
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    THREADS.append(threading.current_thread())
+    return [[1.0, float(len(text))] for text in texts]
+
+
+async def async_embed(texts: list[str]) -> list[list[float]]:
+    return embed(texts)
+
+
+class LangChainModel(LangChainEmbeddings):
+    """Has only the synchronous methods."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return embed(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return embed([text])[0]
+
+
+class AsyncLangChainModel(LangChainModel):
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        return embed(texts)
+
+    async def aembed_query(self, text: str) -> list[float]:
+        return embed([text])[0]
+
+
+class LlamaIndexModel(BaseEmbedding):
+    """Has only the synchronous methods, but for the one that LlamaIndex demands."""
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return embed([query])[0]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return embed([text])[0]
+
+
+class AsyncLlamaIndexModel(LlamaIndexModel):
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return embed([text])[0]
+
+
+class AsyncBatchLlamaIndexModel(LlamaIndexModel):
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return embed(texts)
+
+
+def answer(prompt: str) -> str:
+    THREADS.append(threading.current_thread())
+    return json.dumps({"number": 1})
+
+
+async def async_answer(prompt: str) -> str:
+    return answer(prompt)
+
+
+class AsyncLlamaIndexDouble(LlamaIndexDouble):
+    @llm_completion_callback()
+    async def acomplete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> CompletionResponse:
+        return self.complete(prompt)
+
+
+class AsyncChatLlamaIndexDouble(AsyncLlamaIndexDouble):
+    """Answers structured prompts by `achat`, which it inherits."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="scripted", is_chat_model=True)
+
+
+def ran_on_loop(work: Callable[[], Awaitable[Any]]) -> set[bool]:
+    """Whether the model's calls ran on the event loop's thread."""
+    THREADS.clear()
+
+    async def main() -> set[bool]:
+        await work()
+        return {thread is threading.current_thread() for thread in THREADS}
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_question", [False, True])
+@pytest.mark.parametrize(
+    ("model", "is_awaited"),
+    [
+        (embed, False),
+        (async_embed, True),
+        (LangChainModel(), False),
+        (AsyncLangChainModel(), True),
+        (LlamaIndexModel(), False),
+        (AsyncLlamaIndexModel(), True),
+        (AsyncBatchLlamaIndexModel(), True),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_embedding_model_blocks_only_a_thread(
+    model: Any, is_awaited: bool, is_question: bool
+) -> None:
+    embedder = Embedder(model)
+    awaited = embedder.aembed_questions if is_question else embedder.aembed
+    assert ran_on_loop(lambda: awaited(["one", "two"])) == {is_awaited}
+
+
+@pytest.mark.parametrize("schema", [None, Verdict])
+@pytest.mark.parametrize(
+    ("model", "is_awaited"),
+    [
+        (answer, False),
+        (async_answer, True),
+        (LangChainDouble(script=answer), False),
+        (LlamaIndexDouble(script=answer), False),
+        (AsyncLlamaIndexDouble(script=answer), True),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_chat_model_blocks_only_a_thread(model: Any, is_awaited: bool, schema: Any) -> None:
+    assert ran_on_loop(lambda: chat_model(model).aask(["one", "two"], schema)) == {is_awaited}
+
+
+def test_chat_model_with_an_inherited_achat_blocks_only_a_thread() -> None:
+    model = chat_model(AsyncChatLlamaIndexDouble(script=answer))
+    assert ran_on_loop(lambda: model.aask(["one"])) == {True}
+    assert ran_on_loop(lambda: model.aask(["one"], Verdict)) == {False}
+
+
+def test_llama_index_still_has_the_methods_that_block() -> None:
+    """Fails when LlamaIndex renames what `blocks_when_awaited` looks for."""
+    for (module, kind), methods in BLOCKING_METHODS.items():
+        defined = vars(getattr(importlib.import_module(module), kind))
+        assert [name for name in methods if name not in defined] == []
+    assert issubclass(LlamaIndexModel, BaseEmbedding)
+    assert blocks_when_awaited(LlamaIndexModel())
+    assert blocks_when_awaited(LlamaIndexDouble(script=answer))
+    assert not blocks_when_awaited(LangChainModel())
