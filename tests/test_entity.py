@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
-from rag_splitters.meaning.mentions import Mention, mention_windows, mentions_apart
+from rag_splitters.meaning.mentions import Mention, mention_windows, remove_overlaps
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from rag_splitters.text.sizing import sizer
 
@@ -267,11 +267,11 @@ def test_entity_wrong_answer_is_named(answer: Any) -> None:
 def test_mentions_that_overlap_are_resolved_longest_first() -> None:
     text = "one two three four five six"
     given_mentions = [Mention(0, 7, "A"), Mention(4, 18, "B"), Mention(14, 27, "C")]
-    assert mentions_apart(text, given_mentions) == [given_mentions[1]]
-    assert mentions_apart(text, [*given_mentions[1:], *given_mentions[:1]]) == [given_mentions[1]]
+    assert remove_overlaps(text, given_mentions) == [given_mentions[1]]
+    assert remove_overlaps(text, [*given_mentions[1:], *given_mentions[:1]]) == [given_mentions[1]]
     shorter = [Mention(0, 7, "A"), Mention(4, 13, "B"), Mention(8, 23, "C")]
-    assert mentions_apart(text, shorter) == [shorter[0], shorter[2]]
-    assert mentions_apart(" Ada  ", [Mention(0, 6, "P"), Mention(4, 6, "P")]) == [
+    assert remove_overlaps(text, shorter) == [shorter[0], shorter[2]]
+    assert remove_overlaps(" Ada  ", [Mention(0, 6, "P"), Mention(4, 6, "P")]) == [
         Mention(1, 4, "P")
     ]
 

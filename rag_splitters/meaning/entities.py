@@ -1,4 +1,4 @@
-"""Where are entities mentioned? The one place that knows what a recogniser is."""
+"""Finding the entities that a text mentions, with a recogniser of any library."""
 
 from __future__ import annotations
 
@@ -13,39 +13,44 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, PlainSerializer
 
 from rag_splitters.fields import describe, restore
-from rag_splitters.meaning.mentions import Mention, checked_mention, mention_windows, mentions_apart
+from rag_splitters.meaning.mentions import (
+    Mention,
+    mention_windows,
+    read_mention,
+    remove_overlaps,
+)
 from rag_splitters.text.ids import stable_uuid
 
 __all__ = ["Recogniser", "describe_recogniser", "find_mentions"]
 
-_LARGEST_WINDOW = 100_000  # characters: spaCy takes about 1 GB for a million
-_GLINER_WINDOW = 1000  # characters: it reads 384 words and drops the rest
-_BATCH = 64  # texts that a Hugging Face pipeline is handed at a time
-_DEFAULT_TOKENS = 512  # what an encoder reads where its tokenizer does not say
-_SURROGATE = re.compile("[\ud800-\udfff]")  # no library's tokenizer takes them
+_SPACY_WINDOW = 100_000  # characters: spaCy needs about 1 GB for a million
+_GLINER_WINDOW = 1000  # characters: it reads 384 words and ignores the rest
+_BATCH = 64  # texts in one call of a Hugging Face pipeline
+_DEFAULT_TOKENS = 512  # what an encoder reads if its tokenizer does not say
+_SURROGATE = re.compile("[\ud800-\udfff]")  # no library's tokenizer accepts them
 
 
 _Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
 
 
 def find_mentions(ner: Any, texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:
-    """The mentions in each text, ascending and without overlaps; of two that do, the longer one.
+    """The mentions in each text, in order.
 
-    A recogniser that reads a part of a text at a time is asked about all texts at once, in windows.
-    White space at a mention's edges is left out.
+    Mentions do not overlap (the longer one stays) and have no white space at their edges. A
+    recogniser that reads a limited length gets each text in windows, those of all texts at once.
 
     Parameters:
         ner: a recogniser, see `Recogniser`.
         texts: the texts.
-        labels: only these; none for all.
+        labels: the labels to look for; if empty, all.
 
-    Raises: ValueError for a mention outside of its text; ImportError where spaCy or a pipeline of
-    the name is missing.
+    Raises ValueError for a mention outside its text, and ImportError if spaCy or the pipeline with
+    this name is not installed.
 
     >>> find_mentions(lambda text: [(0, 3, "PERSON")], ["Ada wrote."], [])
     [[Mention(start=0, end=3, label='PERSON')]]
     """
-    found: list[list[Mention]] = [[] for _ in texts]
+    mentions: list[list[Mention]] = [[] for _ in texts]
     parts = [
         (index, offset, part)
         for index, text in enumerate(texts)
@@ -55,19 +60,17 @@ def find_mentions(ner: Any, texts: Sequence[str], labels: Sequence[str]) -> list
     answers = _ask(ner, [part for _, _, part in parts], labels)
     for (index, offset, part), answer in zip(parts, answers, strict=True):
         for each in answer:
-            start, end, label = checked_mention(each, part)
-            found[index].append(Mention(start + offset, end + offset, label))
-    return [
-        mentions_apart(text, [each for each in mentions if not labels or each.label in labels])
-        for text, mentions in zip(texts, found, strict=True)
-    ]
+            start, end, label = read_mention(each, part)
+            if not labels or label in labels:
+                mentions[index].append(Mention(start + offset, end + offset, label))
+    return list(map(remove_overlaps, texts, mentions))
 
 
 # Asking each kind of recogniser
 
 
 def _kind(ner: Any) -> str:
-    """ "name", "gliner", "spacy", "transformers", "function", or "" for what is no recogniser."""
+    """ "name", "gliner", "spacy", "transformers" or "function"; "" if it is not a recogniser."""
     if isinstance(ner, str):
         return "name"
     if isinstance(ner, type):
@@ -84,7 +87,7 @@ def _kind(ner: Any) -> str:
 
 @lru_cache(maxsize=4)
 def _load(name: str) -> Any:
-    """The spaCy pipeline of a name or in a folder, loaded once per process; never downloaded."""
+    """The spaCy pipeline with this name or in this folder, loaded once per process."""
     try:
         import spacy
     except ImportError as error:
@@ -93,13 +96,13 @@ def _load(name: str) -> Any:
         return spacy.load(name)
     except OSError as error:
         raise ImportError(
-            f"spaCy has no pipeline {name!r}, and none is downloaded unasked: python -m spacy "
-            f"download {name}, or name the folder of one"
+            f"spaCy has no pipeline {name!r} (none is downloaded automatically): run python -m "
+            f"spacy download {name}, or give the folder of a pipeline"
         ) from error
 
 
 def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
-    """(offset, text) of what the recogniser reads at a time: all of it, or windows."""
+    """The text as (offset, part): in one part, or in windows that the recogniser can read."""
     kind = _kind(ner)
     if kind == "function":
         return [(0, text)]
@@ -107,24 +110,24 @@ def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
     if kind == "transformers":
         return [
             (start + offset, part)
-            for start, end in mention_windows(text, 2 * _most_tokens(ner))
-            for offset, part in _fitting(ner, plain[start:end])
+            for start, end in mention_windows(text, 2 * _max_tokens(ner))
+            for offset, part in _split_to_fit(ner, plain[start:end])
         ]
-    most = _GLINER_WINDOW
+    size = _GLINER_WINDOW
     if kind != "gliner":
         pipeline = _load(ner) if kind == "name" else ner
-        most = min(_LARGEST_WINDOW, pipeline.max_length)
-    return [(start, plain[start:end]) for start, end in mention_windows(text, most)]
+        size = min(_SPACY_WINDOW, pipeline.max_length)
+    return [(start, plain[start:end]) for start, end in mention_windows(text, size)]
 
 
 def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
-    """The answers about the parts, in their order: (start, end, label) in each."""
+    """The recogniser's answer for each part: (start, end, label) of its mentions."""
     kind = _kind(ner)
     if kind == "function":
         return map(ner, parts)
     if kind == "gliner":
         if not labels:
-            raise ValueError("a GLiNER model must be told the labels to look for: labels=[...]")
+            raise ValueError("a GLiNER model needs the labels to look for: pass labels=[...]")
         return map(partial(_ask_gliner, ner, list(labels)), parts)
     if kind == "transformers":
         return _ask_transformers(ner, parts)
@@ -149,41 +152,45 @@ def _ask_transformers(ner: Any, parts: Sequence[str]) -> Iterator[list[tuple[Any
             answers = [answers]
         if len(answers) != len(batch):
             raise ValueError(f"the pipeline gave {len(answers)} answers for {len(batch)} texts")
-        yield from map(_grouped, answers)
+        yield from map(_group_tokens, answers)
 
 
-def _grouped(answer: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """The pipeline's groups; where it does not aggregate, tokens are put together by B- and I-."""
-    found: list[tuple[Any, ...]] = []
+def _group_tokens(answer: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    """The pipeline's entities; if it gives single tokens, they are joined by their B- and I-."""
+    entities: list[tuple[Any, ...]] = []
     for each in answer:
         start, end = each["start"], each["end"]
         if start is None or end is None:
-            raise ValueError("the pipeline gives no positions: it needs a fast tokenizer")
+            raise ValueError("the pipeline gives no positions: use a fast tokenizer")
         prefix, _, label = str(each.get("entity", "")).rpartition("-")
         if "entity_group" in each:
-            found.append((start, end, each["entity_group"]))
-        elif prefix != "B" and found and found[-1][2] == label and start - found[-1][1] <= 1:
-            found[-1] = (found[-1][0], end, label)
+            entities.append((start, end, each["entity_group"]))
+        elif prefix != "B" and entities and _continues(entities[-1], start, label):
+            entities[-1] = (entities[-1][0], end, label)
         else:
-            found.append((start, end, label))
-    return found
+            entities.append((start, end, label))
+    return entities
 
 
-def _most_tokens(ner: Any) -> int:
-    most = getattr(ner.tokenizer, "model_max_length", None)
-    return most if isinstance(most, int) and 8 <= most < 100_000 else _DEFAULT_TOKENS
+def _continues(entity: tuple[Any, ...], start: int, label: str) -> bool:
+    return bool(entity[2] == label and start - entity[1] <= 1)
 
 
-def _fitting(ner: Any, part: str) -> list[tuple[int, str]]:
-    """(offset, text) of pieces that the model reads whole: it would drop the rest unasked."""
+def _max_tokens(ner: Any) -> int:
+    limit = getattr(ner.tokenizer, "model_max_length", None)
+    return limit if isinstance(limit, int) and 8 <= limit < 100_000 else _DEFAULT_TOKENS
+
+
+def _split_to_fit(ner: Any, part: str) -> list[tuple[int, str]]:
+    """The part as (offset, piece): the model would silently ignore tokens beyond its limit."""
     if not callable(ner.tokenizer) or len(part) < 8:
         return [(0, part)]
-    if len(ner.tokenizer(part)["input_ids"]) <= _most_tokens(ner):
+    if len(ner.tokenizer(part)["input_ids"]) <= _max_tokens(ner):
         return [(0, part)]
     return [
         (start + offset, piece)
         for start, end in mention_windows(part, len(part) // 2 + 1)
-        for offset, piece in _fitting(ner, part[start:end])
+        for offset, piece in _split_to_fit(ner, part[start:end])
     ]
 
 
@@ -191,7 +198,7 @@ def _fitting(ner: Any, part: str) -> list[tuple[int, str]]:
 
 
 def _check(value: Any) -> Any:
-    """The recogniser that a value names or is, or ValueError."""
+    """The recogniser for a field's value; raises ValueError if it is not one."""
     if isinstance(value, os.PathLike):
         value = os.fspath(value)
     value = restore(value, "ner")
@@ -205,12 +212,12 @@ def _check(value: Any) -> Any:
 
 
 def describe_recogniser(ner: Any) -> str:
-    """A name that is the same in every process: never an address.
+    """A name that is the same in every process.
 
-    A spaCy pipeline is known by language, name, version, components, labels and patterns, a model
-    by its name: give one that you train anew a new version or name.
+    It identifies a spaCy pipeline by language, name, version, components, labels and patterns, and
+    a model by its name. If you train a model anew, give it a new version or name.
 
-    Raises: ValueError for an object without a name, a method, or a function nobody can import.
+    Raises ValueError for a function that cannot be imported, a method, or an object without a name.
     """
     kind = _kind(ner)
     if kind == "name":
@@ -230,11 +237,14 @@ def describe_recogniser(ner: Any) -> str:
         name = getattr(owner, key, None)
         if isinstance(name, str) and name:
             return f"recogniser:{kind}:{name}{_weights(ner) if kind == 'gliner' else ''}"
-    raise ValueError(f"{type(ner).__qualname__} has no name by which another process could know it")
+    raise ValueError(
+        f"{type(ner).__qualname__} has no name by which another process could recognise it: "
+        "give it a name_or_path or model_name"
+    )
 
 
 def _weights(model: Any) -> str:
-    """Some of a model's numbers: a GLiNER bears the name of the encoder that it was made from."""
+    """A fingerprint of the weights: all GLiNERs made from one encoder have the encoder's name."""
     if not callable(getattr(model, "parameters", None)):
         return ""
     numbers = [each.detach().flatten()[:8].tolist() for each in model.parameters()]
@@ -244,7 +254,8 @@ def _weights(model: Any) -> str:
 Recogniser = Annotated[
     Any, BeforeValidator(_check), PlainSerializer(describe_recogniser, return_type=str)
 ]
-"""A field that holds what finds entities, and is written as its name.
+"""A field for a recogniser, which is written as its name.
 
-A spaCy pipeline, or its name or folder; a Hugging Face token classification pipeline; a GLiNER
-model, or anything with its `predict_entities`; a function from a text to (start, end, label)."""
+It takes a spaCy pipeline, or its name or folder; a Hugging Face token classification pipeline; a
+GLiNER model, or anything with its `predict_entities`; or a function from a text to a list of
+(start, end, label)."""

@@ -1,4 +1,4 @@
-"""Mentions of entities: what an answer must be, and the windows to ask in."""
+"""Mentions of entities: checking them, and the windows of text in which to look for them."""
 
 from __future__ import annotations
 
@@ -12,56 +12,67 @@ from rag_splitters.text.packing import Packer, sentence_overlap, word_overlap
 from rag_splitters.text.sentences import sentence_cuts
 from rag_splitters.text.sizing import sizer
 
-__all__ = ["Mention", "checked_mention", "mention_windows", "mentions_apart"]
+__all__ = ["Mention", "mention_windows", "read_mention", "remove_overlaps"]
 
 
 class Mention(NamedTuple):
-    """Where an entity is mentioned, in code points, and what it is: "PERSON", "ORG" ..."""
+    """The position of an entity in code points, and its label: "PERSON", "ORG" ..."""
 
     start: int
     end: int
     label: str
 
 
-def checked_mention(mention: Any, text: str) -> Mention:
-    """The mention as one, or ValueError."""
+def read_mention(answer: Any, text: str) -> Mention:
+    """The mention that a recogniser found in a text.
+
+    Raises ValueError if it is not a tuple (start, end, label) with a position in the text.
+    """
     try:
-        start, end, label = mention
-        known = Mention(operator.index(start), operator.index(end), str(label))
+        start, end, label = answer
+        mention = Mention(operator.index(start), operator.index(end), str(label))
     except (TypeError, ValueError):
-        known = Mention(-1, -1, "")
-    if not 0 <= known.start < known.end <= len(text):
+        mention = Mention(-1, -1, "")
+    if not 0 <= mention.start < mention.end <= len(text):
         raise ValueError(
-            f"the recogniser answered {mention!r} for a text of {len(text)} characters "
+            f"the recogniser answered {answer!r} for a text of {len(text)} characters "
             f"({text[:40]!r}...): a mention is (start, end, label) with "
             f"0 <= start < end <= {len(text)}"
         )
-    return known
+    return mention
 
 
-def mentions_apart(text: str, mentions: Iterable[Mention]) -> list[Mention]:
-    """Without white space at the edges, and without overlaps: the longest first, then the first."""
-    trimmed = {Mention(*_trimmed(text, start, end), label) for start, end, label in mentions}
-    kept: list[Mention] = []
+def remove_overlaps(text: str, mentions: Iterable[Mention]) -> list[Mention]:
+    """The mentions in order, without white space at their edges and without overlaps.
+
+    Of mentions that overlap, the longest stays; of equally long ones, the first.
+    """
+    trimmed = {Mention(*_trim(text, start, end), label) for start, end, label in mentions}
+    apart: list[Mention] = []
     for each in sorted(trimmed, key=lambda m: (m.start - m.end, m)):
-        place = bisect_left(kept, each)
-        is_free = place == len(kept) or each.end <= kept[place].start
-        if each.start < each.end and is_free and (not place or kept[place - 1].end <= each.start):
-            kept.insert(place, each)
-    return kept
+        place = bisect_left(apart, each)
+        ends_in_time = place == len(apart) or each.end <= apart[place].start
+        begins_in_time = not place or apart[place - 1].end <= each.start
+        if each.start < each.end and ends_in_time and begins_in_time:
+            apart.insert(place, each)
+    return apart
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     part = text[start:end]
-    kept = part.strip()
     start += len(part) - len(part.lstrip())
-    return start, start + len(kept)
+    return start, start + len(part.strip())
 
 
 def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
-    """(start, end) of windows of whole sentences, each of which repeats the last one's last.
+    """Windows of whole sentences as (start, end); each repeats the last sentence of the previous.
 
-    A sentence that is too long is cut between words, and repeated by 200 characters at most.
+    A sentence that is longer than a window is cut between words, and at most 200 characters of it
+    are repeated.
+
+    Parameters:
+        text: the text.
+        size: maximum size of a window in characters.
 
     >>> mention_windows("One. Two. Three.", 11)
     [(0, 9), (5, 16)]
@@ -74,8 +85,8 @@ def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
     by_word = word_overlap(text, measure, min(200, size // 4), size)
 
     def overlap(start: int, end: int, after: int) -> int:
-        found = by_sentence(start, end, after)
-        return found if found >= 0 else by_word(start, end, after)
+        place = by_sentence(start, end, after)
+        return place if place >= 0 else by_word(start, end, after)
 
     levels = (positions(cuts), words(text))
     return Packer(text, measure, size, levels, overlap=overlap).pack()

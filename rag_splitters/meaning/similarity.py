@@ -1,4 +1,4 @@
-"""Vectors: how alike neighbours are, and where that says to cut. All in numpy."""
+"""Similarity of neighbouring vectors, and where to cut because of it. All in numpy."""
 
 from __future__ import annotations
 
@@ -18,9 +18,11 @@ __all__ = [
     "unit_vectors",
 ]
 
+_SHORT_RUN_PENALTY = 1e6
+
 
 def unit_vectors(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """The vectors at length one."""
+    """The vectors, scaled to length one."""
     import numpy as np
 
     exact = vectors.astype(np.float64)
@@ -29,15 +31,15 @@ def unit_vectors(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.float64]:
-    """The cosine distances of what stands before and after each place between two units.
+    """The cosine distance between the units before and after each border of two units.
 
-    To six decimals: what lies below is noise of the model's transport (32-bit floats, or decimals
-    in JSON).
+    Rounded to six decimals, because the rest is noise from the transport of the vectors (32-bit
+    floats, or decimals in JSON).
 
     Parameters:
-        vectors: of each unit, together with `reach` units on each side.
-        reach: compare the vectors that end before and begin after the place, and so have nothing
-            in common; at the ends of the text those that come closest to that.
+        vectors: one for each unit, embedded together with `reach` units on each side.
+        reach: the vectors that are compared lie so far from the border that they have no unit in
+            common; at the ends of the text, as far as possible.
     """
     import numpy as np
 
@@ -45,20 +47,21 @@ def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.flo
     places = np.arange(len(vectors) - 1)
     before, after = np.maximum(places - reach, 0), np.minimum(places + 1 + reach, len(vectors) - 1)
     products = np.einsum("ij,ij->i", vectors[before], vectors[after], dtype=np.float64)
-    alike = products / np.sqrt(squares[before] * squares[after])
-    distances: NDArray[np.float64] = np.abs(np.round(1 - alike, 6))
+    similarities = products / np.sqrt(squares[before] * squares[after])
+    distances: NDArray[np.float64] = np.abs(np.round(1 - similarities, 6))
     return distances
 
 
 def breakpoints(distances: NDArray[np.float64], kind: str, amount: float) -> NDArray[np.bool_]:
-    """Which distances are breakpoints: those above a threshold that the distances themselves set.
+    """Which distances are breakpoints: those above a threshold.
 
     Parameters:
-        distances: between neighbours.
-        kind: "percentile" of the distances; mean and `amount` times the "standard_deviation"; mean
-            and `amount` times the "interquartile" range; percentile of their "gradient", for texts
-            whose distances are all alike; or an "absolute" distance.
-        amount: a percentile (0 to 100), a factor, or a distance.
+        distances: the distances between neighbours.
+        kind: how the threshold is computed: a "percentile" of the distances; their mean plus
+            `amount` times their "standard_deviation"; their mean plus `amount` times their
+            "interquartile" range; a percentile of their "gradient", for texts whose distances
+            hardly differ; or an "absolute" distance.
+        amount: the percentile (0 to 100), the factor, or the distance.
     """
     import numpy as np
 
@@ -85,16 +88,16 @@ def joined_runs(
     fits: Callable[[int, int], bool],
     is_small: Callable[[int, int], bool],
 ) -> list[int]:
-    """Where runs begin whose members are at least `threshold` similar to the mean before them.
+    """Join each unit to the run before it if it is similar enough to the mean of that run.
 
     Parameters:
         vectors: one for each unit.
-        threshold: the least cosine similarity.
-        fits: may the units `first` to `last` be one run?
-        is_small: are they too few for one? Then a run goes on, or joins the one before it if it is
-            more similar to that than to what follows.
+        threshold: the smallest cosine similarity that is enough.
+        fits: whether the units from a first to a last one may be one run.
+        is_small: whether they are too small for a run. A run that is too small continues, or joins
+            the run before it if it is more similar to that than to the next unit.
 
-    Returns: the first units of all runs but the first.
+    Returns the first unit of each run, except that of the first run.
     """
     unit = unit_vectors(vectors)
     begins = [0]
@@ -123,28 +126,28 @@ def _cosine(total: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def best_runs(vectors: NDArray[Any], longest: Sequence[int], shortest: Sequence[int]) -> list[int]:
-    """Where runs begin, such that the similarities of pairs inside the runs sum to the most.
+    """Divide the units into runs so that the similarities of pairs within runs sum to a maximum.
 
-    Each similarity counts less the mean of all pairs, so that a pair that is less alike than usual
-    counts against its run. Dynamic programming over the units, in time of the units times the
-    longest run.
+    The mean similarity of all pairs is subtracted from each, so that a pair less similar than
+    average counts against its run. Dynamic programming; time grows with the number of units times
+    the longest run.
 
     Parameters:
         vectors: one for each unit.
-        longest: the most units of a run that ends with each unit.
-        shortest: the fewest; a shorter run is only taken where there is no other way.
+        longest: for each unit, the maximum number of units in a run that ends with it.
+        shortest: likewise the minimum; a shorter run is used only if there is no alternative.
 
-    Returns: the first units of all runs but the first.
+    Returns the first unit of each run, except that of the first run.
     """
     import numpy as np
 
     unit = unit_vectors(vectors)
-    count, most = len(unit), max(longest)
+    count, limit = len(unit), max(longest)
     total = unit.sum(axis=0)
     mean = (float(total @ total) - count) / (count * (count - 1)) if count > 1 else 0.0
-    rewards = _run_rewards(unit, mean, most)
-    for size in range(1, most + 1):
-        rewards[np.asarray(shortest) > size, size - 1] -= _TOO_SHORT
+    rewards = _run_rewards(unit, mean, limit)
+    for size in range(1, limit + 1):
+        rewards[np.asarray(shortest) > size, size - 1] -= _SHORT_RUN_PENALTY
     best, lengths = np.zeros(count + 1), np.ones(count, dtype=np.int64)
     for row in range(count):
         size = min(longest[row], row + 1)
@@ -159,21 +162,19 @@ def best_runs(vectors: NDArray[Any], longest: Sequence[int], shortest: Sequence[
     return begins[-2::-1]
 
 
-def _run_rewards(unit: NDArray[np.float64], mean: float, most: int) -> NDArray[np.float64]:
-    """[i, n - 1]: the sum over the pairs of the n units that end with unit i, each less the mean.
+def _run_rewards(unit: NDArray[np.float64], mean: float, limit: int) -> NDArray[np.float64]:
+    """Element [i, n - 1]: the sum over all pairs of the n units that end with unit i.
 
-    The pairs of a run are those of the run that ends one unit earlier, and those with its last.
+    The pairs of a run are those of the run that ends one unit earlier, and the pairs with its last
+    unit.
     """
     import numpy as np
 
     count = len(unit)
-    rewards = np.zeros((count, most))
+    rewards = np.zeros((count, limit))
     with_last = np.zeros(count)
-    for lag in range(1, min(most, count)):
-        alike = np.einsum("ij,ij->i", unit[lag:], unit[:-lag])
-        with_last[lag:] += np.round(alike - mean, 6)
+    for lag in range(1, min(limit, count)):
+        similarities = np.einsum("ij,ij->i", unit[lag:], unit[:-lag])
+        with_last[lag:] += np.round(similarities - mean, 6)
         rewards[lag:, lag] = rewards[lag - 1 : -1, lag - 1] + with_last[lag:]
     return rewards
-
-
-_TOO_SHORT = 1e6

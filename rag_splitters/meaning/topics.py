@@ -1,4 +1,4 @@
-"""Where does a text change its topic? A topic model over its sentences, by scikit-learn."""
+"""Topic segments of a text: a topic model over its sentences, with scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Segment", "find_segments"]
 
-_MOST_TOPICS = 10
-_MOST_TERMS = 20_000
-_LONGEST_SEGMENT = 60  # sentences: it bounds the work for each
-_PENALTY = {"nmf": 1.8, "lda": 2.5}  # of a border, in squared distances of unit vectors
+_MAX_TOPICS = 10
+_MAX_TERMS = 20_000
+_MAX_SEGMENT = 60  # sentences: bounds the work for each sentence
+_PENALTY = {"nmf": 1.8, "lda": 2.5}  # for each segment, in squared distances of unit vectors
 _NAMED_TERMS = 5
-_LDA_REACH = 2  # sentences on each side that LDA reads together with one
+_LDA_REACH = 2  # neighbours on each side that LDA reads together with a sentence
 
 
 class Segment(NamedTuple):
-    """Sentences of one topic, from `first` on: the topic's number and its strongest terms."""
+    """Neighbouring sentences of one topic.
+
+    Parameters:
+        first: number of its first sentence.
+        topic: number of the topic.
+        terms: the strongest terms of the topic.
+    """
 
     first: int
     topic: int
@@ -35,28 +41,27 @@ class Segment(NamedTuple):
 def find_segments(
     sentences: Sequence[str], *, model: str, n_topics: int | None, random_state: int
 ) -> list[Segment]:
-    """The segments of a text; none where there are fewer than three sentences or no words.
+    """The segments of a text; none if it has fewer than three sentences or no words.
 
-    Words are stemmed, without English stop words; in scripts that write no spaces, pairs of
-    characters take their place. Topics are numbered as they appear. Time grows linearly with the
-    number of sentences.
+    The terms are those of `rag_splitters.text.terms`. Topics are numbered in the order in which
+    they appear. Time grows linearly with the number of sentences.
 
     Parameters:
-        sentences: the sentences.
+        sentences: the sentences of the text.
         model: "nmf" or "lda".
-        n_topics: how many topics; None: a third of the sentences, 2 to 10.
-        random_state: the seed.
+        n_topics: number of topics; None: a third of the number of sentences, from 2 to 10.
+        random_state: the seed of the topic model.
 
-    Raises: ImportError without scikit-learn.
+    Raises ImportError if scikit-learn is not installed.
 
     >>> find_segments(["No.", "Yes."], model="nmf", n_topics=None, random_state=0)
     []
     """
     if len(sentences) < 3:
         return []
-    terms, spelled = _terms(sentences)
-    wanted = n_topics or min(_MOST_TOPICS, max(2, len(sentences) // 3))
-    count = min(wanted, len(sentences), len(spelled))
+    terms, spellings = _terms(sentences)
+    count = n_topics or min(_MAX_TOPICS, max(2, len(sentences) // 3))
+    count = min(count, len(sentences), len(spellings))
     if count < 2:
         return []
     vectors, weights, names = _fit(model, terms, count, random_state)
@@ -67,44 +72,46 @@ def find_segments(
     for start, topic in zip(starts, topics, strict=True):
         if topic not in numbers or segments[-1].topic != numbers[topic]:
             number = numbers.setdefault(topic, len(numbers))
-            segments.append(Segment(start, number, _strongest(weights[topic], names, spelled)))
+            segments.append(Segment(start, number, _strongest(weights[topic], names, spellings)))
     return segments
 
 
 def _terms(sentences: Sequence[str]) -> tuple[list[list[str]], dict[str, str]]:
-    """The terms of each sentence, and how the text spells each term most often."""
-    spellings: dict[str, Counter[str]] = {}
-    known: dict[str, str] = {}
+    """The terms of each sentence, and the most frequent spelling of each term in the text."""
+    counters: dict[str, Counter[str]] = {}
+    interned: dict[str, str] = {}
     rows: list[list[str]] = []
     for sentence in sentences:
         row: list[str] = []
         for word in find_words(sentence):
             terms = word_terms(word)
             for term in terms:
-                term = known.setdefault(term, term)  # one string for each, however often it comes
+                term = interned.setdefault(term, term)  # keep one copy of each term in memory
                 row.append(term)
-                spellings.setdefault(term, Counter())[term if len(terms) > 1 else word] += 1
+                counters.setdefault(term, Counter())[term if len(terms) > 1 else word] += 1
         rows.append(row)
     return rows, {
         term: min(counter, key=lambda spelling: (-counter[spelling], spelling))
-        for term, counter in spellings.items()
+        for term, counter in counters.items()
     }
 
 
-def _strongest(weights: NDArray[np.float64], names: Sequence[str], spelled: Any) -> list[str]:
-    """The terms with the largest weights, as the text spells them."""
+def _strongest(
+    weights: NDArray[np.float64], names: Sequence[str], spellings: dict[str, str]
+) -> list[str]:
+    """The terms with the largest weights, in the spelling of the text."""
     import numpy as np
 
     order = np.argsort(-weights, kind="stable")[:_NAMED_TERMS]
-    return [spelled[names[index]] for index in order if weights[index] > 0]
+    return [spellings[names[index]] for index in order if weights[index] > 0]
 
 
 def _fit(
     model: str, terms: list[list[str]], count: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Sequence[str]]:
-    """A vector of length one for each sentence, the weight of each term in each topic, the terms.
+    """A unit vector for each sentence, the weight of each term in each topic, and the terms.
 
-    One thread and rounding make the figures the same wherever it runs.
+    It runs in one thread and rounds the numbers, so that they are the same on every machine.
     """
     import numpy as np
 
@@ -115,10 +122,10 @@ def _fit(
         raise ImportError(
             "TopicChunker needs scikit-learn: pip install 'rag-splitters[topics]'"
         ) from error
-    counter = CountVectorizer(analyzer=list, max_features=_MOST_TERMS)
+    counter = CountVectorizer(analyzer=list, max_features=_MAX_TERMS)
     counts = counter.fit_transform(terms).astype(float)
     with threadpool_limits(limits=1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it has not converged changes no guarantee
+        warnings.simplefilter("ignore")  # a model that has not converged is good enough
         if model == "nmf":
             matrix = TfidfTransformer(sublinear_tf=True).fit_transform(counts)
             vectors, weights = _nmf(matrix, count, seed)
@@ -137,7 +144,7 @@ def _nmf(matrix: Any, count: int, seed: int) -> tuple[Any, Any]:
 
 
 def _lda(counts: Any, count: int, seed: int) -> tuple[Any, Any]:
-    """Each sentence is read together with its neighbours: by itself it is too short for LDA."""
+    """Reads each sentence together with its neighbours: one alone is too short for LDA."""
     from scipy.sparse import diags_array
     from sklearn.decomposition import LatentDirichletAllocation
 
@@ -150,9 +157,9 @@ def _lda(counts: Any, count: int, seed: int) -> tuple[Any, Any]:
 
 
 def _partition(vectors: NDArray[np.float64], penalty: float) -> list[int]:
-    """Where the segments of the best partition begin: least squares about their means.
+    """The first sentences of the segments with the smallest squared distances to their means.
 
-    Every border costs `penalty`. Dynamic programming over segments of bounded length.
+    Every segment costs `penalty`. Dynamic programming over segments of bounded length.
     """
     import numpy as np
 
@@ -161,7 +168,7 @@ def _partition(vectors: NDArray[np.float64], penalty: float) -> list[int]:
     squares = np.concatenate([[0.0], np.cumsum((vectors * vectors).sum(axis=1))])
     cost, back = np.zeros(count + 1), np.zeros(count + 1, dtype=np.int64)
     for end in range(1, count + 1):
-        begin = max(0, end - _LONGEST_SEGMENT)
+        begin = max(0, end - _MAX_SEGMENT)
         sizes = np.arange(end - begin, 0, -1)
         means = ((sums[end] - sums[begin:end]) ** 2).sum(axis=1) / sizes
         costs = np.round(cost[begin:end] + squares[end] - squares[begin:end] - means, 9)

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rag_splitters.calls import Call, arun, run
-from rag_splitters.models.describing import describe_model, without_secrets
+from rag_splitters.models.describing import describe_model
+from rag_splitters.models.secrets import without_secrets
 
 __all__ = [
     "ModelError",

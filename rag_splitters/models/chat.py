@@ -26,13 +26,8 @@ from rag_splitters.models.clients import (
     is_chat_client,
     is_structured,
 )
-from rag_splitters.models.describing import (
-    describe_model,
-    load_model,
-    portable,
-    restored,
-    stable_name,
-)
+from rag_splitters.models.describing import describe_model, load_model, stable_name
+from rag_splitters.models.secrets import pack_model, unpack_model
 
 __all__ = ["Answer", "ChatModel", "Llm", "chat_model"]
 
@@ -106,7 +101,7 @@ class ChatModel:
         return hash(self.description)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (portable(self.model), self.max_concurrency, self.max_retries)
+        return _unpickled, (pack_model(self.model), self.max_concurrency, self.max_retries)
 
     def ask(self, prompts: Sequence[str], schema: _Schema = None) -> list[Answer]:
         """The answer to each prompt, or the error, in their order.
@@ -142,7 +137,7 @@ class ChatModel:
 
 
 def _unpickled(model: Any, max_concurrency: int, max_retries: int) -> ChatModel:
-    return ChatModel(restored(model), max_concurrency, max_retries)
+    return ChatModel(unpack_model(model), max_concurrency, max_retries)
 
 
 def _read(llm: Any, response: Any, schema: _Schema, index: int) -> str | BaseModel:

@@ -30,14 +30,9 @@ from rag_splitters.models.clients import (
     query_call,
     with_batch,
 )
-from rag_splitters.models.describing import (
-    describe_model,
-    load_model,
-    portable,
-    restored,
-    stable_name,
-)
+from rag_splitters.models.describing import describe_model, load_model, stable_name
 from rag_splitters.models.hashing import HashingEmbeddings
+from rag_splitters.models.secrets import pack_model, unpack_model
 from rag_splitters.models.vectors import Place, as_vectors
 
 if TYPE_CHECKING:
@@ -111,7 +106,7 @@ class Embedder:
 
     def __reduce__(self) -> tuple[Any, ...]:
         limits = (self.max_texts, self.max_tokens, self.max_concurrency, self.max_retries)
-        return _unpickled, (portable(self.model), *limits)
+        return _unpickled, (pack_model(self.model), *limits)
 
     @property
     def has_questions(self) -> bool:
@@ -285,7 +280,7 @@ class _Batches:
 
 
 def _unpickled(model: Any, *limits: Any) -> Embedder:
-    return Embedder(restored(model), *limits)
+    return Embedder(unpack_model(model), *limits)
 
 
 def _embedder(value: Any) -> Embedder:

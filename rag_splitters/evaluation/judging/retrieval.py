@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from rag_splitters.evaluation.judging.answers import Failure
 from rag_splitters.models.calling import abounded, run_async
 from rag_splitters.models.clients import is_awaitable
-from rag_splitters.models.describing import describe_model, without_secrets
+from rag_splitters.models.describing import describe_model
+from rag_splitters.models.secrets import without_secrets
 
 __all__ = ["Retrieved", "Retriever", "aretrieved", "retrieved"]
 
