@@ -18,9 +18,8 @@ from langchain_text_splitters import Language
 
 import rag_splitters
 from rag_splitters.chunkers.code import CodeChunker
-from rag_splitters.structure.syntax import outline as syntax
-from rag_splitters.structure.syntax import trees
-from rag_splitters.structure.syntax.grammars import GRAMMARS, language_named, language_of
+from rag_splitters.structure import syntax
+from rag_splitters.structure.grammars import GRAMMARS, language_named, language_of
 from rag_splitters.testing import check_chunker, hostile_texts
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -424,7 +423,7 @@ def test_languages_of_langchain_are_known() -> None:
 @pytest.mark.parametrize("module", ["tree_sitter", "tree_sitter_go"])
 def test_missing_extra_is_named(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    trees._grammar.cache_clear()
+    syntax._grammar.cache_clear()
     with pytest.raises(ImportError, match=r"pip install 'rag-splitters\[code\]'"):
         CodeChunker(language="go").spans("package a")
     assert CodeChunker(language="klingon").spans("package a")
@@ -516,7 +515,7 @@ def test_chunker_keeps_the_guarantees(sizes: dict[str, Any], text: str, language
 
 
 def test_tokens_are_measured_with_the_indentation() -> None:
-    text = Path(trees.__file__).read_text(encoding="utf-8")
+    text = Path(syntax.__file__).read_text(encoding="utf-8")
     for size in (20, 60, 200):
         chunker = CodeChunker(chunk_size=size, length_function="tokens", language="python")
         assert all(chunker.fits(span.text_of(text)) for span in chunker.spans(text))
@@ -556,7 +555,7 @@ def test_deep_nesting_is_read_without_recursion() -> None:
 def test_parsing_keeps_no_texts() -> None:
     """tree-sitter's binding keeps what its read callback returns: only ever the same buffers."""
     CodeChunker(language="python").spans("a = 1\n" * 5000)
-    before = [id(buffer) for buffer in trees._BUFFERS]
+    before = [id(buffer) for buffer in syntax._BUFFERS]
     for number in range(50):
         CodeChunker(language="python").spans(f"a = {number}\n" * 2000)
-    assert [id(buffer) for buffer in trees._BUFFERS] == before
+    assert [id(buffer) for buffer in syntax._BUFFERS] == before

@@ -13,9 +13,8 @@ from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks.indents import IndentPacker
-from rag_splitters.structure.syntax.grammars import GRAMMARS, language_named, language_of
-from rag_splitters.structure.syntax.outline import Syntax, read_syntax
-from rag_splitters.structure.syntax.trees import UnreadableError
+from rag_splitters.structure.grammars import GRAMMARS, language_named, language_of
+from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, separators, words
 from rag_splitters.text.sizing import sizer
 

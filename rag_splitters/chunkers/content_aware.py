@@ -10,7 +10,8 @@ from typing_extensions import Self
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Span, shifted
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.structure.blocks.packing import between_dropped, pack_blocks
+from rag_splitters.structure.blocks.dropped import between_dropped
+from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.stripping import strip_tags
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space

@@ -14,8 +14,9 @@ from typing_extensions import Self
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Span, shifted
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
+from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.indents import line_start
-from rag_splitters.structure.blocks.packing import between_dropped, pack_blocks
+from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.tree import Node, family, sections, units
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space

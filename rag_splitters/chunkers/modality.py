@@ -13,10 +13,10 @@ from rag_splitters.chunkers.routing import Part, Routed, RoutingChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
+from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.images import Image, definitions, find_images
 from rag_splitters.structure.tables import Excerpt, Table, find_tables
-from rag_splitters.structure.tables.dropping import Dropped
-from rag_splitters.structure.tables.html import plain_html
+from rag_splitters.structure.tables.html_tables import plain_html
 from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.excerpt import (
     Replacement,

@@ -11,8 +11,8 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.routing import Part, Routed, RoutingChunker
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import detect_format, read_blocks
+from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
-from rag_splitters.structure.tables.dropping import Dropped
 
 __all__ = ["TableChunker"]
 

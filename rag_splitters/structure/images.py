@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import regex
 
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
-from rag_splitters.structure.tables.html import plain_html
+from rag_splitters.structure.tables.html_tables import plain_html
 
 __all__ = ["Image", "definitions", "find_images"]
 

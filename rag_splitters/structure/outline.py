@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 
 from rag_splitters.structure.blocks import Block, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.html import html_blocks
-from rag_splitters.structure.blocks.leaves import plain_title
-from rag_splitters.structure.blocks.markdown import front_matter
+from rag_splitters.structure.blocks.markdown import formula_length, front_matter, plain_title
 from rag_splitters.structure.blocks.plain import wiki_heading
-from rag_splitters.structure.blocks.rules import formula_length
-from rag_splitters.structure.syntax.grammars import language_of
+from rag_splitters.structure.grammars import language_of
 from rag_splitters.text.boundaries import skip_space, trim_space
 
 __all__ = ["Heading", "Outline"]

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rag_splitters.structure.blocks.block import Block, Format, Kind, TextFormat
-from rag_splitters.structure.blocks.detect import detect_format
+from rag_splitters.structure.blocks.block import Block, Kind
+from rag_splitters.structure.blocks.formats import Format, TextFormat, detect_format
+from rag_splitters.structure.blocks.html import html_blocks
+from rag_splitters.structure.blocks.markdown import markdown_blocks
+from rag_splitters.structure.blocks.plain import plain_blocks
 from rag_splitters.text.boundaries import skip_space, trim_space
 
 __all__ = ["Block", "Format", "Kind", "TextFormat", "detect_format", "read_blocks"]
@@ -42,17 +45,11 @@ def read_blocks(
         raise ValueError(f'format must be "auto", "markdown", "html" or "text", got {format!r}')
     known = detect_format(text) if format == "auto" else format
     if known == "markdown":
-        from rag_splitters.structure.blocks.markdown import markdown_blocks
-
         return markdown_blocks(text)
     if known == "html":
-        from rag_splitters.structure.blocks.html import html_blocks
-
         return html_blocks(text)
     if known == "code":
         start = skip_space(text, 0)
         end = trim_space(text, start, len(text))
         return [Block("code", start, end)] if end > start else []
-    from rag_splitters.structure.blocks.plain import plain_blocks
-
     return plain_blocks(text, keywords)

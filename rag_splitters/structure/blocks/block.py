@@ -5,13 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["Block", "Format", "Kind", "TextFormat"]
-
-Format: TypeAlias = Literal["auto", "markdown", "html", "text"]
-"""How a text is written; "auto" looks at its beginning."""
-
-TextFormat: TypeAlias = Literal["auto", "markdown", "html", "text", "code"]
-"""The same, and "code" for source code and configuration files, as `detect_format` tells."""
+__all__ = ["Block", "Kind"]
 
 Kind: TypeAlias = Literal[
     "heading",

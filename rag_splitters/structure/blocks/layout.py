@@ -1,20 +1,33 @@
-"""Where may a text of blocks be cut? Between sections, blocks, items, rows, lines, sentences."""
+"""Packs blocks into chunks: whole sections, blocks, items and rows, wherever they fit."""
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
+from typing import Any
 
+from rag_splitters.span import Span
 from rag_splitters.structure.blocks.block import Block
+from rag_splitters.structure.blocks.indents import IndentPacker
 from rag_splitters.structure.blocks.tags import Tag, scan_tags
-from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, sentences, words
-from rag_splitters.text.sizing import Measure
+from rag_splitters.text.boundaries import (
+    Finder,
+    at_cluster,
+    lines,
+    paragraphs,
+    positions,
+    sentences,
+    skip_space,
+    words,
+)
+from rag_splitters.text.packing import Overlap, word_overlap
+from rag_splitters.text.sizing import LengthFunction, Measure, sizer
 
-__all__ = ["COARSE", "block_levels", "heads", "section_breaks"]
+__all__ = ["heads", "pack_blocks"]
 
-COARSE = 4
+_COARSE = 4
 """How many of the levels cut between blocks; those that follow cut inside them."""
 
 _LINED = frozenset(("code", "formula", "front_matter", "html", "rule"))
@@ -24,7 +37,7 @@ _CELL = re.compile(r"<t[dh]\b", re.IGNORECASE)
 _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 
 
-def section_breaks(blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:
+def _section_breaks(blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:
     """Where new chunks begin: at every section, but inside those that fit in one chunk as a whole.
 
     None begins between a heading and the deeper one right below it.
@@ -63,7 +76,7 @@ def heads(heading: Block, block: Block) -> bool:
     return block.kind != "heading" or block.level > heading.level
 
 
-def block_levels(text: str, blocks: Sequence[Block], is_html: bool = False) -> list[Finder]:
+def _block_levels(text: str, blocks: Sequence[Block], is_html: bool = False) -> list[Finder]:
     """The finders of cuts, the coarsest first; a heading is last only where not a word fits in.
 
     Parameters:
@@ -168,3 +181,102 @@ def _tag_guard(tags: Sequence[Tag]) -> Callable[[Finder], Finder]:
         return lambda finder: finder
     starts, ends = [tag.start for tag in tags], [tag.end - 1 for tag in tags]
     return lambda finder: _forbidding(finder, starts, ends)
+
+
+_MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])\s")
+
+
+class _BlockPacker(IndentPacker):
+    """A packer that rather leaves a chunk below `min_size` than cuts a block that fits.
+
+    Of the first lines of chunks it keeps the indentation of list items and in code, where that
+    does not reach over a border.
+
+    Parameters: those of `IndentPacker`, and
+        blocks: the blocks of the text.
+        borders: offsets, ascending, over which no indentation reaches.
+    """
+
+    def __init__(
+        self, *arguments: Any, blocks: Sequence[Block], borders: Sequence[int], **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        self._borders = borders
+        self._blocks = [block for block in blocks if block.kind in ("code", "list_item")]
+        self._starts = [block.start for block in self._blocks]
+
+    def indented(self, start: int) -> int:
+        index = bisect_right(self._starts, start) - 1
+        if index < 0 or start >= self._blocks[index].end:
+            return start
+        if self._blocks[index].kind == "list_item" and not _MARKER.match(self.text, start):
+            return start
+        line = super().indented(start)
+        border = bisect_right(self._borders, start) - 1
+        return max(line, self._borders[border]) if border >= 0 else line
+
+    def _best(self, start: int, begin: int, high: int, limit: int) -> int:
+        if self.min_size:
+            least = max(begin, self.measure.furthest(start, self.min_size - 1))
+            for low in (least, begin):
+                for level in self.levels[:_COARSE]:
+                    cut = level(low, high)
+                    if cut > low and at_cluster(self.text, begin, cut):
+                        return cut
+        return super()._best(start, begin, high, limit)
+
+
+def pack_blocks(
+    text: str,
+    blocks: Sequence[Block],
+    *,
+    size: int,
+    overlap: int,
+    length_function: LengthFunction,
+    min_size: int = 0,
+    is_html: bool = False,
+    breaks: Sequence[int] = (),
+    apart: Collection[int] = (),
+) -> list[Span]:
+    """Spans of at most `size` units that keep blocks whole, and headings with what they head.
+
+    Parameters:
+        text: the text.
+        blocks: its blocks, none of them dropped.
+        size: the most that a chunk measures.
+        overlap: how much of a chunk's tail the next one repeats.
+        length_function: the unit of the sizes.
+        min_size: chunks that measure less are merged with a neighbour where that fits.
+        is_html: is it HTML, with its tags?
+        breaks: where new chunks begin, besides the sections that do not fit as a whole; what
+            begins there keeps no indentation from before.
+        apart: beginnings of chunks that repeat nothing.
+    """
+    measure = sizer(length_function)(text)
+    sections = _section_breaks(blocks, measure, size)
+    packer = _BlockPacker(
+        text,
+        measure,
+        size,
+        _block_levels(text, blocks, is_html),
+        blocks=blocks,
+        borders=breaks,
+        breaks=sorted({*sections, *breaks}),
+        repeated=overlap,
+        overlap=_overlap(text, measure, overlap, size, apart) if overlap else None,
+        min_size=min_size,
+    )
+    return [Span(start, end) for start, end in packer.pack()]
+
+
+def _overlap(
+    text: str, measure: Measure, overlap: int, size: int, apart: Collection[int]
+) -> Overlap:
+    """Whole words of the chunk before, but for chunks that begin at one of these offsets."""
+    repeated = word_overlap(text, measure, overlap, size)
+    begins = {skip_space(text, offset) for offset in apart}
+
+    def next_start(start: int, end: int, after: int) -> int:
+        return -1 if begins and skip_space(text, end) in begins else repeated(start, end, after)
+
+    return next_start

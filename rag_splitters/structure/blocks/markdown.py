@@ -1,27 +1,29 @@
-"""The blocks of a Markdown text: CommonMark with tables, front matter and display formulas."""
+"""The blocks of a Markdown text: CommonMark with tables, front matter and formulas."""
 
 from __future__ import annotations
 
+import html
 import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
 
-from rag_splitters.structure.blocks.block import Block
-from rag_splitters.structure.blocks.leaves import Leaves
-from rag_splitters.structure.blocks.rules import (
-    Rule,
-    formula,
-    nested_less,
-    scans_less,
-    uncut_rows,
-    wiki,
-)
+import regex
+
+from rag_splitters.structure.blocks.block import Block, Kind
+from rag_splitters.structure.blocks.html import html_blocks
+from rag_splitters.structure.blocks.plain import wiki_heading
+from rag_splitters.text.boundaries import skip_space, trim_space
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
-__all__ = ["front_matter", "markdown_blocks"]
+__all__ = ["formula_length", "front_matter", "markdown_blocks", "plain_title"]
 
 _WINDOW = 60_000  # characters that are parsed at once, so that memory is bounded
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -44,7 +46,7 @@ def markdown_blocks(text: str) -> list[Block]:
     >>> [(block.kind, block.title) for block in markdown_blocks(text)]
     [('heading', 'Title'), ('code', 'py')]
     """
-    leaves = Leaves(text)
+    leaves = _Leaves(text)
     position = 0
     if match := front_matter(text):
         position = match.end()
@@ -79,12 +81,12 @@ def _parser() -> MarkdownIt:
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     block = parser.block.ruler
     interrupted = ["paragraph", "reference", "blockquote", "list"]
-    own: dict[str, Rule] = {rule.name: rule.fn for rule in block.__rules__}
-    block.at("table", uncut_rows(own["table"]), {"alt": ["paragraph", "reference"]})
-    block.before("table", "formula", formula, {"alt": interrupted})
-    block.before("lheading", "wiki", wiki, {"alt": interrupted[:3]})
+    own: dict[str, _Rule] = {rule.name: rule.fn for rule in block.__rules__}
+    block.at("table", _uncut_rows(own["table"]), {"alt": ["paragraph", "reference"]})
+    block.before("table", "formula", _formula, {"alt": interrupted})
+    block.before("lheading", "wiki", _wiki, {"alt": interrupted[:3]})
     for name, ends in (("blockquote", interrupted), ("list", interrupted[:3])):
-        limited = nested_less(scans_less(own[name]) if name == "blockquote" else own[name])
+        limited = _nested_less(_scans_less(own[name]) if name == "blockquote" else own[name])
         block.at(name, limited, {"alt": ends})
     return parser
 
@@ -111,3 +113,386 @@ def front_matter(text: str) -> re.Match[str] | None:
     'title: Tea\\n'
     """
     return _FRONT_MATTER.match(text)
+
+
+_Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
+
+_MOST_NESTED = 32  # levels of lists, items and quotes; deeper marks are text
+_REREAD = 4  # levels: deeper quotes end where their lazy lines do
+_FORMULA_LINES = 200  # the most lines of a formula
+_OPENING = re.compile(r"\$\$|\\\[|\\begin\{([a-z]{1,20}\*?)\}")
+_ENVIRONMENTS = frozenset(
+    name + star
+    for name in ("equation", "align", "gather", "multline", "eqnarray", "displaymath", "math")
+    for star in ("", "*")
+)
+
+
+def _nested_less(rule: _Rule) -> _Rule:
+    """The rule of a container, which refuses beyond a depth that no recursion limit comes near."""
+
+    def limited(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        return state.level < _MOST_NESTED and rule(state, start, end, silent)
+
+    return limited
+
+
+def _scans_less(quote: _Rule) -> _Rule:
+    """The rule of quotes, made linear.
+
+    It reads on behind the quote's end, over every line that might be lazy continuation, so that
+    many short quotes without blank lines between them take quadratic time. Here it is shown the
+    lines up to where quote marks begin again, and twice as many such runs each time that it takes
+    them all.
+    """
+
+    def limited(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if silent or not _is_marked(state, start):
+            return silent and quote(state, start, end, silent)
+        known, runs = len(state.tokens), 1
+        while (stop := _runs(state, start, end, runs)) < end:
+            if not quote(state, start, stop, silent):
+                return False
+            if state.line < stop or state.isEmpty(stop) or state.level >= _REREAD:
+                return True
+            del state.tokens[known:]
+            state.line, runs = start, 2 * runs
+        return quote(state, start, end, silent)
+
+    return limited
+
+
+def _runs(state: StateBlock, start: int, end: int, count: int) -> int:
+    """Where so many runs end: of lines with a quote mark, and then of lines without."""
+    line = start
+    for _ in range(count):
+        while line < end and _is_marked(state, line):
+            line += 1
+        while line < end and not _is_marked(state, line):
+            if state.isEmpty(line):
+                return line
+            line += 1
+    return line
+
+
+def _is_marked(state: StateBlock, line: int) -> bool:
+    return state.src.startswith(">", state.bMarks[line] + state.tShift[line])
+
+
+def _uncut_rows(table: _Rule) -> _Rule:
+    """The rule of tables, without tokens for rows and cells: who needs them cuts them himself.
+
+    Whether a table begins is the rule's to say; it ends at the same lines as there.
+    """
+
+    def whole(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if silent or not table(state, start, end, True):
+            return silent and table(state, start, end, True)
+        parent, state.parentType = state.parentType, "table"
+        ends = state.md.block.ruler.getRules("blockquote")
+        line = start + 2
+        while line < end and not (
+            state.isEmpty(line)
+            or state.sCount[line] < state.blkIndent
+            or state.is_code_block(line)
+            or any(rule(state, line, end, True) for rule in ends)
+        ):
+            line += 1
+        state.push("table_open", "table", 1).map = [start, line]
+        state.push("table_close", "table", -1)
+        state.parentType, state.line = parent, line
+        return True
+
+    return whole
+
+
+def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A heading between equals signs, as MediaWiki writes it."""
+    begin, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
+    if state.is_code_block(start) or not state.src.startswith("=", begin):
+        return False
+    heading = wiki_heading(state.src[begin:stop])
+    if heading is None or silent:
+        return heading is not None
+    level, content = heading
+    state.push("heading_open", f"h{level}", 1).map = [start, start + 1]
+    inline = state.push("inline", "", 0)
+    inline.map, inline.content, inline.children = [start, start + 1], content, []
+    state.push("heading_close", f"h{level}", -1)
+    state.line = start + 1
+    return True
+
+
+def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """`$$ ... $$`, `\\[ ... \\]` or an equation environment that fills whole lines."""
+    if state.is_code_block(start):
+        return False
+
+    def contents() -> Iterator[tuple[int, int]]:
+        for line in range(start, end):
+            begin, stop = state.bMarks[line] + state.tShift[line], state.eMarks[line]
+            if line > start and (begin >= stop or state.sCount[line] < state.blkIndent):
+                return
+            yield begin, stop
+
+    count = formula_length(state.src, contents())
+    if count and not silent:
+        state.push("formula", "", 0).map = [start, start + count]
+        state.line = start + count
+    return bool(count)
+
+
+def formula_length(text: str, lines: Iterable[tuple[int, int]]) -> int:
+    """How many lines a display formula takes that begins with the first of them; 0 for none.
+
+    Parameters:
+        text: the text.
+        lines: where the contents of its lines begin and end, up to the next blank line.
+    """
+    mark = closing = ""
+    for count, (start, end) in enumerate(islice(lines, _FORMULA_LINES), 1):
+        begin = start
+        if not mark:
+            opening = _OPENING.match(text, start, end)
+            name = opening.group(1) if opening else None
+            if not opening or (name and name not in _ENVIRONMENTS):
+                return 0
+            mark, begin = opening.group(), opening.end()
+            closing = {"$$": "$$", "\\[": "\\]"}.get(mark, f"\\end{{{name}}}")
+        place = text.find(closing, begin, end)
+        if place >= 0:
+            return 0 if text[place + len(closing) : end].strip(" \t.,;") else count
+        if text.find(mark, begin, end) >= 0:
+            return 0
+    return 0
+
+
+_LONGEST_TITLE = 500  # characters of a heading that are kept as its title
+_IMAGE = (
+    r"!\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
+)
+_IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
+_FIRST_IMAGE = regex.compile(_IMAGE, regex.DOTALL)
+_HTML_TABLE = re.compile(r"\s*<table[\s>]", re.IGNORECASE)
+_HTML_IMAGE = re.compile(r"<img\b([^<>]{0,2000})|<img\b", re.IGNORECASE)
+_HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
+_ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]*>")
+_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+_LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
+_MARKS = re.compile(r"(\*{1,3}|`+|~~|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+class _Leaves:
+    """Gathers the blocks of a Markdown text from the tokens of its parts.
+
+    Parameters:
+        text: the whole text.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._blocks: list[Block] = []
+        self._containers: list[tuple[Kind, int]] = []  # kind, offset where it begins
+        self._unused: list[int] = []  # beginnings of containers that hold nothing yet
+        self._group = 0
+        self._item = -1  # the last block, if the paragraphs that follow in its item belong to it
+
+    def put(self, block: Block) -> None:
+        """Add a block that was found otherwise."""
+        self._blocks.append(block)
+
+    def finished(self) -> list[Block]:
+        """All blocks, with what no token told of as paragraphs."""
+        return _pair_captions(self._text, _fill_gaps(self._text, self._blocks))
+
+    def add(self, tokens: Sequence[Token], lines: Sequence[int]) -> None:
+        """Add the tokens of a part whose lines begin at these offsets, and whose end comes last."""
+        for index, token in enumerate(tokens):
+            if token.type in ("bullet_list_open", "ordered_list_open", "blockquote_open"):
+                self._open("quote" if token.type == "blockquote_open" else "html", token, lines)
+            elif token.type == "list_item_open":
+                self._open("list_item", token, lines)
+            elif token.type.endswith(("list_close", "list_item_close", "blockquote_close")):
+                self._close(token, lines)
+            elif token.map and token.type != "inline":
+                self._leaf(token, tokens[index + 1] if index + 1 < len(tokens) else token, lines)
+
+    def _open(self, kind: Kind, token: Token, lines: Sequence[int]) -> None:
+        if not self._containers:
+            self._group += 1
+        begin = (token.map or [0])[0]
+        self._containers.append((kind, lines[begin]))
+        self._unused.append(lines[begin])
+        self._item = -1
+
+    def _close(self, token: Token, lines: Sequence[int]) -> None:
+        kind, start = self._containers[-1]
+        if self._unused and kind != "html":  # nothing in it: its marks are a block
+            line = bisect_right(lines, start)
+            self._put(kind, start, lines[min(line, len(lines) - 1)])
+        self._containers.pop()
+        self._unused = self._unused[: len(self._containers)]
+        self._item = -1
+
+    def _leaf(self, token: Token, inline: Token, lines: Sequence[int]) -> None:
+        begin, end = token.map or [0, 0]
+        start, stop = lines[begin], lines[min(end, len(lines) - 1)]
+        kind, level, title = self._described(token, inline)
+        if kind in ("code", "front_matter") and token.type == "fence":
+            count = token.content.count("\n") + (
+                not token.content.endswith("\n") and token.content != ""
+            )
+            inner = (lines[begin + 1], lines[min(begin + 1 + count, len(lines) - 1)])
+            self._put(kind, start, stop, level, title, inner)
+        else:
+            self._put(kind, start, stop, level, title)
+
+    def _described(self, token: Token, inline: Token) -> tuple[Kind, int, str]:
+        """Kind, level and title of a leaf."""
+        inner = self._containers[-1][0] if self._containers else None
+        content = inline.content if inline.type == "inline" else ""
+        kind: Kind = "paragraph"
+        title, level = "", 0
+        if token.type in ("fence", "code_block"):
+            return "code", 0, (token.info.split() or [""])[0].strip("{}.")
+        if token.type == "table_open":
+            return "table", 0, ""
+        if token.type == "formula":
+            return "formula", 0, ""
+        if token.type == "html_block":
+            kind, level, title = _html_kind(token.content)
+        elif token.type == "hr":
+            kind = "rule"
+        elif token.type == "heading_open":
+            kind, level, title = "heading", int(token.tag[1]), plain_title(content)
+        elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
+            found = _FIRST_IMAGE.search(content)
+            kind, title = "image", plain_title(found.group(1)) if found else ""
+        if inner and kind in ("paragraph", "heading", "rule"):
+            return inner, sum(each == inner for each, _ in self._containers), ""
+        return kind, level, title
+
+    def _put(
+        self,
+        kind: Kind,
+        start: int,
+        stop: int,
+        level: int = 0,
+        title: str = "",
+        inner: tuple[int, int] | None = None,
+    ) -> None:
+        """Add a block of whole lines, with the marks of the containers that begin with it."""
+        text, unused = self._text, self._unused
+        if unused:
+            start = min(start, unused[0])
+            self._unused = []
+        before = self._blocks[-1].end if self._blocks else 0
+        start = skip_space(text, max(start, before))
+        end = trim_space(text, start, max(stop, start))
+        if end <= start:
+            return
+        group = self._group if self._containers else 0
+        if kind in ("list_item", "quote") and not level:
+            level = sum(each == kind for each, _ in self._containers)
+        if self._item >= 0 and kind == "list_item" and self._item == len(self._blocks) - 1:
+            start = self._blocks.pop().start
+        content = (
+            (min(max(inner[0], start), end), min(max(inner[1], start), end)) if inner else (-1, -1)
+        )
+        self._blocks.append(Block(kind, start, end, level, title, group, *content))
+        self._item = len(self._blocks) - 1 if kind == "list_item" else -1
+
+
+def plain_title(content: str) -> str:
+    """A heading's text without marks, tags and line breaks, at most 500 characters of it.
+
+    >>> plain_title("The **whole** [story](a.html) &amp; `more`")
+    'The whole story & more'
+    """
+    short = _UNWRITABLE.sub("\ufffd", content[: 2 * _LONGEST_TITLE])
+    short = _TAG.sub("", _LINK.sub(r"\1", short))
+    short = html.unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", short)))
+    return " ".join(short.split())[:_LONGEST_TITLE]
+
+
+def _html_kind(content: str) -> tuple[Kind, int, str]:
+    """What an HTML block of a Markdown text is: a table, an image, a heading, or several things.
+
+    Returns: kind, level and title.
+    """
+    if _HTML_TABLE.match(content) and "</table" in content.lower():
+        return "table", 0, ""
+    image = _HTML_IMAGE.search(content)
+    if image and not _TAG.sub("", content).strip():
+        alt = _ALT.search(image.group(1) or "")
+        title = html.unescape(next(filter(None, alt.groups()), "")) if alt else ""
+        return "image", 0, title
+    if _HTML_HEADING.search(content):
+        blocks = html_blocks(content)
+        if len(blocks) == 1 and blocks[0].kind == "heading":
+            return "heading", blocks[0].level, blocks[0].title
+    return "html", 0, ""
+
+
+_CAPTION = re.compile(
+    r"[\s*_:>-]{0,6}(?:(?P<image>fig(?:ure)?|image|photo|abb(?:ildung)?)|"
+    r"(?P<table>tab(?:le|elle)?))\b\.?\s?(?:[A-Z]?\d|[IVX]{1,5}\b|:)",
+    re.IGNORECASE,
+)
+_LONGEST_CAPTION = 500  # characters
+
+
+def _fill_gaps(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, with the text between them as paragraphs, or as part of a quote."""
+    filled: list[Block] = []
+    position = 0
+    for block in [*blocks, Block("paragraph", len(text), len(text))]:
+        start = skip_space(text, position)
+        if start < block.start:
+            end = trim_space(text, start, block.start)
+            _fill(text, filled, start, end, block)
+        if block.end > block.start:
+            filled.append(block)
+            position = block.end
+    return filled
+
+
+def _fill(text: str, filled: list[Block], start: int, end: int, following: Block) -> None:
+    last = filled[-1] if filled else None
+    if last and last.kind in ("quote", "list_item") and not text[start:end].strip("> \t\r\n"):
+        filled[-1] = replace(last, end=end, content_end=end)
+        return
+    group = last.group if last and last.group == following.group else 0
+    filled.append(Block("paragraph", start, end, group=group))
+
+
+def _pair_captions(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """The blocks, with a group for each image or table and the paragraph that names it.
+
+    Such a paragraph is short, stands right before or behind, and begins like "Figure 3" or
+    "Table 2:". It becomes the table's title.
+    """
+    paired = list(blocks)
+    group = max((block.group for block in blocks), default=0)
+    for index, block in enumerate(paired):
+        if block.kind not in ("image", "table") or block.group:
+            continue
+        for other in (index + 1, index - 1):
+            if 0 <= other < len(paired) and _names(text, paired[other], block.kind):
+                group += 1
+                caption = " ".join(text[paired[other].start : paired[other].end].split())
+                title = block.title or caption.strip("*_: ")
+                paired[index] = replace(block, group=group, title=title)
+                paired[other] = replace(paired[other], group=group)
+                break
+    return paired
+
+
+def _names(text: str, block: Block, kind: str) -> bool:
+    """Is this paragraph the caption of an image, or of a table?"""
+    if block.kind != "paragraph" or block.group or block.end - block.start > _LONGEST_CAPTION:
+        return False
+    match = _CAPTION.match(text, block.start, block.end)
+    return match is not None and match.group(kind) is not None

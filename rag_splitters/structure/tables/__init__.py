@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from rag_splitters.structure.tables.cutting import Cutter
 from rag_splitters.structure.tables.finding import TableFormat, find_tables
-from rag_splitters.structure.tables.html import HtmlTable
+from rag_splitters.structure.tables.html_tables import HtmlTable
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable

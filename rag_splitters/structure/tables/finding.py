@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias, get_args
 
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
-from rag_splitters.structure.tables.html import HtmlTable, html_tables, plain_html
+from rag_splitters.structure.tables.html_tables import HtmlTable, html_tables, plain_html
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable, separated_tables

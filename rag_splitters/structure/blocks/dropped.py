@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from rag_splitters.structure.blocks import Block
-from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.structure.blocks.block import Block
+from rag_splitters.text.boundaries import (
+    at_cluster,
+    cluster_end,
+    cluster_floor,
+    skip_space,
+    trim_space,
+)
 from rag_splitters.text.excerpt import Replacement, boundary_after, boundary_before
 
-__all__ = ["Dropped"]
+__all__ = ["Dropped", "between_dropped"]
 
 
 class Dropped:
@@ -50,3 +57,28 @@ class Dropped:
         """Is this offset in a dropped block?"""
         index = bisect_right(self._starts, position) - 1
         return index >= 0 and position < self._ends[index]
+
+
+def between_dropped(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, str, list[Block]]]:
+    """The parts of a text between its dropped blocks: offset, text, and blocks at their places."""
+    kept: list[Block] = []
+    for block in [*blocks, Block("dropped", len(text), len(text))]:
+        if block.kind != "dropped":
+            kept.append(block)
+            continue
+        if kept:
+            first, last = kept[0].start, kept[-1].end
+            start = cluster_floor(text, max(first - 64, 0), first)
+            end = last if at_cluster(text, start, last) else cluster_end(text, last - 1)
+            yield start, text[start:end], [_moved(each, -start) for each in kept]
+        kept = []
+
+
+def _moved(block: Block, offset: int) -> Block:
+    return replace(
+        block,
+        start=block.start + offset,
+        end=block.end + offset,
+        content_start=block.content_start + offset,
+        content_end=block.content_end + offset,
+    )

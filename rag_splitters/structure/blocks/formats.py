@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Literal, TypeAlias
 
-__all__ = ["detect_format"]
+__all__ = ["Format", "TextFormat", "detect_format"]
+
+Format: TypeAlias = Literal["auto", "markdown", "html", "text"]
+"""How a text is written; "auto" looks at its beginning."""
+
+TextFormat: TypeAlias = Literal["auto", "markdown", "html", "text", "code"]
+"""The same, and "code" for source code and configuration files, as `detect_format` tells."""
 
 _PREFIX = 20_000  # characters that are looked at
 _HTML_OPENING = re.compile(
