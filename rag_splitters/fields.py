@@ -23,6 +23,7 @@ __all__ = [
     "Unit",
     "describe",
     "function_name",
+    "import_object",
     "restore",
     "unnamed_error",
     "whole_number",
@@ -86,11 +87,11 @@ def restore(value: Any, field: str | None) -> Any:
             f"{value!r} is the name of a {kind}, and a configuration does not contain the object: "
             f"pass it again as {field}="
         )
-    return _import(path) if kind == "function" else value
+    return import_object(path) if kind == "function" else value
 
 
-def _import(path: str) -> Any:
-    """The object of a path like "module:Class.method"."""
+def import_object(path: str) -> Any:
+    """Import an object by a path like "module:Class.method"."""
     module, _, names = path.partition(":")
     target: Any = importlib.import_module(module)
     for name in names.split("."):

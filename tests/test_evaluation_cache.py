@@ -141,7 +141,7 @@ def test_embed_takes_the_embedded_model() -> None:
 
 
 def test_cache_refuses_a_batch_of_nothing() -> None:
-    with pytest.raises(ValueError, match="batch must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="batch must be a whole number of at least 1, got 0"):
         EmbeddingCache(batch=0)
 
 

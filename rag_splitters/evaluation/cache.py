@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_splitters.fields import whole_number
 from rag_splitters.models import Embedder, describe_model
 from rag_splitters.sqlite import Database, encode
 
@@ -37,8 +38,7 @@ class EmbeddingCache:
     """
 
     def __init__(self, folder: str | Path | None = None, *, batch: int = 256) -> None:
-        if batch < 1:
-            raise ValueError(f"batch must be at least 1, got {batch}")
+        whole_number(batch, "batch", 1)
         self.folder, self.batch = folder, batch
         path = None if folder is None else Path(folder) / "embeddings.sqlite"
         self._database = Database(path, _SCHEMA)

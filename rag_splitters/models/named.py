@@ -6,12 +6,12 @@ message shows one.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from rag_splitters.fields import import_object
 from rag_splitters.models import ChatModel, Embedder, HashingEmbeddings, chat_model
 
 __all__ = ["load_embeddings", "load_llm"]
@@ -81,11 +81,7 @@ def _load_function(name: str, parameter: str, wrap: Callable[[Any], T]) -> T:
     """The user's own function, wrapped as a model; its module may lie in the current folder."""
     if "" not in sys.path:
         sys.path.insert(0, "")
-    module, _, path = name.removeprefix("function:").partition(":")
     try:
-        function: Any = importlib.import_module(module)
-        for part in path.split("."):
-            function = getattr(function, part)
-        return wrap(function)
+        return wrap(import_object(name.removeprefix("function:")))
     except Exception as error:  # the user's module may raise anything
         raise ValueError(f"{parameter}: {name} cannot be used: {error}") from error

@@ -9,6 +9,7 @@ import numpy as np
 
 from rag_splitters.evaluation.locating import LocatedChunk
 from rag_splitters.evaluation.measuring import ChunkIndex
+from rag_splitters.fields import whole_number
 from rag_splitters.playground.model_set import ModelSet
 
 __all__ = ["rank_chunks"]
@@ -39,8 +40,7 @@ def rank_chunks(
     """
     if not question.strip():
         raise ValueError("the question is empty")
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-        raise ValueError(f"k must be a whole number of at least 1, got {k!r}")
+    whole_number(k, "k", 1)
     chunk_texts = [_chunk_text(text, chunk) for chunk in chunks]
     numbers = [number for number, each in enumerate(chunk_texts) if each.strip()]
     if not numbers:
