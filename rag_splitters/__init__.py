@@ -32,7 +32,7 @@ from rag_splitters.chunkers import (
     TokenChunker,
     TopicChunker,
 )
-from rag_splitters.span import Chunk, Span
+from rag_splitters.span import Chunk, Source, Span
 
 __version__ = "0.1.0"
 
@@ -61,6 +61,7 @@ __all__ = [
     "SeparatorChunker",
     "SizedChunker",
     "SlidingWindowChunker",
+    "Source",
     "Span",
     "TableChunker",
     "TitledChunker",

@@ -9,11 +9,11 @@ two calls in a worker thread, so that nothing heavy ever runs on the loop's own 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterator, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Call", "arun", "call", "run"]
+__all__ = ["Batch", "Call", "arun", "call", "run", "together"]
 
 T = TypeVar("T")
 
@@ -50,6 +50,35 @@ class Call(Generic[T]):
         if self.async_function is None:
             return await asyncio.to_thread(self.function)
         return await self.async_function()
+
+
+class Batch(Call[Any]):
+    """A call over several items that `together` may join with others of the same key.
+
+    Parameters:
+        key: equal for calls that one call can answer, such as those to one model.
+        items: what the call is about.
+        function: takes a list of items and returns a sequence with a result for each.
+        async_function: the same as a coroutine function; None: `function` runs in a thread.
+    """
+
+    __slots__ = ("batch_async_function", "batch_function", "items", "key")
+
+    def __init__(
+        self,
+        key: Hashable,
+        items: Sequence[Any],
+        function: Callable[[Sequence[Any]], Any],
+        async_function: Callable[[Sequence[Any]], Awaitable[Any]] | None = None,
+    ) -> None:
+        bound = None if async_function is None else partial(async_function, items)
+        super().__init__(partial(function, items), bound)
+        self.key, self.items = key, items
+        self.batch_function, self.batch_async_function = function, async_function
+
+    def joined(self, items: Sequence[Any]) -> Batch:
+        """The same call about other items."""
+        return Batch(self.key, items, self.batch_function, self.batch_async_function)
 
 
 def call(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Call[T]:
@@ -130,6 +159,56 @@ def _checked(work: Coroutine[Any, Any, Any], request: Any) -> Call[Any]:
         return request
     work.close()
     raise RuntimeError(
-        f"{work.__qualname__} may await only calls of rag_splitters (such as call(function)), "
-        f"but it awaited {request!r}"
+        f"{getattr(work, '__qualname__', work)} may await only calls of rag_splitters, such as "
+        f"call(function), but it awaited {request!r}"
     )
+
+
+async def together(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run several coroutines that await only calls, side by side, and return their results.
+
+    Batches with the same key that they await at the same time become one call: fifty documents
+    that are planned one by one ask a model as often as one plan for all fifty.
+    """
+    advances = {index: partial(work.send, None) for index, work in enumerate(works)}
+    results: dict[int, T] = {}
+    try:
+        while advances:
+            requests: dict[int, Call[Any]] = {}
+            for index, advance in advances.items():
+                try:
+                    requests[index] = _checked(works[index], advance())
+                except StopIteration as finished:
+                    results[index] = finished.value
+            advances = {}
+            for request, parts in _joined(requests):
+                try:
+                    answer = await request
+                except Exception as error:
+                    advances |= {i: partial(works[i].throw, error) for i in parts}
+                else:
+                    advances |= {
+                        index: partial(works[index].send, answer if part is None else answer[part])
+                        for index, part in parts.items()
+                    }
+    finally:
+        for work in works:
+            work.close()
+    return [results[index] for index in range(len(works))]
+
+
+def _joined(requests: dict[int, Call[Any]]) -> Iterator[tuple[Call[Any], dict[int, slice | None]]]:
+    """The calls to make, with the part of the answer that each coroutine gets; None: all of it."""
+    batches: dict[Hashable, dict[int, Batch]] = {}
+    for index, request in requests.items():
+        if isinstance(request, Batch):
+            batches.setdefault(request.key, {})[index] = request
+        else:
+            yield request, {index: None}
+    for group in batches.values():
+        items: list[Any] = []
+        parts: dict[int, slice | None] = {}
+        for index, batch in group.items():
+            parts[index] = slice(len(items), len(items) + len(batch.items))
+            items += batch.items
+        yield next(iter(group.values())).joined(items), parts

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, TypedDict
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypedDict
 
 from pydantic import (
     AfterValidator,
@@ -17,8 +15,9 @@ from pydantic import (
 )
 from typing_extensions import Self
 
+from rag_splitters.calls import arun, run
 from rag_splitters.fields import Size, Unit, describe, restore, whole_number
-from rag_splitters.span import Chunk, Span
+from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.ids import ChunkIds
 from rag_splitters.text.sizing import LengthFunction, sizer
 
@@ -31,11 +30,15 @@ __all__ = [
     "Sizes",
 ]
 
+_GROUP_SOURCES, _GROUP_CHARACTERS = 512, 2_000_000
 
-class Chunker(BaseModel, ABC):
+
+class Chunker(BaseModel):
     """Cuts a text into chunks and knows where each one stands.
 
-    A strategy is a subclass with its parameters as fields, and one method, `spans`.
+    A strategy is a subclass with its parameters as fields and one of two methods: `spans`, if it
+    needs nothing but the text, or `plan`, if it asks a model, reads metadata or contains another
+    chunker. `split` and `asplit` run either of them.
 
     >>> class Halves(Chunker):
     ...     def spans(self, text):
@@ -43,36 +46,57 @@ class Chunker(BaseModel, ABC):
     ...         return [Span(0, middle), Span(middle, len(text))]
     >>> [chunk.text for chunk in Halves().chunk("tick tock")]
     ['tick', ' tock']
+
+    A strategy that asks a model asks it for all texts at once:
+
+    >>> from rag_splitters.models import Llm, ask
+    >>> class TwoParts(Chunker):
+    ...     llm: Llm
+    ...     async def plan(self, sources):
+    ...         question = "At which character does the second part of this text begin?\\n\\n"
+    ...         answers = await ask(self.llm, [question + source.text for source in sources])
+    ...         return [
+    ...             [Span(0, int(answer)), Span(int(answer), len(source.text))]
+    ...             for source, answer in zip(sources, answers)
+    ...         ]
+    >>> [chunk.text for chunk in TwoParts(llm=lambda prompt: "5").chunk("tick tock")]
+    ['tick ', 'tock']
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
-    rewrites: ClassVar[bool] = False
-    """Does the strategy deliver other text than `source[start:end]`?"""
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse a strategy that has neither method."""
+        if cls.spans is Chunker.spans and cls.plan is Chunker.plan:
+            raise TypeError(f"{cls.__name__} must define spans(text) or plan(sources)")
+        return super().__new__(cls)
 
-    @abstractmethod
     def spans(self, text: str) -> list[Span]:
-        """The chunks of a text as spans, in the order of their positions; blank text gives none."""
+        """The chunks of a text as spans, ordered by position; blank text gives none."""
+        return run(self.plan([Source(text)]))[0]
 
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        """The spans of several texts; override it to ask a model once for all of them."""
-        return [self.spans(text) for text in texts]
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        """The spans of each source. It may await `embed`, `ask`, `call` and other plans only."""
+        return [self.spans(source.text) for source in sources]
 
-    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        """`spans_many` without blocking the event loop; override it where a model is awaited."""
-        return await asyncio.to_thread(self.spans_many, texts)
+    def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
+        """The spans of each source in turn.
 
-    def spans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        """`spans_many` with each text's metadata; override it where a strategy reads them."""
-        return self.spans_many(texts)
+        Sources are taken in groups of at most 512, or two million characters, so that memory does
+        not grow with their number. A strategy that has only `spans` takes one at a time.
+        """
+        if type(self).plan is Chunker.plan:
+            for source in sources:
+                yield self.spans(source.text)
+            return
+        for group in _groups(sources):
+            yield from run(self.plan(group))
 
-    async def aspans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        """`aspans_many` with each text's metadata; override it where a strategy reads them."""
-        return await self.aspans_many(texts)
+    async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
+        """`split` for an event loop: models are awaited, and texts are cut in worker threads."""
+        for group in _groups(sources):
+            for spans in await arun(self.plan(group)):
+                yield spans
 
     def chunk(
         self, text: str, *, metadata: Mapping[str, Any] | None = None, id: str | None = None
@@ -81,26 +105,25 @@ class Chunker(BaseModel, ABC):
 
         Parameters:
             text: the text.
-            metadata: its own metadata, for strategies that read them (a title, a page number).
-            id: its id; chunk ids depend on it, or else on text and metadata.
+            metadata: its metadata, for strategies that read them (a title, a page number).
+            id: its id. Chunk ids depend on it or, without one, on text and metadata.
 
         Returns: the chunks with text, start and end (code points), metadata and id.
         """
-        known = metadata or {}
-        new_id = ChunkIds(text, known, id).of
-        return [
-            Chunk(
-                span.text_of(text),
-                span.start,
-                span.end,
-                {**span.metadata, "chunk_index": index},
-                new_id(span.start, span.end, span.content),
-            )
-            for index, span in enumerate(self.spans_of_documents([text], [known])[0])
-        ]
+        source = Source(text, metadata or {}, id)
+        new_id = ChunkIds(text, source.metadata, id).of
+        chunks: list[Chunk] = []
+        for index, span in enumerate(next(self.split([source]))):
+            details = span.to_metadata()
+            if span.parent is not None:
+                details["parent_id"] = chunks[span.parent].id
+            details["chunk_index"] = index
+            chunk_id = new_id(span.start, span.end, span.content)
+            chunks.append(Chunk(span.text_of(text), span.start, span.end, details, chunk_id))
+        return chunks
 
     def fits(self, content: str) -> bool:
-        """Is a chunk of this text within the strategy's size? True where there is no size."""
+        """Whether a chunk with this text is within the strategy's size; True if it has none."""
         return True
 
     def narrowed(self, prefix: str) -> Chunker:
@@ -108,8 +131,22 @@ class Chunker(BaseModel, ABC):
         return self
 
 
+def _groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
+    """The sources in groups that bound what is in memory at once."""
+    group: list[Source] = []
+    characters = 0
+    for source in sources:
+        group.append(source)
+        characters += len(source.text)
+        if len(group) == _GROUP_SOURCES or characters >= _GROUP_CHARACTERS:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
+
+
 class Sizes(TypedDict):
-    """What `packing.pack` wants to know of a sized chunker."""
+    """The sizes of a chunker, as keyword arguments of `packing.pack`."""
 
     size: int
     overlap: int
@@ -117,17 +154,17 @@ class Sizes(TypedDict):
 
 
 class SizedChunker(Chunker):
-    """A chunker whose chunks have a size.
+    """A chunker whose chunks have a maximum size.
 
-    Raises: ValueError for a size below 1, an overlap that is negative or not below the size, or a
-    length function that is none.
+    Raises ValueError if the size is below 1, if the overlap is negative or not smaller than the
+    size, or if the length function is unknown.
     """
 
     chunk_size: Size = 1000
-    """The most that a chunk measures, overlap included, in units of `length_function`."""
+    """Maximum chunk size, overlap included, in units of `length_function`."""
 
     chunk_overlap: int | float = 0
-    """How much of a chunk's tail the next one repeats: units, or a share of `chunk_size`."""
+    """How much of a chunk the next one repeats: a count of units, or a share of `chunk_size`."""
 
     length_function: Unit = "characters"
     """The unit: "characters", "words", "tokens", "tokens:<name>", a tokenizer or a function."""
@@ -179,11 +216,11 @@ class SizedChunker(Chunker):
 class MergingChunker(SizedChunker):
     """A sized chunker that merges chunks that are too small.
 
-    Raises: ValueError for a least size above `chunk_size`, and what `SizedChunker` raises.
+    Raises ValueError if `min_chunk_size` is larger than `chunk_size`, or as `SizedChunker` does.
     """
 
     min_chunk_size: int = 0
-    """Chunks that measure less are merged with a neighbour where that fits."""
+    """Chunks smaller than this are merged with a neighbour if the result fits."""
 
     @model_validator(mode="after")
     def _check_min_chunk_size(self) -> Self:

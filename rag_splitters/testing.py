@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import regex
 
 from rag_splitters.chunker import Chunker, SizedChunker
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.text.sizing import sizer
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def check_chunker(chunker: Chunker, text: str) -> list[Span]:
     context = f"{chunker!r} on {text!r}: {[(span.start, span.end) for span in spans]}"
     if not text.strip():
         assert spans == [], f"blank text must give no chunks: {context}"
-    _check_positions(chunker, text, spans, context)
+    _check_positions(text, spans, context)
     leaves = _leaves(spans)
     _check_order(leaves, context)
     _check_coverage(text, leaves, context)
@@ -113,28 +113,28 @@ def check_chunker(chunker: Chunker, text: str) -> list[Span]:
         alone = len(regex.findall(r"\X", text[span.start : span.end], regex.DOTALL)) == 1
         assert chunker.fits(content) or alone, f"{span} is too big: {context}"
     assert chunker.spans(text) == spans, f"a second run differs: {context}"
-    assert chunker.spans_many([text, text]) == [spans, spans], f"spans_many differs: {context}"
+    assert list(chunker.split([Source(text), Source(text)])) == [spans, spans], (
+        f"split differs: {context}"
+    )
     return spans
 
 
-def _check_positions(chunker: Chunker, text: str, spans: list[Span], context: str) -> None:
+def _check_positions(text: str, spans: list[Span], context: str) -> None:
     for span in spans:
         assert 0 <= span.start < span.end <= len(text), f"{span} is not in the text: {context}"
         assert span.text_of(text).strip(), f"{span} is blank: {context}"
-        if not chunker.rewrites:
-            assert span.text_of(text) == text[span.start : span.end], f"{span} differs: {context}"
 
 
 def _leaves(spans: list[Span]) -> list[Span]:
     """The spans that are no other's parent: all of them, where there is no tree."""
-    parents = {span.metadata.get("parent") for span in spans}
+    parents = {span.parent for span in spans}
     return [span for number, span in enumerate(spans) if number not in parents]
 
 
 def _check_order(spans: list[Span], context: str) -> None:
     for one, other in pairwise(spans):
         assert one.start <= other.start, f"{one} and {other} are out of order: {context}"
-        inside = other.metadata.get("modality") == "image"  # in the middle of a sentence
+        inside = other.modality == "image"  # in the middle of a sentence
         rewritten = other.content is not None and other.content != one.content
         adds = one.end < other.end or inside or (rewritten and one.end == other.end)
         assert adds, f"{other} adds nothing to {one}: {context}"
@@ -144,9 +144,9 @@ def _check_tree(spans: list[Span], context: str) -> None:
     """Parents come first and contain their children, and no span is there twice."""
     assert len({(span.start, span.end) for span in spans}) == len(spans), f"twice: {context}"
     for number, span in enumerate(spans):
-        if (above := span.metadata["parent"]) is not None:
-            parent = spans[above]
-            assert above < number, f"{span} comes before its parent: {context}"
+        if span.parent is not None:
+            parent = spans[span.parent]
+            assert span.parent < number, f"{span} comes before its parent: {context}"
             inside = parent.start <= span.start and span.end <= parent.end
             assert inside, f"{span} is not inside its parent {parent}: {context}"
 
@@ -172,7 +172,7 @@ def _check_overlap(
     mentions = [each for span in spans for each in span.metadata.get("entities", ())]
     whole = [(mention["start"], mention["end"]) for mention in mentions]
     for one, other in pairwise(spans):
-        if "table" in (one.metadata.get("modality"), other.metadata.get("modality")):
+        if "table" in (one.modality, other.modality):
             continue  # tables repeat whole rows
         if other.start < one.end:
             length = measure.length(other.start, one.end)
@@ -201,7 +201,7 @@ def check_documents(source: Document, documents: list[Document], chunker: Chunke
     Raises: AssertionError, with what was found.
     """
     text = source.page_content
-    spans = chunker.spans_of_documents([text], [source.metadata])[0]
+    spans = next(chunker.split([Source(text, source.metadata)]))
     found = [_found(chunk.page_content, chunk.metadata) for chunk in documents]
     assert found == [(span.text_of(text), span.start, span.end) for span in spans], found
     _check_ids([str(document.id) for document in documents])
@@ -225,7 +225,7 @@ def check_nodes(source: BaseNode, nodes: list[BaseNode], chunker: Chunker) -> No
     Raises: AssertionError, with what was found.
     """
     text = source.get_content()
-    spans = chunker.spans_of_documents([text], [source.metadata])[0]
+    spans = next(chunker.split([Source(text, source.metadata)]))
     found = [(_full(n), n.start_char_idx, n.end_char_idx) for n in nodes]  # type: ignore[attr-defined]
     assert found == [(span.text_of(text), span.start, span.end) for span in spans], found
     _check_ids([node.node_id for node in nodes])

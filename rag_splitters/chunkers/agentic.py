@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
@@ -14,8 +13,8 @@ from rag_splitters.chunker import Chunker, Nested, SizedChunker
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.windows import Window, numbered, numbers_in, sentences_of, windows
 from rag_splitters.models import Llm, ModelError
-from rag_splitters.models.asking import aasked, asked, check_prompt, filled, first_failure
-from rag_splitters.span import Span
+from rag_splitters.models.asking import ask_each, check_prompt, fill, first_failure
+from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import positions, skip_space, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter
@@ -85,84 +84,60 @@ class AgenticChunker(SizedChunker):
     max_retries: int = Field(default=2, ge=0)
     """How often an answer that is of no use is asked for again."""
 
-    on_error: Literal["raise"] | Annotated[Nested, AfterValidator(lambda v: _check_fallback(v))] = (
-        "raise"
-    )
+    on_error: Literal["raise"] | Nested = "raise"
     """"raise", or a chunker whose borders are taken where the model failed on a window."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_many([text])[0]
-
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known, questions, prompts = self._questions(texts)
-        read = _reader(questions)
-        answers = asked(self.llm, prompts, Starts, read, self.max_retries)
-        fallback, parts = self._failed(questions, answers)
-        borders = fallback.spans_many(parts) if fallback else []
-        return self._packed(known, questions, answers, borders)
-
-    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known, questions, prompts = await asyncio.to_thread(self._questions, texts)
-        read = _reader(questions)
-        answers = await aasked(self.llm, prompts, Starts, read, self.max_retries)
-        fallback, parts = self._failed(questions, answers)
-        borders = await fallback.aspans_many(parts) if fallback else []
-        return await asyncio.to_thread(self._packed, known, questions, answers, borders)
-
-    def _questions(self, texts: Iterable[str]) -> tuple[list[_Text], list[_Question], list[str]]:
-        """The texts, a question for each window of those that can be cut, and its prompt."""
-        known = [_Text(text, sentences_of(text, self.segmenter)) for text in texts]
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        texts = [_Text(source, sentences_of(source.text, self.segmenter)) for source in sources]
         questions = [
-            _Question(number, text, index, window)
-            for number, text in enumerate(known)
+            _Question(text, number, window)
+            for text in texts
             if len(text.sentences) > 1
-            for index, window in enumerate(windows(len(text.sentences), self.window))
+            for number, window in enumerate(windows(len(text.sentences), self.window))
         ]
-        return known, questions, [filled(self.prompt, sentences=q.shown()) for q in questions]
-
-    def _failed(
-        self, questions: Sequence[_Question], answers: Sequence[list[int] | ModelError]
-    ) -> tuple[Chunker | None, list[str]]:
-        """The fallback and the parts of texts that it is needed for; raises where there is none."""
-        pairs = zip(questions, answers, strict=True)
-        failed = [(one, answer) for one, answer in pairs if isinstance(answer, ModelError)]
-        if not failed:
-            return None, []
-        if not isinstance(self.on_error, Chunker):
-            failures = [(one.document, one.place(), error) for one, error in failed]
-            raise first_failure(type(self), failures)
-        return self.on_error, [question.part() for question, _ in failed]
-
-    def _packed(
-        self,
-        texts: Sequence[_Text],
-        questions: Sequence[_Question],
-        answers: Sequence[list[int] | ModelError],
-        borders: Iterable[Sequence[Span]],
-    ) -> list[list[Span]]:
-        """The chunks of each text, between the borders of all its windows."""
-        each = iter(borders)
+        answers = await ask_each(
+            self.llm,
+            [fill(self.prompt, sentences=question.numbered_sentences()) for question in questions],
+            Starts,
+            lambda index, answer: questions[index].read(answer),
+            self.max_retries,
+        )
+        failures = []
         for question, answer in zip(questions, answers, strict=True):
             if isinstance(answer, ModelError):
-                question.take_fallback(next(each))
+                failures.append((question, answer))
             else:
-                question.take(answer)
+                question.break_at(answer)
+        if failures:
+            await self._fall_back(failures)
         return [self._spans(text) for text in texts]
+
+    async def _fall_back(self, failures: Sequence[tuple[_Question, ModelError]]) -> None:
+        """Take the fallback's borders for the windows that the model failed on.
+
+        Raises ModelError if there is no fallback.
+        """
+        if not isinstance(self.on_error, Chunker):
+            places = [(one.text.source.number, one.place(), error) for one, error in failures]
+            raise first_failure(type(self), places)
+        plans = await self.on_error.plan([question.part() for question, _ in failures])
+        for (question, _), spans in zip(failures, plans, strict=True):
+            question.take_fallback(spans)
 
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]
-        levels = (positions(starts), words(text.text))
-        spans = pack(text.text, levels, **self.sizes, breaks=sorted(text.breaks))
+        levels = (positions(starts), words(text.source.text))
+        spans = pack(text.source.text, levels, **self.sizes, breaks=sorted(text.breaks))
         if not text.failed:
             return spans
         named, end = [], 0
         fallback = {"fallback": type(self.on_error).__name__}
         starts = [start for start, _ in text.failed]
         for span in spans:
-            own = skip_space(text.text, end) if span.start < end else span.start
+            own = skip_space(text.source.text, end) if span.start < end else span.start
             end = span.end
             last = bisect_right(starts, own) - 1
             is_inside = last >= 0 and own < text.failed[last][1]
@@ -172,9 +147,9 @@ class AgenticChunker(SizedChunker):
 
 @dataclass(slots=True)
 class _Text:
-    """A text, its sentences, and what was found out about its borders."""
+    """A text, its sentences, and the borders that are known so far."""
 
-    text: str
+    source: Source
     sentences: list[tuple[int, int]]
     breaks: set[int] = field(default_factory=set)
     failed: list[tuple[int, int]] = field(default_factory=list)
@@ -182,9 +157,8 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A window of a text, to be asked about."""
+    """A window of a text that the model is asked about."""
 
-    document: int
     text: _Text
     number: int
     window: Window
@@ -193,10 +167,10 @@ class _Question:
         """The window, for a message."""
         return f"window {self.number} (sentences {self.window.first + 1} to {self.window.last})"
 
-    def shown(self) -> str:
+    def numbered_sentences(self) -> str:
         """The window's sentences with their numbers."""
-        window = self.window
-        return numbered(self.text.text, self.text.sentences[window.first : window.last])
+        sentences = self.text.sentences[self.window.first : self.window.last]
+        return numbered(self.text.source.text, sentences)
 
     def read(self, answer: str | BaseModel) -> list[int]:
         """The sentences, as indices in the text, at which the answer says that chunks begin."""
@@ -209,7 +183,7 @@ class _Question:
                 raise ValueError(f"it names sentence {start}, and there are 1 to {count}")
         return [self.window.first + start - 1 for start in starts]
 
-    def take(self, starts: Sequence[int]) -> None:
+    def break_at(self, starts: Sequence[int]) -> None:
         """Break the text at these sentences, as far as the window decides about them."""
         window = self.window
         self.text.breaks.update(
@@ -223,26 +197,15 @@ class _Question:
         sentences, window = self.text.sentences, self.window
         return sentences[window.decides_from][0], sentences[window.decides_to - 1][1]
 
-    def part(self) -> str:
-        """Their text."""
+    def part(self) -> Source:
+        """These sentences as a source of their own."""
         start, end = self.bounds()
-        return self.text.text[start:end]
+        source = self.text.source
+        return source.part(source.text[start:end], start, source.metadata)
 
     def take_fallback(self, spans: Iterable[Span]) -> None:
         """Break the text where these chunks of `part()` begin, and behind them."""
         start, end = self.bounds()
         self.text.failed.append((start, end))
         self.text.breaks.update(start + span.start for span in spans)
-        self.text.breaks.update((start, skip_space(self.text.text, end)))
-
-
-def _reader(questions: Sequence[_Question]) -> Callable[[int, str | BaseModel], list[int]]:
-    return lambda index, answer: questions[index].read(answer)
-
-
-def _check_fallback(chunker: Chunker) -> Chunker:
-    if chunker.rewrites:
-        raise ValueError(
-            f"on_error takes a chunker for its borders, and {type(chunker).__name__} rewrites"
-        )
-    return chunker
+        self.text.breaks.update((start, skip_space(self.text.source.text, end)))

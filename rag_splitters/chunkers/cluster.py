@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.meaning.similarity import best_runs
 from rag_splitters.meaning.units import (
-    Asked,
-    EmbeddedSizes,
     Range,
     parts_of,
     sentence_units,
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["ClusterChunker"]
 
 
-class ClusterChunker(EmbeddedSizes):
+class ClusterChunker(EmbeddingSizes):
     """Finds the segmentation whose chunks are most alike inside, over the whole text at once.
 
     The pieces are sentences, and parts of those that are long; dynamic programming finds the
@@ -52,7 +51,7 @@ class ClusterChunker(EmbeddedSizes):
     piece_size: int | None = Field(default=None, ge=1)
     """The most that a piece measures, in the chunks' unit; None: two fifths of `chunk_size`."""
 
-    def _asked(self, text: str) -> Asked:
+    def _passages(self, text: str) -> Passages:
         size = min(self.piece_size or max(1, 2 * self.chunk_size // 5), self.chunk_size)
         units = sentence_units(text, self.segmenter)
         pieces = parts_of(text, units, size, self.length_function)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -11,7 +10,7 @@ from pydantic import BeforeValidator
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks.indents import IndentPacker
 from rag_splitters.structure.grammars import GRAMMARS, language_named, language_of
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
@@ -59,19 +58,8 @@ class CodeChunker(SizedChunker):
     language: Annotated[str, BeforeValidator(_plain)] = "auto"
     """A language's name; "auto": by the metadata `language`, `file_name`, `file_path`, `source`."""
 
-    def spans(self, text: str) -> list[Span]:
-        return self._spans(text, {})
-
-    def spans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        pairs = zip(texts, metadatas, strict=True)
-        return [self._spans(text, metadata) for text, metadata in pairs]
-
-    async def aspans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        return await asyncio.to_thread(self.spans_of_documents, texts, metadatas)
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return [self._spans(source.text, source.metadata) for source in sources]
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         is_auto = self.language.strip().lower() == "auto"

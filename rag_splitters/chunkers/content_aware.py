@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from typing_extensions import Self
 
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.span import Span, shifted
+from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.layout import pack_blocks
@@ -62,11 +62,6 @@ class ContentAwareChunker(SizedChunker):
             )
         return self
 
-    @property
-    def rewrites(self) -> bool:  # type: ignore[override]
-        """Does it deliver other text than the source's? Only where it strips tags."""
-        return not self.keep_tags and self.format in ("auto", "html")
-
     def spans(self, text: str) -> list[Span]:
         known = detect_format(text) if self.format == "auto" else self.format
         blocks = read_blocks(text, known)
@@ -82,7 +77,7 @@ class ContentAwareChunker(SizedChunker):
         if known != "html":
             return self._packed(text, blocks, outline)
         return [
-            shifted(span, offset)
+            span.moved(offset)
             for offset, part, inner in between_dropped(text, blocks)
             for span in self._packed(part, inner, outline, offset, is_html=True)
         ]
@@ -104,5 +99,5 @@ class ContentAwareChunker(SizedChunker):
             own = skip_space(text, end) if span.start < end else span.start
             end = span.end
             above = outline.above(offset + own, offset + end)
-            named.append(replace(span, metadata={"headings": list(above)}))
+            named.append(replace(span, headings=above))
         return named

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -17,7 +16,6 @@ from pydantic import (
 )
 from typing_extensions import Self
 
-from rag_splitters.calls import arun, run
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.meaning.situating import (
@@ -28,10 +26,10 @@ from rag_splitters.meaning.situating import (
     shortened,
 )
 from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.models.asking import aasked, asked, check_prompt, first_failure
+from rag_splitters.models.asking import ask_each, check_prompt, first_failure
 from rag_splitters.models.cache import Cache
 from rag_splitters.models.describing import stable_name
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 
 __all__ = ["ContextualChunker"]
 
@@ -87,8 +85,6 @@ class ContextualChunker(Chunker):
     'About tea.\\n\\nIt is hot.'
     """
 
-    rewrites: ClassVar[bool] = True
-
     chunker: Nested = RecursiveChunker()
     """What cuts the text."""
 
@@ -128,52 +124,43 @@ class ContextualChunker(Chunker):
             stable_name(self.llm)
         return self
 
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_of_documents([text], [{}])[0]
-
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        return self.spans_of_documents(known, [{}] * len(known))
-
-    def spans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        known = list(texts)
-        inner = self._narrowed().spans_of_documents(known, metadatas)
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        inner = await self._with_room().plan(sources)
         if self.llm is None:
-            return self._under_headings(known, metadatas, inner)
-        asking = self._asking(known, metadatas, inner)
-        if self.cache is not None:
-            asking.recall(run(self.cache.read(asking.keys)))
-        model = chat_model(self.llm, max_concurrency=self.max_concurrency)
-        for keys, prompts in asking.batches(stop=self.on_error == "raise"):
-            answers = asked(model, prompts, None, _read, self.max_retries)
-            pairs = asking.hear(keys, answers)
-            if self.cache is not None and pairs:
-                run(self.cache.write(pairs))
-        return self._answered(known, inner, asking)
+            return [
+                [
+                    self._situated(source.text, span, context)
+                    for span, context in zip(
+                        spans, heading_contexts(source.text, source.metadata, spans), strict=True
+                    )
+                ]
+                for source, spans in zip(sources, inner, strict=True)
+            ]
+        situations = self._situations(sources, inner)
+        await self._ask(situations)
+        failures = situations.failures()
+        if failures and self.on_error == "raise":
+            raise first_failure(type(self), failures)
+        places = iter(situations.places)
+        return [
+            [
+                self._situated(source.text, span, situations.contexts[next(places).key])
+                for span in spans
+            ]
+            for source, spans in zip(sources, inner, strict=True)
+        ]
 
-    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        return await self.aspans_of_documents(known, [{}] * len(known))
-
-    async def aspans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        known = list(texts)
-        inner = await self._narrowed().aspans_of_documents(known, metadatas)
-        if self.llm is None:
-            return await asyncio.to_thread(self._under_headings, known, metadatas, inner)
-        asking = await asyncio.to_thread(self._asking, known, metadatas, inner)
-        if self.cache is not None:
-            asking.recall(await arun(self.cache.read(asking.keys)))
+    async def _ask(self, situations: Situations) -> None:
+        """Ask for the contexts that are not in the cache, and put them there batch by batch."""
+        cache, keys = self.cache, situations.keys
+        if cache is not None:
+            situations.recall(await cache.read(keys))
         model = chat_model(self.llm, max_concurrency=self.max_concurrency)
-        for keys, prompts in asking.batches(stop=self.on_error == "raise"):
-            answers = await aasked(model, prompts, None, _read, self.max_retries)
-            pairs = asking.hear(keys, answers)
-            if self.cache is not None and pairs:
-                await arun(self.cache.write(pairs))
-        return await asyncio.to_thread(self._answered, known, inner, asking)
+        for batch, prompts in situations.batches(stop=self.on_error == "raise"):
+            answers = await ask_each(model, prompts, None, _read, self.max_retries)
+            pairs = situations.take(batch, answers)
+            if cache is not None and pairs:
+                await cache.write(pairs)
 
     def fits(self, content: str) -> bool:
         return self.chunker.fits(content) if self.count_context else True
@@ -181,53 +168,24 @@ class ContextualChunker(Chunker):
     def narrowed(self, prefix: str) -> ContextualChunker:
         return self.model_copy(update={"chunker": self.chunker.narrowed(prefix)})
 
-    def _narrowed(self) -> Chunker:
-        """The inner chunker, with room for a context where that counts."""
+    def _with_room(self) -> Chunker:
+        """The inner chunker, with room for a context if that counts towards the size."""
         if not self.count_context:
             return self.chunker
         room = room_for_context(self.chunker.fits)
         return self.chunker.narrowed(room) if room else self.chunker
 
-    def _asking(
-        self,
-        texts: Sequence[str],
-        metadatas: Sequence[Mapping[str, Any]],
-        inner: Sequence[Sequence[Span]],
-    ) -> Situations:
-        pairs = zip(texts, metadatas, strict=True)
+    def _situations(self, sources: Sequence[Source], inner: Sequence[Sequence[Span]]) -> Situations:
         is_anchored = self.cache_by == "chunk"
-        anchors = [anchor_of(text, known) if is_anchored else None for text, known in pairs]
-        model = self.llm.description
-        size = self.document_window
-        return Situations(texts, inner, anchors, template=self.prompt, size=size, model=model)
-
-    def _answered(
-        self, texts: Sequence[str], inner: Sequence[Sequence[Span]], asking: Situations
-    ) -> list[list[Span]]:
-        """The chunks with the contexts that the model wrote."""
-        failures = asking.failures()
-        if failures and self.on_error == "raise":
-            raise first_failure(type(self), failures)
-        each = iter(asking.places)
-        return [
-            [self._situated(text, span, asking.contexts[next(each).key]) for span in spans]
-            for text, spans in zip(texts, inner, strict=True)
-        ]
-
-    def _under_headings(
-        self,
-        texts: Sequence[str],
-        metadatas: Sequence[Mapping[str, Any]],
-        inner: Sequence[Sequence[Span]],
-    ) -> list[list[Span]]:
-        """The chunks with the title and the headings over them."""
-        return [
-            [
-                self._situated(text, span, context)
-                for span, context in zip(spans, heading_contexts(text, known, spans), strict=True)
-            ]
-            for text, known, spans in zip(texts, metadatas, inner, strict=True)
-        ]
+        anchors = [anchor_of(s.text, s.metadata) if is_anchored else None for s in sources]
+        return Situations(
+            sources,
+            inner,
+            anchors,
+            template=self.prompt,
+            size=self.document_window,
+            model=self.llm.description,
+        )
 
     def _situated(self, text: str, span: Span, context: str | ModelError) -> Span:
         """The chunk with its context before it."""
@@ -238,8 +196,7 @@ class ContextualChunker(Chunker):
             context = shortened(context, content, self.chunker.fits)
         if not context:
             return span
-        metadata = {**span.metadata, "context": context}
-        return Span(span.start, span.end, metadata, f"{context}\n\n{content}")
+        return replace(span, content=f"{context}\n\n{content}", context=context)
 
 
 def _read(index: int, answer: str | BaseModel) -> str:

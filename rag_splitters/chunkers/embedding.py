@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.meaning.similarity import joined_runs
-from rag_splitters.meaning.units import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
+from rag_splitters.meaning.units import Range, sentence_units, unit_texts
 from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["EmbeddingChunker"]
 
 
-class EmbeddingChunker(EmbeddedSizes):
+class EmbeddingChunker(EmbeddingSizes):
     """Adds sentences to a chunk while the retrieval model finds them alike.
 
     A sentence joins the current chunk while its cosine similarity to the chunk's running mean is
@@ -48,7 +49,7 @@ class EmbeddingChunker(EmbeddedSizes):
     similarity_threshold: float = Field(default=0.7, ge=-1, le=1)
     """The least cosine similarity, of a sentence and a chunk's mean, at which it joins."""
 
-    def _asked(self, text: str) -> Asked:
+    def _passages(self, text: str) -> Passages:
         units = sentence_units(text, self.segmenter)
         return units, unit_texts(text, units) if len(units) > 1 else []
 

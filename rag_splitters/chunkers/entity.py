@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
+from rag_splitters.calls import call
 from rag_splitters.chunker import MergingChunker
 from rag_splitters.fields import FunctionOrName, Texts
 from rag_splitters.meaning.entities import Recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import Finder, cluster_end, cluster_floor, positions, words
 from rag_splitters.text.packing import Overlap, Packer, word_overlap
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
@@ -67,13 +68,10 @@ class EntityChunker(MergingChunker):
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_many([text])[0]
-
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        found = find_mentions(self.ner, known, self.labels)
-        return [self._spans(*each) for each in zip(known, found, strict=True)]
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        texts = [source.text for source in sources]
+        mentions = await call(find_mentions, self.ner, texts, self.labels)
+        return [self._spans(text, own) for text, own in zip(texts, mentions, strict=True)]
 
     def _spans(self, text: str, mentions: list[Mention]) -> list[Span]:
         measure, cuts = sizer(self.length_function)(text), segmenter_cuts(self.segmenter, text)

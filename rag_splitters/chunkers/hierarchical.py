@@ -12,7 +12,7 @@ from pydantic import model_validator
 from typing_extensions import Self
 
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.span import Span, shifted
+from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.indents import line_start
@@ -36,22 +36,22 @@ class HierarchicalChunker(SizedChunker):
     shows where an answer stands.
 
     Metadata: `headings` over the chunk, the outermost first; `level`, 0 for the document; with
-    `emit="all"` also `node`, the chunk's number in the tree, and `parent`, its parent's number or
-    None. Parents come before their children and contain them. No two chunks have the same span:
-    a parent that is nothing more than one child is left out. Overlap is between leaves; with
-    `emit="all"` it ends where the parent begins. Of HTML, leaves drop the head, scripts, styles,
-    declarations and the comments between blocks, as `chunk_sizes` do on all levels.
+    `emit="all"` also `parent_id`, the id of the parent. Parents come before their children and
+    contain them. No two chunks have the same span: a parent with nothing beside its only child is
+    left out. Only leaves overlap; with `emit="all"` an overlap ends where the parent begins. Of
+    HTML, leaves drop the head, scripts, styles, declarations and the comments between blocks; with
+    `chunk_sizes` all levels do.
 
-    Raises: ValueError for sizes that do not fall from level to level, or a `chunk_size` that is not
+    Raises ValueError if `chunk_sizes` do not fall from level to level, or if `chunk_size` is not
     the last of them.
 
     >>> text = "# Tea\\n\\nBoil water.\\n\\nWait.\\n\\n# Milk\\n\\nIf you like."
     >>> for chunk in HierarchicalChunker(emit="all").chunk(text)[1:]:
-    ...     print(chunk.metadata["node"], chunk.metadata["parent"], repr(chunk.text))
-    1 0 '# Tea\\n\\nBoil water.\\n\\nWait.'
-    2 1 '# Tea\\n\\nBoil water.'
-    3 1 'Wait.'
-    4 0 '# Milk\\n\\nIf you like.'
+    ...     print(chunk.metadata["level"], repr(chunk.text))
+    1 '# Tea\\n\\nBoil water.\\n\\nWait.'
+    2 '# Tea\\n\\nBoil water.'
+    2 'Wait.'
+    2 '# Milk\\n\\nIf you like.'
     """
 
     format: Format = "auto"
@@ -152,7 +152,7 @@ class HierarchicalChunker(SizedChunker):
                 apart=set(_within(apart, *within)),
                 is_html=is_html,
             )
-            found += [shifted(piece, offset) for piece in pieces]
+            found += [piece.moved(offset) for piece in pieces]
         return found
 
     def _named(
@@ -169,13 +169,8 @@ class HierarchicalChunker(SizedChunker):
             return [_span(node, outline.above(begin, node.end)) for node, begin in pairs]
         own = dict(zip(nodes, begins, strict=True))
         return [
-            _span(
-                part,
-                outline.above(own.get(part, part.start), part.end),
-                node=number,
-                parent=parent,
-            )
-            for number, (part, parent) in enumerate(family([*outer, *nodes]))
+            _span(part, outline.above(own.get(part, part.start), part.end), parent)
+            for part, parent in family([*outer, *nodes])
         ]
 
 
@@ -205,5 +200,5 @@ def _levels(positions: Iterable[int], outer: list[Node]) -> Iterator[int]:
         yield above[-1].level if above else -1
 
 
-def _span(part: Node, headings: Sequence[str], **known: int | None) -> Span:
-    return Span(part.start, part.end, {"headings": list(headings), "level": part.level, **known})
+def _span(part: Node, headings: Sequence[str], parent: int | None = None) -> Span:
+    return Span(part.start, part.end, headings=tuple(headings), level=part.level, parent=parent)

@@ -1,29 +1,30 @@
-"""HybridChunker: strategies in a row."""
+"""HybridChunker: a chain of strategies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pydantic import field_validator
 
 from rag_splitters.chunker import Chunker, NestedMany
 from rag_splitters.chunkers.paragraph import ParagraphChunker
+from rag_splitters.chunkers.parts import plan_parts, spans_as_parts
 from rag_splitters.chunkers.sentence import SentenceChunker
-from rag_splitters.span import Span, shifted
+from rag_splitters.span import Source, Span
 
 __all__ = ["HybridChunker"]
 
 
 class HybridChunker(Chunker):
-    """Cuts by one strategy, and what it left by the next, and so on.
+    """Chains strategies: each one cuts what the previous one left too big.
 
-    Positions stay those of the source, and the metadata of all stages are kept; where two stages
-    know the same key, the later one counts. Use it to put a size on a strategy that has none, or
-    to cut inside borders that must hold: pages, then sentences. For titles, wrap it:
+    Positions stay those of the source, and the metadata of all stages is kept; if two stages set
+    the same key, the later one wins. Use it to put a size on a strategy that has none, or to cut
+    inside fixed borders: pages first, then sentences. For titles, wrap it:
     `TitledChunker(chunker=HybridChunker(...))`; as a stage, `TitledChunker` sees only its part.
+    If a stage rewrites a chunk, what the next stage makes of it has that chunk's whole position.
 
-    Raises: ValueError for no stages, or a stage that rewrites before another one.
+    Raises ValueError if there are no stages.
 
     >>> from rag_splitters import PageChunker
     >>> chunker = HybridChunker(stages=[PageChunker(), SentenceChunker(chunk_size=10)])
@@ -32,54 +33,22 @@ class HybridChunker(Chunker):
     """
 
     stages: NestedMany = (ParagraphChunker(), SentenceChunker())
-    """The chunkers, the first one first."""
+    """The chunkers, in the order in which they cut."""
 
     @field_validator("stages")
     @classmethod
     def _check_stages(cls, value: Sequence[Chunker]) -> Sequence[Chunker]:
         if not value:
             raise ValueError("stages must hold at least one chunker")
-        for stage in value[:-1]:
-            if stage.rewrites:
-                raise ValueError(
-                    f"{type(stage).__name__} rewrites its chunks, so it must be the last stage"
-                )
         return value
 
-    @property
-    def rewrites(self) -> bool:  # type: ignore[override]
-        """Does the last stage rewrite?"""
-        return self.stages[-1].rewrites
-
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_of_documents([text], [{}])[0]
-
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        return self.spans_of_documents(known, [{}] * len(known))
-
-    def spans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        known = list(texts)
-        results = self.stages[0].spans_of_documents(known, metadatas)
-        for stage in self.stages[1:]:
-            parts, details = _parts(known, results, metadatas)
-            results = _joined(results, stage.spans_of_documents(parts, details))
-        return results
-
-    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        return await self.aspans_of_documents(known, [{}] * len(known))
-
-    async def aspans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        known = list(texts)
-        results = await self.stages[0].aspans_of_documents(known, metadatas)
-        for stage in self.stages[1:]:
-            parts, details = _parts(known, results, metadatas)
-            results = _joined(results, await stage.aspans_of_documents(parts, details))
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        first, *others = self.stages
+        results = await first.plan(sources)
+        for stage in others:
+            pairs = zip(sources, results, strict=True)
+            parts = [spans_as_parts(stage, source.text, spans) for source, spans in pairs]
+            results = await plan_parts(sources, parts)
         return results
 
     def fits(self, content: str) -> bool:
@@ -88,23 +57,3 @@ class HybridChunker(Chunker):
     def narrowed(self, prefix: str) -> HybridChunker:
         last = self.stages[-1].narrowed(prefix)
         return self.model_copy(update={"stages": (*self.stages[:-1], last)})
-
-
-def _parts(
-    texts: Sequence[str],
-    results: Sequence[Sequence[Span]],
-    metadatas: Sequence[Mapping[str, Any]],
-) -> tuple[list[str], list[Mapping[str, Any]]]:
-    """The chunks of all documents as texts of their own, with what is known of each."""
-    triples = list(zip(texts, results, metadatas, strict=True))
-    parts = [span.text_of(text) for text, spans, _ in triples for span in spans]
-    return parts, [{**known, **span.metadata} for _, spans, known in triples for span in spans]
-
-
-def _joined(outer: Sequence[Sequence[Span]], inner: Iterable[Sequence[Span]]) -> list[list[Span]]:
-    """The inner spans of every outer one, as spans of the whole text."""
-    each = iter(inner)
-    return [
-        [shifted(part, span.start, span.metadata) for span in spans for part in next(each)]
-        for spans in outer
-    ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from dataclasses import replace
+from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
 
 from rag_splitters.chunker import Chunker, Nested
+from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.chunkers.routing import Part, Routed, RoutingChunker
 from rag_splitters.chunkers.table import TableChunker
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.images import Image, definitions, find_images
@@ -64,7 +65,7 @@ class _Source(NamedTuple):
         return find_images(self.text, start, end, self.known, self.markdown)
 
 
-class ModalityChunker(RoutingChunker):
+class ModalityChunker(Chunker):
     """Parts text, tables, images, code and formulas, and hands each kind to its own chunker.
 
     Reads Markdown and HTML. Use it where kinds are embedded or shown in different ways: tables as
@@ -93,8 +94,6 @@ class ModalityChunker(RoutingChunker):
     >>> [(c.metadata["modality"], c.text) for c in ModalityChunker(code="drop").chunk(text)]
     [('text', 'A cat:'), ('image', 'Tom\\ntom.png')]
     """
-
-    rewrites: ClassVar[bool] = True
 
     text: Handling = RecursiveChunker()
     """What becomes of prose, with its headings, lists and quotes."""
@@ -125,7 +124,11 @@ class ModalityChunker(RoutingChunker):
         narrow = {k: v.narrowed(prefix) for k, v in handlings.items() if isinstance(v, Chunker)}
         return self.model_copy(update=narrow)
 
-    def plan(self, text: str) -> Routed:
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return await plan_parts(sources, [self._parts(source.text) for source in sources])
+
+    def _parts(self, text: str) -> Parts:
+        """The chunks that are finished, and the parts that other chunkers cut."""
         written = detect_format(text) if self.format == "auto" else self.format
         blocks = read_blocks(text, written)
         source = _Source(
@@ -134,52 +137,52 @@ class ModalityChunker(RoutingChunker):
             written != "html",
             Dropped(text, blocks),
         )
-        plan: Routed = []
+        parts: Parts = []
         position = 0
         regions = _regions(text, written, blocks)
         for region in (*regions, _Region(len(text), len(text), "text")):
-            plan += self._prose(source, position, region.start)
+            parts += self._prose(source, position, region.start)
             if region.modality == "image" and region.block:
                 images = source.images(region.start, region.end)
-                plan += self._block_images(source, region, region.block.title, images)
+                parts += self._block_images(source, region, region.block.title, images)
             elif region.table and isinstance(self.table, TableChunker):
-                plan += self.table.table_spans(region.table)
+                parts += self.table.table_spans(region.table)
             elif region.modality != "text":
-                plan += self._region(text, region)
+                parts += self._region(text, region)
             position = max(position, region.end)
-        return plan
+        return parts
 
-    def _region(self, text: str, region: _Region) -> Routed:
+    def _region(self, text: str, region: _Region) -> Parts:
         """A table, code or a formula."""
         start, end, block = region.start, region.end, region.block
         language = block.title if block and region.modality == "code" else ""
-        metadata = {"modality": region.modality, **({"language": language} if language else {})}
+        metadata = {"language": language} if language else {}
         least = _LEAST_DATA if region.modality == "code" else 1
         excerpt = Excerpt.of(text, start, end, data_in(text, start, end, least))
-        return self._handled(text, start, end, excerpt, metadata)
+        return self._handled(text, excerpt, Span(start, end, metadata, modality=region.modality))
 
     def _block_images(
         self, source: _Source, region: _Region, title: str, images: Sequence[Image]
-    ) -> Routed:
+    ) -> Parts:
         """The images of a block that holds nothing else: each with the markup before it."""
         if not images:
             return self._prose(source, region.start, region.end)
-        plan: Routed = []
+        parts: Parts = []
         start = region.start
         for image in images:
             is_last = image is images[-1]
             end = region.end if is_last else boundary_after(source.text, image.end)
             caption = image.caption or (title if title != image.alt else "")
-            plan += self._image(source.text, start, end, image, caption)
+            parts += self._image(source.text, start, end, image, caption)
             start = skip_space(source.text, end)
-        return plan
+        return parts
 
-    def _image(self, text: str, start: int, end: int, image: Image, caption: str) -> Routed:
+    def _image(self, text: str, start: int, end: int, image: Image, caption: str) -> Parts:
         named = Image(start, end, 0, 0, image.alt, caption, image.url)
         excerpt = Excerpt.of(text, start, end, [(start, end, without_data(named.content))])
-        return self._handled(text, start, end, excerpt, named.metadata)
+        return self._handled(text, excerpt, Span(start, end, named.metadata, modality="image"))
 
-    def _prose(self, source: _Source, start: int, end: int) -> Routed:
+    def _prose(self, source: _Source, start: int, end: int) -> Parts:
         """Prose, and the images in it."""
         text, dropped = source.text, source.dropped
         begin, stop = dropped.around(start, end)
@@ -189,23 +192,21 @@ class ModalityChunker(RoutingChunker):
         holes = [hole for image in images for hole in _markup(image)]
         holes += data_in(text, begin, stop) + dropped.within(begin, stop)
         excerpt = Excerpt.of(text, begin, stop, _apart(holes))
-        plan = self._handled(text, begin, stop, excerpt, {"modality": "text"})
+        parts = self._handled(text, excerpt, Span(begin, stop, modality="text"))
         for image in images:
             low, high = boundary_before(text, image.start), boundary_after(text, image.end)
-            plan += self._image(text, low, high, image, image.caption)
-        return plan
+            parts += self._image(text, low, high, image, image.caption)
+        return parts
 
-    def _handled(
-        self, text: str, start: int, end: int, excerpt: Excerpt, metadata: Mapping[str, Any]
-    ) -> Routed:
-        """One part, as its modality's field says."""
-        handling: Chunker | str = getattr(self, metadata["modality"])
+    def _handled(self, text: str, excerpt: Excerpt, span: Span) -> Parts:
+        """One part of the text, handled as its modality's field says."""
+        handling: Chunker | str = getattr(self, str(span.modality))
         if handling == "drop" or not excerpt.text.strip():
             return []
         if isinstance(handling, Chunker):
-            return [Part(handling, excerpt, metadata)]
+            return [Part(handling, excerpt, span)]
         content = excerpt.text.strip()
-        return [Span(start, end, metadata, None if content == text[start:end] else content)]
+        return [span if content == text[span.start : span.end] else replace(span, content=content)]
 
 
 def _regions(text: str, written: TextFormat, blocks: Sequence[Block]) -> Iterator[_Region]:

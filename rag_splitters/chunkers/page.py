@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pydantic import Field, field_validator
 
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.text.packing import pack
 from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
 
@@ -43,19 +41,8 @@ class PageChunker(SizedChunker):
     def _check_page_break(cls, value: str) -> str:
         return check_page_break(value)
 
-    def spans(self, text: str) -> list[Span]:
-        return self._spans(text, 1)
-
-    def spans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        pairs = zip(texts, metadatas, strict=True)
-        return [self._spans(text, first_page(metadata)) for text, metadata in pairs]
-
-    async def aspans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        return await asyncio.to_thread(self.spans_of_documents, texts, metadatas)
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return [self._spans(source.text, first_page(source.metadata)) for source in sources]
 
     def _spans(self, text: str, first: int) -> list[Span]:
         breaks = page_breaks(text, self.page_break)

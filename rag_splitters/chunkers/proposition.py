@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import Self
@@ -18,8 +16,8 @@ from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
 from rag_splitters.meaning.windows import numbered
 from rag_splitters.models import Llm, ModelError
-from rag_splitters.models.asking import Read, aasked, asked, check_prompt, filled, first_failure
-from rag_splitters.span import Span, shifted
+from rag_splitters.models.asking import ask_each, check_prompt, fill, first_failure
+from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import (
     at_cluster,
     paragraphs,
@@ -83,8 +81,6 @@ class PropositionChunker(SizedChunker):
     [('Tea is hot when it is made.', 0, 23), ('Rain fell.', 24, 34)]
     """
 
-    rewrites: ClassVar[bool] = True
-
     llm: Llm
     """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer."""
 
@@ -109,35 +105,38 @@ class PropositionChunker(SizedChunker):
             )
         return self
 
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_many([text])[0]
-
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        passages, prompts, read = self._questions(known)
-        answers = asked(self.llm, prompts, Propositions, read, self.max_retries)
-        return self._rewritten(known, passages, answers)
-
-    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        passages, prompts, read = await asyncio.to_thread(self._questions, known)
-        answers = await aasked(self.llm, prompts, Propositions, read, self.max_retries)
-        return await asyncio.to_thread(self._rewritten, known, passages, answers)
-
-    def _questions(
-        self, texts: Sequence[str]
-    ) -> tuple[list[Passage], list[str], Read[list[Proposition]]]:
-        """The passages of all texts, the prompts about them, and what reads the answers."""
-        passages = [
-            each for number, text in enumerate(texts) for each in self._passages(number, text)
-        ]
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        passages = [self._passages(source.text) for source in sources]
+        pairs = [(s, passage) for s, own in zip(sources, passages, strict=True) for passage in own]
         prompts = [
-            filled(self.prompt, sentences=numbered(texts[each.document], each.sentences))
-            for each in passages
+            fill(self.prompt, sentences=numbered(source.text, passage.sentences))
+            for source, passage in pairs
         ]
-        return passages, prompts, lambda index, answer: passages[index].read(answer)
+        answers = await ask_each(
+            self.llm,
+            prompts,
+            Propositions,
+            lambda index, answer: pairs[index][1].read(answer),
+            self.max_retries,
+        )
+        failures = [
+            (source.number, passage.place(), answer)
+            for (source, passage), answer in zip(pairs, answers, strict=True)
+            if isinstance(answer, ModelError)
+        ]
+        if failures and self.on_error == "raise":
+            raise first_failure(type(self), failures)
+        remaining = iter(answers)
+        return [
+            [
+                span
+                for passage in own
+                for span in self._spans(source.text, passage.sentences, next(remaining))
+            ]
+            for source, own in zip(sources, passages, strict=True)
+        ]
 
-    def _passages(self, document: int, text: str) -> list[Passage]:
+    def _passages(self, text: str) -> list[Passage]:
         """The passages of a text, each with its sentences."""
         cuts = segmenter_cuts(self.segmenter, text)
         packed = pack(text, [paragraphs(text), positions(cuts), words(text)], **self.sizes)
@@ -151,42 +150,21 @@ class PropositionChunker(SizedChunker):
                 for start, end in pairwise(edges)
                 if text[start:end].strip()
             ]
-            passages.append(Passage(document, number, sentences))
+            passages.append(Passage(number, sentences))
         return passages
 
-    def _rewritten(
-        self,
-        texts: Sequence[str],
-        passages: Sequence[Passage],
-        answers: Sequence[list[Proposition] | ModelError],
-    ) -> list[list[Span]]:
-        """The chunks of each text, from the propositions of all its passages."""
-        pairs = list(zip(passages, answers, strict=True))
-        failures = [
-            (passage.document, passage.place(), answer)
-            for passage, answer in pairs
-            if isinstance(answer, ModelError)
-        ]
-        if failures and self.on_error == "raise":
-            raise first_failure(type(self), failures)
-        results: list[list[Span]] = [[] for _ in texts]
-        for passage, answer in pairs:
-            text = texts[passage.document]
-            if isinstance(answer, ModelError):
-                kept = self._kept(text, passage.sentences)
-                found = [replace(s, metadata={**s.metadata, "fallback": "keep"}) for s in kept]
-            else:
-                found = self._spans(text, passage.sentences, answer)
-            results[passage.document] += found
-        return results
-
     def _spans(
-        self, text: str, sentences: Sequence[tuple[int, int]], propositions: Sequence[Proposition]
+        self,
+        text: str,
+        sentences: Sequence[tuple[int, int]],
+        answer: list[Proposition] | ModelError,
     ) -> list[Span]:
-        """The propositions of a passage as spans, and what none was made from, by position."""
-        found: dict[tuple[int, int, str], Span] = {}
+        """The propositions of a passage as spans, and the sentences without one, by position."""
+        if isinstance(answer, ModelError):
+            return self._sentences(text, sentences, fallback="keep")
+        spans: dict[tuple[int, int, str], Span] = {}
         covered: set[int] = set()
-        for proposition in propositions:
+        for proposition in answer:
             pieces = self._pieces(proposition.text.strip())
             if not all(map(self.fits, pieces)):
                 continue  # a single cluster that is too big: only the source's own stands alone
@@ -194,13 +172,14 @@ class PropositionChunker(SizedChunker):
             covered.update(evidence)
             start, end = sentences[min(evidence)][0], sentences[max(evidence)][1]
             for piece in pieces:
-                span = Span(start, end, {"proposition": True}, piece)
-                found.setdefault((start, end, piece), span)
-        kept: list[Span] = []
+                spans.setdefault(
+                    (start, end, piece), Span(start, end, {"proposition": True}, piece)
+                )
+        uncovered: list[Span] = []
         for is_covered, run in groupby(range(len(sentences)), covered.__contains__):
             if not is_covered:
-                kept += self._kept(text, [sentences[index] for index in run])
-        return sorted([*found.values(), *kept], key=lambda span: (span.start, span.end))
+                uncovered += self._sentences(text, [sentences[index] for index in run])
+        return sorted([*spans.values(), *uncovered], key=lambda span: (span.start, span.end))
 
     def _pieces(self, content: str) -> list[str]:
         """A proposition in pieces of at most `chunk_size`."""
@@ -209,9 +188,14 @@ class PropositionChunker(SizedChunker):
         packed = pack(content, recursive_levels(content), **self.sizes)
         return [span.text_of(content) for span in packed]
 
-    def _kept(self, text: str, sentences: Sequence[tuple[int, int]]) -> list[Span]:
+    def _sentences(
+        self, text: str, sentences: Sequence[tuple[int, int]], **details: str
+    ) -> list[Span]:
         """Neighbouring sentences as they stand."""
         start, end = sentences[0][0], sentences[-1][1]
         part = text[start:end]
-        packed = pack(part, recursive_levels(part), **self.sizes)
-        return [shifted(span, start, {"proposition": False}) for span in packed]
+        metadata = {"proposition": False, **details}
+        return [
+            Span(start + span.start, start + span.end, metadata)
+            for span in pack(part, recursive_levels(part), **self.sizes)
+        ]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 from typing_extensions import Self
 
+from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
-from rag_splitters.meaning.units import Asked, EmbeddedSizes, Range, sentence_units, unit_texts
+from rag_splitters.meaning.units import Range, sentence_units, unit_texts
 from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _AMOUNTS = {
 }
 
 
-class SemanticChunker(EmbeddedSizes):
+class SemanticChunker(EmbeddingSizes):
     """Cuts between sentences where the meaning changes most.
 
     Each sentence is embedded together with its neighbours; where the group that ends and the group
@@ -88,7 +89,7 @@ class SemanticChunker(EmbeddedSizes):
             )
         return self
 
-    def _asked(self, text: str) -> Asked:
+    def _passages(self, text: str) -> Passages:
         units = sentence_units(text, self.segmenter)
         size = self.buffer_size
         if len(units) <= size + 1:  # then every group is the whole text

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
 
 from pydantic import Field
 
 from rag_splitters.chunker import Nested, SizedChunker
+from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.chunkers.routing import Part, Routed, RoutingChunker
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
@@ -19,7 +19,7 @@ __all__ = ["TableChunker"]
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
 
-class TableChunker(RoutingChunker, SizedChunker):
+class TableChunker(SizedChunker):
     """Makes every table a chunk; cuts a long one by rows, and repeats its header in every chunk.
 
     Reads Markdown pipe tables, HTML tables (several header rows, cells over rows and columns), and
@@ -53,8 +53,6 @@ class TableChunker(RoutingChunker, SizedChunker):
     [{"tea": "black", "price": "3"}]
     """
 
-    rewrites: ClassVar[bool] = True
-
     render: Render = "source"
     """Tables as they stand, as Markdown, or as a JSON array of one object for each row."""
 
@@ -82,21 +80,25 @@ class TableChunker(RoutingChunker, SizedChunker):
         text = None if self.text is None else self.text.narrowed(prefix)
         return narrow.model_copy(update={"text": text})
 
-    def plan(self, text: str) -> Routed:
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return await plan_parts(sources, [self._parts(source.text) for source in sources])
+
+    def _parts(self, text: str) -> Parts:
+        """The chunks of the tables, and the text between them."""
         written = detect_format(text) if self.format == "auto" else self.format
         blocks = read_blocks(text, "html") if written == "html" else None
         dropped = Dropped(text, blocks or ())
-        plan: Routed = []
+        parts: Parts = []
         position = 0
         for table in find_tables(text, written, blocks):
-            plan += self._between(text, position, table.start, dropped)
-            plan += self.table_spans(table)
+            parts += self._between(text, position, table.start, dropped)
+            parts += self.table_spans(table)
             position = table.end
-        return plan + self._between(text, position, len(text), dropped)
+        return parts + self._between(text, position, len(text), dropped)
 
-    def _between(self, text: str, start: int, end: int, dropped: Dropped) -> Routed:
+    def _between(self, text: str, start: int, end: int, dropped: Dropped) -> Parts:
         begin, stop = dropped.around(start, end)
         if self.text is None or begin >= stop:
             return []
         excerpt = Excerpt.of(text, begin, stop, dropped.within(begin, stop))
-        return [Part(self.text, excerpt, {"modality": "text"})]
+        return [Part(self.text, excerpt, Span(begin, stop, modality="text"))]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import replace
 
+from rag_splitters.calls import together
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline
 
 __all__ = ["TitledChunker"]
@@ -17,22 +17,20 @@ __all__ = ["TitledChunker"]
 class TitledChunker(Chunker):
     """Puts the document's title before every chunk but the first, so that it keeps its context.
 
-    The title is the metadata's `title`, else the document's first heading (Markdown or HTML), else
-    the one that is given; without any, the chunks stay as they are. The title counts towards the
-    inner chunker's size; one longer than half of that is shortened. Rewrites: `start` and `end`
-    are those of the chunk without its title. Use it where chunks from the middle of a document do
-    not say what they are about.
+    The title is the metadata's `title`, else the document's first heading, else the `title` that
+    you pass; without any, the chunks stay as they are. The title counts towards the inner
+    chunker's size, and is shortened if it would fill more than half of it. Use it if chunks from
+    the middle of a document do not say what they are about.
 
-    If the inner chunker rewrites a chunk, the title stands before the rewritten text.
+    Rewrites: `start` and `end` are those of the chunk without its title. If the inner chunker
+    rewrites a chunk, the title stands before the rewritten text.
 
-    Raises: ValueError if `chunker` is not a chunker.
+    Raises ValueError if `chunker` is not a chunker.
 
     >>> chunker = TitledChunker(chunker=RecursiveChunker(chunk_size=20))
     >>> [chunk.text for chunk in chunker.chunk("# Cats\\n\\nThey sleep.\\n\\nThey hunt.")]
     ['# Cats', 'Cats\\n\\nThey sleep.', 'Cats\\n\\nThey hunt.']
     """
-
-    rewrites: ClassVar[bool] = True
 
     chunker: Nested = RecursiveChunker()
     """What cuts the text."""
@@ -43,34 +41,19 @@ class TitledChunker(Chunker):
     include_headings: bool = False
     """Put the headings that a chunk stands under behind the title?"""
 
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_of_documents([text], [{}])[0]
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return await together([self._titled(source) for source in sources])
 
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        return [self.spans(text) for text in texts]
-
-    def spans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        pairs = zip(texts, metadatas, strict=True)
-        return [self._spans(text, metadata) for text, metadata in pairs]
-
-    async def aspans_of_documents(
-        self, texts: Iterable[str], metadatas: Sequence[Mapping[str, Any]]
-    ) -> list[list[Span]]:
-        return await asyncio.to_thread(self.spans_of_documents, texts, metadatas)
-
-    def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
-        outline = Outline.of(text, metadata=metadata)
-        title = metadata.get("title") or self.title
-        if outline.headings and not metadata.get("title"):
-            title = outline.title
+    async def _titled(self, source: Source) -> list[Span]:
+        """The chunks of one text, all but the first with the title before them."""
+        text, outline = source.text, Outline.of(source.text, metadata=source.metadata)
+        title = str(source.metadata.get("title") or outline.title or self.title or "")
         paths = outline.paths if self.include_headings else []
         reserve = max((self._prefix(title, path) for path in [(), *paths]), key=len)
         titled: list[Span] = []
         for _ in range(8):  # a title's length in tokens depends a little on what follows it
-            inner = self.chunker.narrowed(reserve).spans_of_documents([text], [metadata])[0]
-            titled = [self._titled(span, text, title, outline) for span in inner[1:]]
+            (inner,) = await self.chunker.narrowed(reserve).plan([source])
+            titled = [self._with_title(span, text, title, outline) for span in inner[1:]]
             if all(self.chunker.fits(span.text_of(text)) for span in titled):
                 break
             reserve += " x"
@@ -80,17 +63,16 @@ class TitledChunker(Chunker):
         ]
         return inner[:1] + fitting
 
-    def _titled(self, span: Span, text: str, title: Any, outline: Outline) -> Span:
+    def _with_title(self, span: Span, text: str, title: str, outline: Outline) -> Span:
         """The span with the title before its text."""
         path = outline.above(span.start) if self.include_headings else ()
-        metadata = {"headings": list(path), **span.metadata} if path else span.metadata
         content = self._prefix(title, path) + span.text_of(text)
-        return Span(span.start, span.end, metadata, content)
+        return replace(span, content=content, headings=span.headings or tuple(path))
 
-    def _prefix(self, title: Any, path: Sequence[str]) -> str:
+    def _prefix(self, title: str, path: Sequence[str]) -> str:
         """The title and the headings below it, no longer than half of a chunk."""
         below = " > ".join(heading for heading in path if heading != title)
-        words = "\n".join(str(part) for part in (title, below) if part).split(" ")
+        words = "\n".join(part for part in (title, below) if part).split(" ")
         low, high = 0, len(words) + 1
         while high - low > 1:
             middle = (low + high) // 2

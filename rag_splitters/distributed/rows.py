@@ -13,9 +13,8 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.distributed.columns import TYPED, array, arrow
 from rag_splitters.models import ModelError
 from rag_splitters.models.calling import sendable
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.text.ids import ChunkIds, source_identity
-from rag_splitters.text.sources import added_metadata, spans_in_turn
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,9 +64,17 @@ class Document:
         except ImportError:
             raise
         except Exception as error:
-            raise ValueError(
-                f"document {self.name} could not be split: {type(error).__name__}: {error}"
-            ) from error
+            raise self.failure(error) from error
+
+    def failure(self, error: Exception) -> ValueError:
+        """The error to raise for this document."""
+        return ValueError(
+            f"document {self.name} could not be split: {type(error).__name__}: {error}"
+        )
+
+    def source(self, number: int) -> Source:
+        """The document as a text to cut, the `number`-th of a call."""
+        return Source(self.text, self.metadata, self.id, number)
 
 
 def documents_in(
@@ -96,21 +103,25 @@ def spans_of(chunker: Chunker, documents: Sequence[Document]) -> Iterator[list[S
 
     Raises: ValueError that names the document.
     """
-    texts = [document.text for document in documents]
-    metadatas = [document.metadata for document in documents]
-    try:
-        found = iter(spans_in_turn(chunker, texts, metadatas))
-    except ModelError as error:
-        raise ValueError(f"{error}{_names(str(error), documents)}") from error
-    except Exception:
-        for document in documents:
-            with document.blamed():
-                chunker.spans_of_documents([document.text], [document.metadata])
-        raise
+    results = chunker.split(document.source(number) for number, document in enumerate(documents))
+    for document in documents:
+        try:
+            spans = next(results)
+        except ModelError as error:
+            raise ValueError(f"{error}{_names(str(error), documents)}") from error
+        except ImportError:
+            raise
+        except Exception as error:
+            _blame_one(chunker, documents)
+            raise document.failure(error) from error
+        yield spans
+
+
+def _blame_one(chunker: Chunker, documents: Sequence[Document]) -> None:
+    """Split one document after another, to find the one that cannot be split."""
     for document in documents:
         with document.blamed():
-            spans = next(found)
-        yield spans
+            next(chunker.split([document.source(0)]))
 
 
 def _names(message: str, documents: Sequence[Document]) -> str:
@@ -134,19 +145,18 @@ def chunk_rows(document: Document, spans: Sequence[Span]) -> Iterator[ChunkRow]:
         start, end, content = span.start, span.end, span.content
         ids.append(new_id(start, end, content))
         known = _NOTHING
-        if span.metadata:
+        if details := span.to_metadata():
             with document.blamed():
-                known = _known(span, ids)
+                known = _known(span, details, ids)
         shown = text[start:end] if content is None else sendable(content)
         yield ids[-1], name, shown, start, end, index, *known
 
 
-def _known(span: Span, ids: Sequence[str]) -> tuple[Any, ...]:
-    """What a span knows: the values of the columns for that, and the rest as JSON."""
-    known = added_metadata(span.metadata)
-    if (parent := span.metadata.get("parent")) is not None:
-        known["parent_id"] = ids[parent]
-    return (*(known.pop(key, None) for key in TYPED), _json(known))
+def _known(span: Span, details: dict[str, Any], ids: Sequence[str]) -> tuple[Any, ...]:
+    """What a span says: the values of the columns for that, and the rest as JSON."""
+    if span.parent is not None:
+        details["parent_id"] = ids[span.parent]
+    return (*(details.pop(key, None) for key in TYPED), _json(details))
 
 
 def _json(known: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.evaluation.metrics import Range
+from rag_splitters.span import Source
 
 __all__ = ["ChunkLocator", "LocatedChunk", "locate_chunks"]
 
@@ -47,8 +48,8 @@ def locate_chunks(
     """
     chunks: list[LocatedChunk] = []
     if isinstance(chunker, Chunker):
-        texts = list(documents.values())
-        for name, spans in zip(documents, track(chunker.spans_many(texts)), strict=True):
+        sources = [Source(text, number=number) for number, text in enumerate(documents.values())]
+        for name, spans in zip(documents, track(chunker.split(sources)), strict=True):
             for span in spans:
                 content = span.text_of(documents[name])
                 chunks.append(LocatedChunk(content, name, (span.start, span.end)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Annotated, Any, Literal
@@ -39,9 +40,9 @@ from rag_splitters.chunkers import (
     TopicChunker,
 )
 from rag_splitters.langchain.documents import chunk_documents
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
-from rag_splitters.text.sources import Identities, spans_in_turn
+from rag_splitters.text.sources import Identities
 
 __all__ = [
     "AgenticTextSplitter",
@@ -126,48 +127,40 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
         self, texts: list[str], metadatas: list[dict[Any, Any]] | None = None
     ) -> list[Document]:
         """The chunks of some texts as documents, with exact positions."""
-        known: list[dict[Any, Any]] = metadatas or [{} for _ in texts]
-        return self._documents(texts, known, [None] * len(texts))
+        pairs = zip(texts, metadatas or [{} for _ in texts], strict=True)
+        return self._documents(
+            [Source(text, metadata, None, number) for number, (text, metadata) in enumerate(pairs)]
+        )
 
     @override
     def split_documents(self, documents: Iterable[Document]) -> list[Document]:
         """The chunks of some documents; positions of a chunk's chunks are those in the source."""
-        known = list(documents)
-        texts = [document.page_content for document in known]
-        metadatas = [document.metadata for document in known]
-        return self._documents(texts, metadatas, [document.id for document in known])
+        return self._documents(_sources(documents))
 
     @override
     async def atransform_documents(
         self, documents: Sequence[Document], **kwargs: Any
     ) -> Sequence[Document]:
         """`split_documents` without blocking the event loop; models are awaited."""
-        texts = [document.page_content for document in documents]
-        metadatas = [document.metadata for document in documents]
-        spans = await self.aspans_of_documents(texts, metadatas)
-        return self._assembled(texts, metadatas, [document.id for document in documents], spans)
+        sources = _sources(documents)
+        spans = [spans async for spans in self.asplit(sources)]
+        return await asyncio.to_thread(self._assembled, sources, spans)
 
-    def _documents(
-        self, texts: list[str], metadatas: list[dict[Any, Any]], ids: list[str | None]
-    ) -> list[Document]:
-        return self._assembled(texts, metadatas, ids, spans_in_turn(self, texts, metadatas))
+    def _documents(self, sources: Sequence[Source]) -> list[Document]:
+        return self._assembled(sources, self.split(sources))
 
     def _assembled(
-        self,
-        texts: list[str],
-        metadatas: list[dict[Any, Any]],
-        ids: list[str | None],
-        results: Iterable[list[Span]],
+        self, sources: Sequence[Source], results: Iterable[list[Span]]
     ) -> list[Document]:
         """A document for every span, with its id and its own copy of the metadata."""
         identities = Identities()
         documents: list[Document] = []
-        for text, metadata, given, spans in zip(texts, metadatas, ids, results, strict=True):
-            new_id = identities.ids_of(text, metadata, given).of
+        for source, spans in zip(sources, results, strict=True):
             if self.page_break is not None:
-                breaks = page_breaks(text, self.page_break)
-                spans = with_pages(spans, breaks, first_page(metadata))
-            documents += chunk_documents(text, metadata, spans, new_id, self.add_start_index)
+                breaks = page_breaks(source.text, self.page_break)
+                spans = with_pages(spans, breaks, first_page(source.metadata))
+            ids = identities.ids_of(source.text, source.metadata, source.id)
+            documents += chunk_documents(source, spans, ids, self.add_start_index)
         return documents
 
     @classmethod
@@ -204,6 +197,13 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
     def from_huggingface_tokenizer(cls, tokenizer: Any, **kwargs: Any) -> Self:
         """A splitter that measures in tokens of a Hugging Face tokenizer."""
         return cls(**{**kwargs, "length_function": tokenizer})
+
+
+def _sources(documents: Iterable[Document]) -> list[Source]:
+    return [
+        Source(document.page_content, document.metadata, document.id, number)
+        for number, document in enumerate(documents)
+    ]
 
 
 class AgenticTextSplitter(AgenticChunker, ChunkerTextSplitter):

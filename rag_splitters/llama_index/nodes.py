@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 from llama_index.core.schema import (
     BaseNode,
@@ -19,28 +18,18 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from pydantic import BaseModel
 
 from rag_splitters.span import Span
 from rag_splitters.text.ids import stable_uuid
-from rag_splitters.text.sources import added_metadata, copier, offset_in_source
+from rag_splitters.text.sources import copier, copy_of, offset_in_source
 
 __all__ = ["chunk_nodes", "holds_more_than_text", "text_of", "tie"]
 
 _IMAGE = {"image_data": "image", "image_url": "image_url", "image_mimetype": "image_mimetype"}
 """Where an image chunk's metadata go in an `ImageNode`."""
 
-_Model = TypeVar("_Model", bound=BaseModel)
-
-_new, _set = object.__new__, object.__setattr__
-_set_names, _set_extra, _set_private = (
-    BaseModel.__dict__[f"__pydantic_{name}__"].__set__
-    for name in ("fields_set", "extra", "private")
-)
+_BLANK = RelatedNodeInfo(node_id="")
 _STRING = frozenset((str,))
-_NAMES: dict[type[BaseModel], set[str]] = {
-    kind: set(kind.model_fields) for kind in (RelatedNodeInfo, TextNode)
-}
 
 
 def text_of(node: BaseNode) -> str:
@@ -70,37 +59,37 @@ def chunk_nodes(
     """
     kind, shared = _kind(node)
     copied = copier(node.metadata if include_metadata else {})
-    source = _copies(node.source_node or RelatedNodeInfo(**_facts(node)))
+    source = _copies(node.source_node or _relation(node))
     own = vars(node)  # asking a model for a field that it lacks takes long
     offset, bound = offset_in_source(own.get("start_char_idx"), own.get("end_char_idx"), text)
     usual = _excluded(node, {})
+    template = TextNode(**shared) if kind is TextNode else None
     chunks: list[TextNode] = []
     for index, (span, new_id) in enumerate(zip(spans, ids, strict=True)):
-        made, given, excluded = kind, shared, usual
+        cls, inherited, excluded = kind, shared, usual
         content, metadata = span.text_of(text), copied()
-        if span.metadata:
-            known = _flat(added_metadata(span.metadata))
-            if known.get("modality") == "image":
-                made, given = ImageNode, {**shared, **_image(known)}
-            if "context" in known:  # as metadata: for the embedding model, not for the LLM
-                content = content.removeprefix(f"{known['context']}\n\n")
-            metadata.update(known)
-            excluded = _excluded(node, known)
+        if details := _flat(span.to_metadata()):
+            if span.modality == "image":
+                cls, inherited = ImageNode, {**shared, **_image(details)}
+            if span.context:  # as metadata: for the embedding model, not for the LLM
+                content = content.removeprefix(f"{span.context}\n\n")
+            metadata.update(details)
+            excluded = _excluded(node, details)
         metadata["chunk_index"] = index
         fields = {
             "id_": new_id,
-            "text": content,
             "metadata": metadata,
             "start_char_idx": offset + span.start if bound is None else offset,
             "end_char_idx": offset + span.end if bound is None else bound,
             "excluded_embed_metadata_keys": excluded[0].copy(),
             "excluded_llm_metadata_keys": excluded[1].copy(),
             "relationships": {NodeRelationship.SOURCE: source()},
+            "text": content,
         }
-        if made is TextNode and _is_plain(fields):
-            chunks.append(_unchecked(TextNode, {**_text_node(**given), **fields}))
+        if cls is TextNode and template is not None and _is_valid(fields):
+            chunks.append(copy_of(template, fields))
         else:
-            chunks.append(made(**given, **fields))
+            chunks.append(cls(**inherited, **fields))
     return chunks
 
 
@@ -119,19 +108,18 @@ class _Related(dict[int, RelatedNodeInfo]):
         self._chunks = chunks
 
     def __missing__(self, index: int) -> RelatedNodeInfo:
-        found = self[index] = _unchecked(RelatedNodeInfo, _facts(self._chunks[index]))
-        return found
+        relation = self[index] = _relation(self._chunks[index])
+        return relation
 
 
 def _tie_family(chunks: Sequence[TextNode], spans: Sequence[Span], related: _Related) -> None:
     children: dict[int, list[RelatedNodeInfo]] = defaultdict(list)
     for index, span in enumerate(spans):
-        parent = span.metadata.get("parent")
-        if parent is not None:
-            children[parent].append(related[index])
-            chunks[index].relationships[NodeRelationship.PARENT] = related[parent]
-    for index, found in children.items():
-        chunks[index].relationships[NodeRelationship.CHILD] = found
+        if span.parent is not None:
+            children[span.parent].append(related[index])
+            chunks[index].relationships[NodeRelationship.PARENT] = related[span.parent]
+    for index, relations in children.items():
+        chunks[index].relationships[NodeRelationship.CHILD] = relations
 
 
 def _tie_neighbours(chunks: Sequence[TextNode], related: _Related) -> None:
@@ -175,14 +163,14 @@ def _flat(metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _image(known: dict[str, Any]) -> dict[str, Any]:
+def _image(details: dict[str, Any]) -> dict[str, Any]:
     """The fields of an image's node, which are taken out of its metadata."""
-    return {field: known.pop(key, None) for key, field in _IMAGE.items()}
+    return {field: details.pop(key, None) for key, field in _IMAGE.items()}
 
 
-def _excluded(node: BaseNode, known: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def _excluded(node: BaseNode, details: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The keys of a chunk's metadata that the embedding model and the LLM are not shown."""
-    added = ["chunk_index", *known]
+    added = ["chunk_index", *details]
     embedded = [key for key in added if key != "context"]
     return (
         list(dict.fromkeys([*node.excluded_embed_metadata_keys, *embedded])),
@@ -192,55 +180,30 @@ def _excluded(node: BaseNode, known: Mapping[str, Any]) -> tuple[list[str], list
 
 def _copies(related: RelatedNodeInfo) -> Callable[[], RelatedNodeInfo]:
     """Makes copies that share nothing that could be changed."""
-    copied, facts = copier(related.metadata), vars(related)
-    return lambda: _unchecked(RelatedNodeInfo, {**facts, "metadata": copied()})
+    copied = copier(related.metadata)
+    return lambda: copy_of(related, {"metadata": copied()})
 
 
-def _facts(node: BaseNode) -> dict[str, Any]:
-    """What other nodes know of this one; its metadata are a copy, its hash is taken once."""
+def _relation(node: BaseNode) -> RelatedNodeInfo:
+    """What other nodes know of this one; its metadata is a copy, its hash is taken once."""
     try:
         digest = node.hash
     except UnicodeEncodeError:  # lone surrogates
         digest = stable_uuid(text_of(node), str(node.metadata))
-    return {
+    fields = {
         "node_id": node.node_id,
         "node_type": node.get_type(),
         "metadata": copier(node.metadata)(),
         "hash": digest,
     }
+    return copy_of(_BLANK, fields)
 
 
-def _is_plain(fields: Mapping[str, Any]) -> bool:
-    """Would the constructor take these fields as they are? A user's function may have made them."""
+def _is_valid(fields: Mapping[str, Any]) -> bool:
+    """Whether the constructor would take these fields as they are; a user's function may have
+    made the id, and metadata may have keys of any type."""
     return (
         type(fields["id_"]) is type(fields["text"]) is str
         and type(fields["start_char_idx"]) is type(fields["end_char_idx"]) is int
         and _STRING.issuperset(map(type, fields["metadata"]))
     )
-
-
-@lru_cache(maxsize=16)
-def _text_node(**shared: str) -> dict[str, Any]:
-    """All fields of a node that has these."""
-    return vars(TextNode(**shared))
-
-
-def _unchecked(kind: type[_Model], fields: Mapping[str, Any]) -> _Model:
-    """What `kind(**fields)` makes, but unchecked; needs all fields, in their order.
-
-    It brings one object into the garbage collector's view instead of three: the fields are set one
-    by one because Python then keeps them without a dictionary, and the set of their names is
-    shared, which no assignment changes because none is missing.
-    """
-    made = _new(kind)
-    for name, value in fields.items():
-        _set(made, name, value)
-    _set_names(made, _NAMES[kind])
-    _set_extra(made, None)
-    _set_private(made, None)
-    return made
-
-
-# Python learns from the first few objects of a class what fields to keep without a dictionary.
-_unchecked(RelatedNodeInfo, vars(RelatedNodeInfo(node_id="")))
-_unchecked(TextNode, _text_node())

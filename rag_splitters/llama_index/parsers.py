@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -52,9 +53,9 @@ from rag_splitters.llama_index.nodes import (
     tie,
 )
 from rag_splitters.models.calling import showing
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
-from rag_splitters.text.sources import Identities, spans_in_turn
+from rag_splitters.text.sources import Identities
 
 __all__ = [
     "AgenticNodeParser",
@@ -148,22 +149,20 @@ class ChunkerNodeParser(Chunker, NodeParser):
     def _parse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
-        texts = [text_of(node) for node in nodes]
-        shown = get_tqdm_iterable(texts, show_progress, "Parsing nodes")
+        sources = _sources(nodes)
+        shown = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         with _shown(show_progress):
-            return self._assembled(
-                nodes, texts, spans_in_turn(self, shown, [node.metadata for node in nodes])
-            )
+            return self._assembled(nodes, sources, self.split(shown))
 
     @override
     async def _aparse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
-        texts = [text_of(node) for node in nodes]
-        shown = get_tqdm_iterable(texts, show_progress, "Parsing nodes")
+        sources = await asyncio.to_thread(_sources, nodes)
+        shown = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         with _shown(show_progress):
-            results = await self.aspans_of_documents(shown, [node.metadata for node in nodes])
-        return self._assembled(nodes, texts, results)
+            spans = [spans async for spans in self.asplit(shown)]
+        return await asyncio.to_thread(self._assembled, nodes, sources, spans)
 
     @override
     def _postprocess_parsed_nodes(
@@ -173,28 +172,39 @@ class ChunkerNodeParser(Chunker, NodeParser):
         return nodes
 
     def _assembled(
-        self, nodes: Sequence[BaseNode], texts: Sequence[str], results: Iterable[list[Span]]
+        self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]
     ) -> list[BaseNode]:
         """A node for every span, tied to its source, its neighbours and its place in a tree."""
         identities = Identities()
-        made: list[BaseNode] = []
-        for node, text, spans in zip(nodes, texts, results, strict=True):
+        assembled: list[BaseNode] = []
+        for node, source, spans in zip(nodes, sources, results, strict=True):
             if not spans and holds_more_than_text(node):
-                made.append(node)
+                assembled.append(node)
                 continue
             if self.page_break is not None:
-                breaks = page_breaks(text, self.page_break)
-                spans = with_pages(spans, breaks, first_page(node.metadata))
-            given = node.id_ if "id_" in node.model_fields_set else None
-            new_id = identities.ids_of(text, node.metadata, given).of
+                breaks = page_breaks(source.text, self.page_break)
+                spans = with_pages(spans, breaks, first_page(source.metadata))
             if self.id_func:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
             else:
+                new_id = identities.ids_of(source.text, source.metadata, source.id).of
                 ids = [new_id(span.start, span.end, span.content) for span in spans]
-            chunks = chunk_nodes(node, text, spans, ids, self.include_metadata)
+            chunks = chunk_nodes(node, source.text, spans, ids, self.include_metadata)
             tie(chunks, spans, self.include_prev_next_rel)
-            made += chunks
-        return made
+            assembled += chunks
+        return assembled
+
+
+def _sources(nodes: Sequence[BaseNode]) -> list[Source]:
+    return [
+        Source(
+            text_of(node),
+            node.metadata,
+            node.id_ if "id_" in node.model_fields_set else None,
+            number,
+        )
+        for number, node in enumerate(nodes)
+    ]
 
 
 def _shown(show_progress: bool) -> AbstractContextManager[None]:

@@ -32,7 +32,6 @@ class Propositions(BaseModel):
 class Passage:
     """Sentences of a text, by their (start, end), which the model sees together."""
 
-    document: int
     number: int
     sentences: list[tuple[int, int]]
 

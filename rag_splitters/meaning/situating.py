@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_splitters.models import ModelError
-from rag_splitters.models.asking import filled
-from rag_splitters.span import Span
+from rag_splitters.models.asking import fill
+from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
 from rag_splitters.text.ids import stable_uuid
@@ -128,7 +128,7 @@ class Place:
     context will do for.
     """
 
-    document: int
+    source: Source
     number: int
     span: Span
     window: tuple[int, int]
@@ -142,7 +142,7 @@ class Situations:
     """The chunks of some documents, and what is known about each so far.
 
     Parameters:
-        texts: the documents.
+        sources: the documents.
         results: the chunks of each.
         anchors: what stands for each document in the keys; None: the text of a chunk's window.
         template: the prompt, with {document} and {chunk}.
@@ -152,7 +152,7 @@ class Situations:
 
     def __init__(
         self,
-        texts: Sequence[str],
+        sources: Sequence[Source],
         results: Sequence[Sequence[Span]],
         anchors: Sequence[str | None],
         *,
@@ -160,26 +160,28 @@ class Situations:
         size: int | None,
         model: str,
     ) -> None:
-        self._texts, self._template, self._size, self._model = texts, template, size, model
+        self._template, self._size, self._model = template, size, model
         self.places = [
             place
-            for number, (spans, anchor) in enumerate(zip(results, anchors, strict=True))
-            for place in self._places(number, spans, anchor)
+            for source, spans, anchor in zip(sources, results, anchors, strict=True)
+            for place in self._places(source, spans, anchor)
         ]
         self._first = {place.key: place for place in reversed(self.places)}
         self.keys = list(dict.fromkeys(place.key for place in self.places))
         self.contexts: dict[str, str | ModelError] = {}
 
-    def _places(self, document: int, spans: Sequence[Span], anchor: str | None) -> Iterator[Place]:
-        text = self._texts[document]
-        known: dict[tuple[int, int], str] = {}  # a window is hashed once, and not for each chunk
+    def _places(self, source: Source, spans: Sequence[Span], anchor: str | None) -> Iterator[Place]:
+        text = source.text
+        window_keys: dict[tuple[int, int], str] = {}  # each window is hashed once
         for number, span in enumerate(spans):
             window = window_around(text, span, self._size)
-            if window not in known:
+            if window not in window_keys:
                 shown = text[slice(*window)] if anchor is None else anchor
-                known[window] = stable_uuid(self._model, self._template, str(anchor is None), shown)
-            key = stable_uuid(known[window], span.text_of(text))
-            yield Place(document, number, span, window, key)
+                window_keys[window] = stable_uuid(
+                    self._model, self._template, str(anchor is None), shown
+                )
+            key = stable_uuid(window_keys[window], span.text_of(text))
+            yield Place(source, number, span, window, key)
 
     def recall(self, contexts: Sequence[str | None]) -> None:
         """Take what a cache holds under `keys`."""
@@ -195,20 +197,24 @@ class Situations:
             keys = missing[start : start + AT_ONCE]
             yield keys, [self._prompt(self._first[key]) for key in keys]
 
-    def hear(
+    def take(
         self, keys: Sequence[str], answers: Sequence[str | ModelError]
     ) -> list[tuple[str, str]]:
-        """Take the answers of a batch; returns those that are contexts, with their keys."""
+        """Take the answers of a batch, and return the contexts among them with their keys."""
         pairs = list(zip(keys, answers, strict=True))
         self.contexts.update(pairs)
         return [(key, answer) for key, answer in pairs if isinstance(answer, str)]
 
     def failures(self) -> list[tuple[int, str, ModelError]]:
-        """Document, chunk and error of every chunk that was asked about in vain."""
-        found = ((place, self.contexts.get(place.key)) for place in self.places)
-        return [(at.document, str(at), it) for at, it in found if isinstance(it, ModelError)]
+        """Document, chunk and error of every chunk for which the model gave no context."""
+        pairs = ((place, self.contexts.get(place.key)) for place in self.places)
+        return [
+            (place.source.number, str(place), error)
+            for place, error in pairs
+            if isinstance(error, ModelError)
+        ]
 
     def _prompt(self, place: Place) -> str:
-        text = self._texts[place.document]
+        text = place.source.text
         parts = {"document": text[slice(*place.window)], "chunk": place.span.text_of(text)}
-        return filled(self._template, **parts)
+        return fill(self._template, **parts)

@@ -1,147 +1,22 @@
-"""What the strategies that embed have in common: units of text, one request set, sizes."""
+"""Units of text that are worth a vector: sentences, short ones joined, long ones in parts."""
 
 from __future__ import annotations
 
-import asyncio
-from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias
 
-from pydantic import ConfigDict, model_validator
-from typing_extensions import Self
-
-from rag_splitters.chunker import SizedChunker
 from rag_splitters.fields import Function
-from rag_splitters.models.embedding import Embeddings
-from rag_splitters.models.vectors import Place
-from rag_splitters.span import Span
-from rag_splitters.text.boundaries import positions, skip_space, trim_space, words
+from rag_splitters.text.boundaries import skip_space, trim_space, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import segmenter_cuts
-from rag_splitters.text.sizing import LengthFunction, Measure, sizer
+from rag_splitters.text.sizing import LengthFunction, sizer
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-__all__ = ["Asked", "EmbeddedSizes", "Range", "parts_of", "sentence_units", "unit_texts"]
+__all__ = ["Range", "parts_of", "sentence_units", "unit_texts"]
 
 Range: TypeAlias = tuple[int, int]
 """(start, end) of a part of a text."""
 
-Asked: TypeAlias = tuple[list[Range], list[str]]
-"""Units of a text, and what to embed for each."""
-
 _SHORTEST, _LONGEST = 40, 2000  # characters of a unit
-
-
-class EmbeddedSizes(SizedChunker):
-    """A sized chunker that asks an embedding model where to cut.
-
-    A subclass says what is embedded of a text (`_asked`), and where chunks begin when the vectors
-    are there (`_breaks`). The model is asked once for all texts; sizes, overlaps and edges are
-    those of `packing`, like every strategy's.
-
-    Raises: ValueError for a `min_chunk_size` above `chunk_size`, and for what is no model.
-    """
-
-    model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
-
-    embeddings: Embeddings
-    """A LangChain or LlamaIndex embedding model, a function texts -> vectors, or one of these as
-    `rag_splitters.models.Embedder(model, max_texts=..., max_tokens=...)`, which bounds requests."""
-
-    min_chunk_size: int | float = 0.2
-    """Smaller chunks join a neighbour where that fits: units, or a share of `chunk_size`."""
-
-    segmenter: str | Function = "rules"
-    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
-
-    @model_validator(mode="after")
-    def _check_min_size(self) -> Self:
-        least = self.min_chunk_size
-        if isinstance(least, float) and not 0 <= least <= 1:
-            raise ValueError(
-                f"min_chunk_size must be a share in [0, 1] or a whole number, got {least!r}"
-            )
-        if least < 0 or least > self.chunk_size:
-            raise ValueError(
-                f"min_chunk_size must be from 0 to chunk_size ({self.chunk_size}), got {least}"
-            )
-        return self
-
-    @property
-    def min_size(self) -> int:
-        """`min_chunk_size` in units."""
-        if isinstance(self.min_chunk_size, float):
-            return int(self.min_chunk_size * self.chunk_size)
-        return min(self.min_chunk_size, self.chunk_size)
-
-    @abstractmethod
-    def _asked(self, text: str) -> Asked:
-        """The units between which the text may be cut, and a passage to embed for each.
-
-        No passages for a text that the model need not be asked about.
-        """
-
-    @abstractmethod
-    def _breaks(
-        self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
-    ) -> list[int]:
-        """The units, but for the first, with which a chunk begins."""
-
-    def spans(self, text: str) -> list[Span]:
-        return self.spans_many([text])[0]
-
-    def spans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        asked = [self._asked(text) for text in known]
-        vectors = self.embeddings.embed(*_questions(asked))
-        return self._cut(known, asked, vectors)
-
-    async def aspans_many(self, texts: Iterable[str]) -> list[list[Span]]:
-        known = list(texts)
-        asked = await asyncio.to_thread(lambda: [self._asked(text) for text in known])
-        vectors = await self.embeddings.aembed(*_questions(asked))
-        return await asyncio.to_thread(self._cut, known, asked, vectors)
-
-    def _cut(
-        self,
-        texts: Sequence[str],
-        asked: Sequence[Asked],
-        vectors: NDArray[np.float32],
-    ) -> list[list[Span]]:
-        results: list[list[Span]] = []
-        start = 0
-        for text, (units, passages) in zip(texts, asked, strict=True):
-            end = start + len(passages)
-            results.append(self._packed(text, units, vectors[start:end]))
-            start = end
-        return results
-
-    def _packed(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
-        """Chunks that begin at the breaks; what is too big is cut by sentences, then words."""
-        measure = sizer(self.length_function)(text)
-        found = self._breaks(units, vectors, measure) if len(vectors) else []
-        starts = [start for start, _ in units]
-        return pack(
-            text,
-            (positions(starts), words(text)),
-            **self.sizes,
-            breaks=[starts[unit] for unit in found],
-            min_size=self.min_size,
-        )
-
-
-def _questions(asked: Sequence[Asked]) -> tuple[list[str], list[Place]]:
-    """The passages of all documents, and where they stand."""
-    passages = [passage for _, own in asked for passage in own]
-    places = [
-        (document, start)
-        for document, (units, own) in enumerate(asked)
-        for start, _ in units[: len(own)]
-    ]
-    return passages, places
 
 
 def unit_texts(text: str, units: Iterable[Range]) -> list[str]:

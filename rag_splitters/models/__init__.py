@@ -4,6 +4,7 @@ Here belong their calls (batches, retries, concurrency), their names, the pydant
 them, the caches of their answers, and `HashingEmbeddings`, which needs no model at all.
 """
 
+from rag_splitters.models.asking import ask, embed
 from rag_splitters.models.calling import ModelError
 from rag_splitters.models.chat import Answer, ChatModel, Llm, chat_model
 from rag_splitters.models.describing import describe_model
@@ -18,6 +19,8 @@ __all__ = [
     "HashingEmbeddings",
     "Llm",
     "ModelError",
+    "ask",
     "chat_model",
     "describe_model",
+    "embed",
 ]

@@ -1,20 +1,31 @@
-"""Asking a chat model until its answers are of use."""
+"""What a strategy awaits in its `plan`: vectors from an embedding model, answers from a chat model.
+
+An answer that cannot be used is asked for again, with what is wrong with it.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
+from rag_splitters.calls import Batch, Call
 from rag_splitters.models.calling import ModelError
 from rag_splitters.models.chat import Answer, ChatModel
+from rag_splitters.models.embedding import Embedder
+from rag_splitters.models.vectors import Place
 
-__all__ = ["Read", "aasked", "asked", "check_prompt", "filled", "first_failure"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Read", "ask", "ask_each", "check_prompt", "embed", "fill", "first_failure"]
 
 Result = TypeVar("Result")
-Read = Callable[[int, str | BaseModel], Result]
+Read = Callable[[int, "str | BaseModel"], Result]
 """(number of the prompt, answer) -> result, or a ValueError that says what is wrong with it."""
 
 _AGAIN = """{prompt}
@@ -23,18 +34,120 @@ You have answered this before, and the answer could not be used: {problem}.
 Answer again, in the form that is asked for above."""
 
 
+def embed(
+    model: Embedder, texts: Sequence[str], places: Sequence[Place] | None = None
+) -> Call[NDArray[np.float32]]:
+    """The vectors of some texts, to be awaited in a plan: one row for each text.
+
+    Parameters:
+        model: the value of a field of type `Embeddings`.
+        texts: the texts, of any number of documents; none may be blank.
+        places: document number and offset of each text, for error messages.
+
+    Awaiting raises ModelError if the model fails or answers with anything but one usable vector
+    for each text.
+    """
+
+    def arguments(items: Sequence[tuple[str, Place | None]]) -> tuple[Any, Any]:
+        return [text for text, _ in items], [place for _, place in items] if places else None
+
+    items = list(zip(texts, places or repeat(None), strict=False))
+    return Batch(
+        (embed, id(model.model)),
+        items,
+        lambda items: model.embed(*arguments(items)),
+        lambda items: model.aembed(*arguments(items)),
+    )
+
+
+async def ask(
+    model: ChatModel, prompts: Sequence[str], schema: type[BaseModel] | None = None
+) -> list[Any]:
+    """The model's answers to some prompts, to be awaited in a plan.
+
+    Parameters:
+        model: the value of a field of type `Llm`.
+        prompts: the prompts, which are sent side by side.
+        schema: the pydantic model of an answer; None, or a plain function as the model: text.
+
+    Raises ModelError if the model fails on a prompt.
+    """
+    answers = await _answers(model, prompts, schema)
+    for answer in answers:
+        if isinstance(answer, ModelError):
+            raise answer
+    return answers
+
+
+async def ask_each(
+    model: ChatModel,
+    prompts: Sequence[str],
+    schema: type[BaseModel] | None,
+    read: Read[Result],
+    max_retries: int,
+) -> list[Result | ModelError]:
+    """What was read from the model's answers, or the error in its place.
+
+    Parameters:
+        model: the value of a field of type `Llm`.
+        prompts: the prompts, which are sent side by side.
+        schema: the pydantic model of an answer, for models that can answer with one.
+        read: (number of the prompt, answer) -> result; raises a ValueError that says what is wrong.
+        max_retries: how often an answer that cannot be used is asked for again.
+    """
+    results: dict[int, Result | ModelError] = {}
+    pending = dict(enumerate(prompts))
+    for _ in range(max_retries + 1):
+        answers = await _answers(model, list(pending.values()), schema) if pending else []
+        problems: dict[int, str] = {}
+        for index, answer in zip(pending, answers, strict=True):
+            results[index], problem = _read_answer(model, read, index, answer)
+            if problem:
+                problems[index] = problem
+        pending = {
+            index: fill(_AGAIN, prompt=prompts[index], problem=problem)
+            for index, problem in problems.items()
+        }
+    return [results[index] for index in range(len(prompts))]
+
+
+def _read_answer(
+    model: ChatModel, read: Read[Result], index: int, answer: Answer
+) -> tuple[Result | ModelError, str]:
+    """The result of an answer or its error, and what to tell the model if it is asked again."""
+    if isinstance(answer, ModelError):
+        return answer, "it does not have the form that is asked for" if answer.answered else ""
+    try:
+        return read(index, answer), ""
+    except ValueError as error:
+        problem = f"{error}; it began {_beginning(answer)}"
+    message = f"the answer cannot be used: {problem}"
+    return ModelError(message, model=model.description, index=index, answered=True), problem
+
+
+def _answers(
+    model: ChatModel, prompts: Sequence[str], schema: type[BaseModel] | None
+) -> Call[list[Answer]]:
+    return Batch(
+        (ask, id(model.model), schema),
+        prompts,
+        lambda prompts: model.ask(prompts, schema),
+        lambda prompts: model.aask(prompts, schema),
+    )
+
+
 def check_prompt(template: str, *names: str) -> str:
-    """The template, or ValueError where it lacks one of the places in braces."""
+    """The template. Raises ValueError if it lacks one of the places in braces."""
     for name in names:
         if f"{{{name}}}" not in template:
-            raise ValueError(f"prompt must hold {{{name}}}, got {_beginning(template)}")
+            raise ValueError(f"prompt must contain {{{name}}}, got {_beginning(template)}")
     return template
 
 
-def filled(template: str, **parts: str) -> str:
+def fill(template: str, **parts: str) -> str:
     """The template with its places filled in; other braces, and those in the parts, stay.
 
-    >>> filled('{"a": {text}}', text="{text}")
+    >>> fill('{"a": {text}}', text="{text}")
     '{"a": {text}}'
     """
     pattern = "|".join(re.escape(f"{{{name}}}") for name in parts)
@@ -52,95 +165,13 @@ def first_failure(chunker: type, failures: Sequence[tuple[int, str, ModelError]]
 
     Parameters:
         chunker: the class that asked.
-        failures: number of the document, place in it, and what happened there.
+        failures: for each the number of the document, the place in it, and the error.
     """
     document, place, error = failures[0]
     others = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
     message = f"{chunker.__name__}: document {document}, {place}: {error}{others}"
-    raised = ModelError(
+    failure = ModelError(
         message, model=error.model, index=document, answered=error.answered, kind=error.kind
     )
-    raised.__cause__ = error.__cause__
-    return raised
-
-
-class _Dialogue(Generic[Result]):
-    """Prompts, and what came of them: a result, an error, or nothing usable yet."""
-
-    def __init__(self, model: ChatModel, prompts: Sequence[str], read: Read[Result]) -> None:
-        self._model, self._prompts, self._read = model.description, prompts, read
-        self._open: dict[int, str] = dict(enumerate(prompts))
-        self.results: dict[int, Result | ModelError] = {}
-
-    def prompts(self) -> list[str]:
-        """What is to be asked next."""
-        return list(self._open.values())
-
-    def all_results(self) -> list[Result | ModelError]:
-        """The results in the order of the prompts, once they have been asked."""
-        return [self.results[index] for index in range(len(self._prompts))]
-
-    def hear(self, answers: Sequence[Answer]) -> None:
-        """Read the answers to `prompts()`; the unusable ones stay open, with a new prompt."""
-        asked, self._open = list(self._open), {}
-        for index, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, ModelError):
-                self.results[index] = answer
-                if answer.answered:
-                    self._ask_again(index, "it does not have the form that is asked for")
-                continue
-            try:
-                self.results[index] = self._read(index, answer)
-            except ValueError as error:
-                problem = f"{error}; it began {_beginning(answer)}"
-                self.results[index] = ModelError(
-                    f"the answer cannot be used: {problem}",
-                    model=self._model,
-                    index=index,
-                    answered=True,
-                )
-                self._ask_again(index, problem)
-
-    def _ask_again(self, index: int, problem: str) -> None:
-        prompt = self._prompts[index]
-        self._open[index] = filled(_AGAIN, prompt=prompt, problem=problem)
-
-
-def asked(
-    model: ChatModel,
-    prompts: Sequence[str],
-    schema: type[BaseModel] | None,
-    read: Read[Result],
-    max_retries: int,
-) -> list[Result | ModelError]:
-    """What was read from the model's answers; unusable ones are asked for again.
-
-    Parameters:
-        model: the chat model, which is asked all prompts at once.
-        prompts: the prompts.
-        schema: the structured form of an answer.
-        read: (number of the prompt, answer) -> result; raises a ValueError that says what is wrong.
-        max_retries: how often an unusable answer is asked for again.
-
-    Returns: for each prompt the result, or the error that was left in the end.
-    """
-    dialogue = _Dialogue[Result](model, prompts, read)
-    for _ in range(max_retries + 1):
-        if prompts := dialogue.prompts():
-            dialogue.hear(model.ask(prompts, schema))
-    return dialogue.all_results()
-
-
-async def aasked(
-    model: ChatModel,
-    prompts: Sequence[str],
-    schema: type[BaseModel] | None,
-    read: Read[Result],
-    max_retries: int,
-) -> list[Result | ModelError]:
-    """`asked` without blocking the event loop."""
-    dialogue = _Dialogue[Result](model, prompts, read)
-    for _ in range(max_retries + 1):
-        if prompts := dialogue.prompts():
-            dialogue.hear(await model.aask(prompts, schema))
-    return dialogue.all_results()
+    failure.__cause__ = error.__cause__
+    return failure

@@ -12,7 +12,6 @@ from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.span import Span
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer
-from rag_splitters.text.sources import added_metadata
 
 __all__ = ["MAX_CHUNKS", "show_chunks"]
 
@@ -55,7 +54,7 @@ def show_chunks(chunker: Chunker, text: str) -> dict[str, Any]:
         ended += bool(inner) and not finishes
         if number < MAX_CHUNKS:
             row: dict[str, Any] = {"start": span.start, "end": span.end, "size": size}
-            row |= {"metadata": added_metadata(span.metadata)}
+            row |= {"metadata": span.to_metadata()}
             row |= {} if span.content is None else {"content": span.content}
             row |= {"begins_inside": True} if inner and not begins else {}
             row |= {"ends_inside": True} if inner and not finishes else {}
@@ -70,7 +69,12 @@ def show_chunks(chunker: Chunker, text: str) -> dict[str, Any]:
         "milliseconds": round(1000 * seconds, 2),
         **_coverage(spans, text),
     }
-    return {"chunks": rows, "unit": unit, "rewrites": chunker.rewrites, "figures": figures}
+    return {
+        "chunks": rows,
+        "unit": unit,
+        "rewrites": any(span.is_rewritten for span in spans),
+        "figures": figures,
+    }
 
 
 def _unit(chunker: Chunker) -> str:

@@ -75,7 +75,7 @@ class Image:
             if not match.group(2).lower().endswith(";base64"):
                 data = base64.b64encode(unquote_to_bytes(data)).decode("ascii")
             known |= {"image_url": "", "image_data": data, "image_mimetype": match.group(1)}
-        return {"modality": "image", **{key: value for key, value in known.items() if value}}
+        return {key: value for key, value in known.items() if value}
 
 
 def definitions(text: str) -> dict[str, tuple[int, int, str, str]]:

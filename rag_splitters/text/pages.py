@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rag_splitters.span import Span
@@ -44,25 +45,21 @@ def page_breaks(text: str, pattern: str) -> list[int]:
 
 
 def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list[Span]:
-    """The spans with the pages that they begin and end on in their metadata.
+    """The spans with the pages that they begin and end on.
 
     Parameters:
         spans: the spans.
         breaks: the offsets at which pages begin, ascending.
         first: the number of the first page.
 
-    >>> with_pages([Span(0, 6)], [4], 1)[0].metadata
-    {'page_start': 1, 'page_end': 2}
+    >>> with_pages([Span(0, 6)], [4], 1)[0].pages
+    (1, 2)
     """
 
-    def placed(span: Span) -> Span:
-        pages = {
-            "page_start": bisect_right(breaks, span.start) + first,
-            "page_end": bisect_right(breaks, span.end - 1) + first,
-        }
-        return Span(span.start, span.end, {**span.metadata, **pages}, span.content)
+    def page_at(position: int) -> int:
+        return bisect_right(breaks, position) + first
 
-    return [placed(span) for span in spans]
+    return [replace(span, pages=(page_at(span.start), page_at(span.end - 1))) for span in spans]
 
 
 def first_page(metadata: Mapping[str, Any]) -> int:

@@ -19,7 +19,7 @@ from rag_splitters.evaluation.judging.answers import (
 )
 from rag_splitters.fields import whole_number
 from rag_splitters.models import ModelError, chat_model
-from rag_splitters.models.asking import aasked, asked
+from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import text_cache
 from rag_splitters.models.describing import stable_name
 
@@ -85,28 +85,24 @@ class Judge:
 
     def ask(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
         """The judgement of each prompt; none is lost: one that fails says why."""
-        asking = _Asking(self.model, task, prompts)
-        asking.recall([self._records.get(key) for key in asking.open_keys()])
-        if self._cache is not None:
-            asking.recall(run(self._cache.read(asking.open_keys())))
-        for keys, batch in asking.batches():
-            answers = asked(self._chat, batch, task.schema, asking.read, self._max_retries)
-            pairs = asking.hear(keys, answers)
-            if self._cache is not None and pairs:
-                run(self._cache.write(pairs))
-        return self._kept(asking)
+        return run(self.judge(task, prompts))
 
     async def aask(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
         """`ask` without blocking the event loop."""
+        return await arun(self.judge(task, prompts))
+
+    async def judge(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
+        """`ask` as a coroutine for `calls.run` and `calls.arun`."""
         asking = _Asking(self.model, task, prompts)
         asking.recall([self._records.get(key) for key in asking.open_keys()])
-        if self._cache is not None:
-            asking.recall(await arun(self._cache.read(asking.open_keys())))
+        cache = self._cache
+        if cache is not None:
+            asking.recall(await cache.read(asking.open_keys()))
         for keys, batch in asking.batches():
-            answers = await aasked(self._chat, batch, task.schema, asking.read, self._max_retries)
+            answers = await ask_each(self._chat, batch, task.schema, asking.read, self._max_retries)
             pairs = asking.hear(keys, answers)
-            if self._cache is not None and pairs:
-                await arun(self._cache.write(pairs))
+            if cache is not None and pairs:
+                await cache.write(pairs)
         return self._kept(asking)
 
     def export(self, path: str | Path) -> None:

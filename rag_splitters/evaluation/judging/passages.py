@@ -10,7 +10,7 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.evaluation.judging.answers import Failure, counted, why
 from rag_splitters.fields import whole_number
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 
 __all__ = ["Every", "Passage", "Rejected", "Written", "apassages_of", "passages_of"]
 
@@ -116,14 +116,16 @@ def passages_of(
     >>> [(each.start, each.wanted) for each in passages_of({"a": "x" * 2500}, None, 500)]
     [(0, 4), (2000, 1)]
     """
-    return _passages(documents, (chunker or _CHUNKER).spans_many(documents.values()), every)
+    sources = [Source(text, number=number) for number, text in enumerate(documents.values())]
+    return _passages(documents, list((chunker or _CHUNKER).split(sources)), every)
 
 
 async def apassages_of(
     documents: Mapping[str, str], chunker: Chunker | None, every: Every
 ) -> list[Passage]:
     """`passages_of` without blocking the event loop."""
-    spans = await (chunker or _CHUNKER).aspans_many(documents.values())
+    sources = [Source(text, number=number) for number, text in enumerate(documents.values())]
+    spans = [spans async for spans in (chunker or _CHUNKER).asplit(sources)]
     return _passages(documents, spans, every)
 
 

@@ -17,7 +17,7 @@ from rag_splitters.evaluation.judging.retrieval import (
 )
 from rag_splitters.evaluation.judging.scores import QuestionScore, ScoreReport, question_texts
 from rag_splitters.evaluation.questions import Question
-from rag_splitters.models.asking import filled
+from rag_splitters.models.asking import fill
 
 __all__ = ["Useful", "acontext_precision", "average_precision", "context_precision"]
 
@@ -146,7 +146,7 @@ class _Asking:
         self._found = list(found)
         rows = zip(self.questions, self._answers, self._found, strict=True)
         return [
-            filled(_PROMPT, question=question, answer=answer, passage=text)
+            fill(_PROMPT, question=question, answer=answer, passage=text)
             for question, answer, texts in rows
             if not isinstance(texts, Failure)
             for text in texts

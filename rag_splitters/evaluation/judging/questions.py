@@ -30,7 +30,7 @@ from rag_splitters.evaluation.judging.passages import (
 )
 from rag_splitters.evaluation.metrics import Range
 from rag_splitters.evaluation.questions import Question
-from rag_splitters.models.asking import filled
+from rag_splitters.models.asking import fill
 
 __all__ = [
     "AskedQuestion",
@@ -156,7 +156,7 @@ async def agenerate_questions(
 
 
 def _prompts(passages: Sequence[Passage]) -> list[str]:
-    return [filled(_PROMPT, count=str(each.wanted), passage=each.text) for each in passages]
+    return [fill(_PROMPT, count=str(each.wanted), passage=each.text) for each in passages]
 
 
 def _read(answer: str | BaseModel) -> AskedQuestions:

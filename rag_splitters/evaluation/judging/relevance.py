@@ -17,7 +17,7 @@ from rag_splitters.evaluation.judging.retrieval import (
 )
 from rag_splitters.evaluation.judging.scores import QuestionScore, ScoreReport, question_texts
 from rag_splitters.evaluation.questions import Question
-from rag_splitters.models.asking import filled
+from rag_splitters.models.asking import fill
 
 __all__ = ["Rating", "acontext_relevance", "context_relevance"]
 
@@ -115,7 +115,7 @@ class _Asking:
         """Two prompts for each question that something was retrieved for."""
         self._found = list(found)
         return [
-            filled(prompt, question=question, context="\n".join(texts))
+            fill(prompt, question=question, context="\n".join(texts))
             for question, texts in zip(self.questions, self._found, strict=True)
             if not isinstance(texts, Failure) and not _says_nothing(question, texts)
             for prompt in _PROMPTS

@@ -19,7 +19,7 @@ from rag_splitters.evaluation.judging.passages import (
     apassages_of,
     passages_of,
 )
-from rag_splitters.models.asking import filled
+from rag_splitters.models.asking import fill
 
 __all__ = ["Statements", "agenerate_facts", "generate_facts"]
 
@@ -100,7 +100,7 @@ async def agenerate_facts(
 
 
 def _prompts(passages: Sequence[Passage]) -> list[str]:
-    return [filled(_PROMPT, count=str(each.wanted), passage=each.text) for each in passages]
+    return [fill(_PROMPT, count=str(each.wanted), passage=each.text) for each in passages]
 
 
 def _read(answer: str | BaseModel) -> Statements:

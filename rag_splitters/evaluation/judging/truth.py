@@ -17,7 +17,7 @@ from rag_splitters.evaluation.judging.retrieval import (
     aretrieved,
     retrieved,
 )
-from rag_splitters.models.asking import filled
+from rag_splitters.models.asking import fill
 
 __all__ = ["Truth", "aevaluate_facts", "evaluate_facts"]
 
@@ -104,7 +104,7 @@ class _Asking:
         """A prompt for each fact that something was retrieved for."""
         self._found = [_something(texts) for texts in found]
         return [
-            filled(
+            fill(
                 _PROMPT,
                 passages="\n".join(f"<passage>\n{text}\n</passage>" for text in texts),
                 statement=statement,

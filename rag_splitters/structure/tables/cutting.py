@@ -112,9 +112,8 @@ class Cutter:
         for span in spans:
             low = max(bisect_right(self.frame.positions, span.start) - 1, first)
             high = max(bisect_right(self.frame.positions, span.end - 1), low + 1)
-            placed.append(
-                Span(span.start, span.end, self.frame.metadata(low, high, []), span.content)
-            )
+            metadata = self.frame.metadata(low, high, [])
+            placed.append(Span(span.start, span.end, metadata, span.content, modality="table"))
         return placed
 
     def _header(self, end: int) -> list[Span]:
@@ -123,7 +122,9 @@ class Cutter:
         content = self.frame.writer.header().strip()
         if content and self.frame.fits(content):
             stop = trim_space(self.text, start, end)
-            return [Span(start, stop, self.frame.metadata(0, 0), content)]
+            return [Span(start, stop, self.frame.metadata(0, 0), content, modality="table")]
         spans = self.frame.as_text(start, end)
-        known = self.frame.metadata(0, 0, [])
-        return [Span(span.start, span.end, known, span.content) for span in spans]
+        metadata = self.frame.metadata(0, 0, [])
+        return [
+            Span(span.start, span.end, metadata, span.content, modality="table") for span in spans
+        ]

@@ -100,13 +100,13 @@ class Frame:
         start = skip_space(self.text, start)
         same = content == self.text[start:end]
         metadata = self.metadata(first, stop, labels)
-        return Span(start, end, metadata, None if same else content)
+        return Span(start, end, metadata, None if same else content, modality="table")
 
     def metadata(
         self, first: int, stop: int, labels: Sequence[str] | None = None
     ) -> dict[str, Any]:
         """The metadata of a chunk of these rows; without rows it is the header\'s."""
-        metadata: dict[str, Any] = {"modality": "table"}
+        metadata: dict[str, Any] = {}
         if stop > first:
             metadata |= {"row_start": first + 1, "row_end": stop}
         columns = self.table.labels if labels is None else labels

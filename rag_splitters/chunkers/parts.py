@@ -1,0 +1,95 @@
+"""Parts of texts that go to other chunkers: each chunker plans all of its parts at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rag_splitters.calls import together
+from rag_splitters.chunker import Chunker
+from rag_splitters.span import Source, Span
+from rag_splitters.text.excerpt import Excerpt
+
+__all__ = ["Part", "Parts", "plan_parts", "spans_as_parts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a text that another chunker cuts.
+
+    Parameters:
+        chunker: the chunker.
+        excerpt: the part's text, with positions.
+        span: the part as a span of the whole text; its chunks inherit what this says.
+    """
+
+    chunker: Chunker
+    excerpt: Excerpt
+    span: Span
+
+
+Parts: TypeAlias = "list[Span | Part]"
+"""A text in order: chunks that are finished, and parts that other chunkers cut."""
+
+
+async def plan_parts(sources: Sequence[Source], parts: Sequence[Parts]) -> list[list[Span]]:
+    """The chunks of each source, once the chunkers of its parts have cut them.
+
+    Parameters:
+        sources: the texts.
+        parts: the parts of each of them.
+    """
+    chunkers: dict[int, Chunker] = {}
+    requests: dict[int, list[Source]] = {}
+    for source, own in zip(sources, parts, strict=True):
+        for part in own:
+            if isinstance(part, Part):
+                chunkers[id(part.chunker)] = part.chunker
+                metadata = {**source.metadata, **part.span.to_metadata()}
+                inner = source.part(part.excerpt.text, part.span.start, metadata)
+                requests.setdefault(id(part.chunker), []).append(inner)
+    planned = await together([chunkers[key].plan(inner) for key, inner in requests.items()])
+    plans = {key: iter(spans) for key, spans in zip(requests, planned, strict=True)}
+    results = []
+    for source, own in zip(sources, parts, strict=True):
+        spans: list[Span] = []
+        for part in own:
+            if isinstance(part, Span):
+                spans.append(part)
+                continue
+            pieces = part.excerpt.spans(next(plans[id(part.chunker)]), source.text)
+            first = len(spans)
+            spans += [piece.within(part.span, first) for piece in pieces]
+        results.append(_in_order(spans))
+    return results
+
+
+def _in_order(spans: list[Span]) -> list[Span]:
+    """The spans by their beginnings: an image stands in the middle of its sentence's span."""
+    order = sorted(range(len(spans)), key=lambda index: spans[index].start)
+    places = {index: place for place, index in enumerate(order)}
+    for span in spans:
+        if span.parent is not None:
+            span.parent = places[span.parent]
+    return [spans[index] for index in order]
+
+
+def spans_as_parts(chunker: Chunker, text: str, spans: Sequence[Span]) -> Parts:
+    """The chunks of one strategy as parts for the next one.
+
+    The pieces of a rewritten chunk have its whole position, as nothing says where in it they stand.
+    """
+    return [
+        Part(
+            chunker,
+            Excerpt.of(
+                text,
+                span.start,
+                span.end,
+                [(span.start, span.end, span.content)] if span.content is not None else (),
+            ),
+            span,
+        )
+        for span in spans
+    ]
