@@ -26,6 +26,7 @@ from tests.chat_doubles import (
     check_models_agree,
     sentences_in,
 )
+from tests.splitting import asplit_texts, split_texts
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "Tea is hot. I like it. Rain fell. It was cold. Cats sleep. They hunt."
@@ -98,7 +99,7 @@ def test_every_kind_of_model_gives_the_same_cuts() -> None:
 async def test_agentic_works_inside_a_running_loop() -> None:
     llm = AsyncFunction(every_third)
     chunker = AgenticChunker(llm=llm)
-    assert await chunker.aspans_many([TEXT]) == chunker.spans_many([TEXT])
+    assert await asplit_texts(chunker, [TEXT]) == split_texts(chunker, [TEXT])
     assert len(llm.prompts) == 2
 
 
@@ -171,7 +172,7 @@ def test_error_names_document_window_and_answer() -> None:
     llm = Function(lambda prompt: "Sorry, no! " + "x" * 500 if "Cats" in prompt else "1")
     text = TEXT * 3
     with pytest.raises(ModelError) as caught:
-        AgenticChunker(llm=llm, max_retries=1).spans_many(["One. Two.", text])
+        split_texts(AgenticChunker(llm=llm, max_retries=1), ["One. Two.", text])
     message = str(caught.value)
     assert "document 1, window 0 (sentences 1 to" in message
     assert "Sorry, no!" in message
@@ -192,12 +193,12 @@ def test_fallback_takes_the_borders_of_the_named_chunker() -> None:
     fallback = SentenceChunker(chunk_size=25)
     chunker = AgenticChunker(llm=llm, on_error=fallback, max_retries=0)
     fine = "Dogs bark. They run. They eat. Birds sing."
-    spans, others = chunker.spans_many([TEXT, fine])
+    spans, others = split_texts(chunker, [TEXT, fine])
     assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in fallback.spans(TEXT)]
     assert {span.metadata["fallback"] for span in spans} == {"SentenceChunker"}
     assert [span.metadata for span in others] == [{}, {}]
     assert len(llm.prompts) == 2
-    assert asyncio.run(chunker.aspans_many([TEXT, fine])) == [spans, others]
+    assert asyncio.run(asplit_texts(chunker, [TEXT, fine])) == [spans, others]
 
 
 def test_fallback_is_only_for_the_window_that_failed() -> None:
@@ -238,7 +239,7 @@ def test_all_windows_of_all_documents_are_asked_once() -> None:
     llm = Function(every_third)
     texts = [" ".join(f"S{n} is here." for n in range(count)) for count in (1, 2, 100, 101, 250)]
     chunker = AgenticChunker(llm=llm)
-    chunker.spans_many([*texts, "", " \n"])
+    split_texts(chunker, [*texts, "", " \n"])
     assert len(llm.prompts) == sum(len(windows(n, 100)) for n in (2, 100, 101, 250))
     assert len(llm.prompts) == 1 + 1 + 2 + 3
 

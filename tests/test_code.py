@@ -21,6 +21,7 @@ from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.structure import syntax
 from rag_splitters.structure.grammars import GRAMMARS, language_named, language_of
 from rag_splitters.testing import check_chunker, hostile_texts
+from tests.splitting import asplit_texts, split_texts
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -406,9 +407,9 @@ def test_fallback_cuts_at_the_separators_of_the_language() -> None:
 def test_language_is_read_from_metadata(metadata: dict[str, Any], language: str | None) -> None:
     assert language_of(metadata) == language
     chunker, text = CodeChunker(), "a = 1"
-    spans = chunker.spans_of_documents([text], [metadata])
+    spans = split_texts(chunker, [text], [metadata])
     assert spans[0][0].metadata.get("language") == language
-    assert asyncio.run(chunker.aspans_of_documents([text], [metadata])) == spans
+    assert asyncio.run(asplit_texts(chunker, [text], [metadata])) == spans
 
 
 def test_language_of_the_parameter_comes_before_the_metadata() -> None:

@@ -27,6 +27,7 @@ from rag_splitters.models.cache import FolderCache, text_cache
 from rag_splitters.testing import check_chunker, check_documents, hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.openai_server import Fault, OpenAIServer
+from tests.splitting import asplit_texts, split_texts
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "# Tea\n\nIt is hot.\n\n## Green\n\nIt is not so hot."
@@ -77,9 +78,11 @@ def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text
     spans = check_chunker(chunker, text)
     for span in spans:
         own = text[span.start : span.end]
-        context = span.metadata.get("context")
-        assert span.text_of(text) == (own if context is None else f"{context}\n\n{own}")
-        assert ("context" in span.metadata) == (span.content is not None)
+        context = span.context
+        assert span.text_of(text) == (own if context is None else f"{context}
+
+{own}")
+        assert (span.context is not None) == (span.content is not None)
     if not count:
         assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in inner.spans(text)]
 
@@ -95,7 +98,7 @@ def test_contextual_loses_no_chunk_when_the_model_fails(text: str) -> None:
     for span in spans:
         failed = "word" in text[span.start : span.end]
         assert span.metadata.get("fallback") == ("plain" if failed else None)
-        assert ("context" in span.metadata) is not failed
+        assert (span.context is not None) is not failed
 
 
 @pytest.mark.parametrize("kind", [Function, AsyncFunction, LangChainDouble, LlamaIndexDouble])
@@ -108,7 +111,7 @@ def test_every_kind_of_model_gives_the_same_contexts(kind: Any) -> None:
         for part in ("# Tea\n\nIt is hot.", "## Green", "It is not so hot.")
     ]
     assert len(llm.prompts) == 3
-    assert asyncio.run(chunker.aspans_many([TEXT, "", TEXT])) == [spans, [], spans]
+    assert asyncio.run(asplit_texts(chunker, [TEXT, "", TEXT])) == [spans, [], spans]
     assert len(llm.prompts) == 6  # the same document twice: asked once
 
 
@@ -176,7 +179,7 @@ def test_second_run_costs_nothing(kind: str, tmp_path: Path) -> None:
     chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=cache)
     spans = chunker.spans(TEXT)
     assert len(llm.prompts) == 3
-    assert chunker.spans(TEXT) == spans == asyncio.run(chunker.aspans_many([TEXT]))[0]
+    assert chunker.spans(TEXT) == spans == asyncio.run(asplit_texts(chunker, [TEXT]))[0]
     assert len(llm.prompts) == 3
     again = Function(lambda prompt: "Something else.")  # a model of the same name
     assert ContextualChunker(chunker=SMALL, llm=again, cache=cache).spans(TEXT) == spans
@@ -187,8 +190,8 @@ def test_second_run_costs_nothing(kind: str, tmp_path: Path) -> None:
 def test_async_run_fills_the_cache(kind: str, tmp_path: Path) -> None:
     cache, llm = CACHES[kind](tmp_path), AsyncFunction(about)
     chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=cache)
-    spans = asyncio.run(chunker.aspans_many([TEXT]))
-    assert chunker.spans_many([TEXT]) == spans
+    spans = asyncio.run(asplit_texts(chunker, [TEXT]))
+    assert split_texts(chunker, [TEXT]) == spans
     assert len(llm.prompts) == 3
 
 
@@ -222,12 +225,12 @@ def test_error_names_document_and_chunk_and_keeps_the_rest(tmp_path: Path) -> No
     llm = Function(fails_on_green)
     chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path)
     with pytest.raises(ModelError, match="no answer today") as caught:
-        chunker.spans_many(["Fine.", TEXT])
+        split_texts(chunker, ["Fine.", TEXT])
     assert "ContextualChunker: document 1, chunk 1 (characters 19 to 27)" in str(caught.value)
     assert caught.value.index == 1
     assert len(llm.prompts) == 4
     llm.script = about
-    assert len(chunker.spans_many(["Fine.", TEXT])[1]) == 3
+    assert len(split_texts(chunker, ["Fine.", TEXT])[1]) == 3
     assert len(llm.prompts) == 5  # only what had failed
 
 
@@ -290,7 +293,7 @@ def test_headings_are_the_context_where_there_is_no_model() -> None:
 def test_heading_of_any_length_costs_in_proportion() -> None:
     text = "# " + "word " * 100_000 + "\n\n" + "Text below. " * 10_000
     spans = ContextualChunker().spans(text)
-    assert all(len(span.metadata.get("context", "")) <= 200 for span in spans)
+    assert all(len(span.context or "") <= 200 for span in spans)
     assert sum(len(span.text_of(text)) for span in spans) < 1.5 * len(text)
 
 
@@ -301,8 +304,8 @@ def test_counted_context_fits_and_uses_its_room(inner: RecursiveChunker, share: 
     counted = ContextualChunker(chunker=inner, llm=llm, count_context=True)
     for span in counted.spans(text):
         assert counted.fits(span.text_of(text))
-        assert len(span.metadata["context"]) > inner.chunk_size / share - 30
-        assert span.metadata["context"].split()[-1] in ("Some", "context,", "in", "words,")
+        assert len(span.context) > inner.chunk_size / share - 30
+        assert span.context.split()[-1] in ("Some", "context,", "in", "words,")
     free = ContextualChunker(chunker=inner, llm=llm)
     assert all(len(span.text_of(text)) > inner.chunk_size for span in free.spans(text))
 
@@ -314,7 +317,7 @@ def test_counted_context_in_a_script_without_spaces_is_shortened_too() -> None:
         count_context=True,
     )
     spans = check_chunker(chunker, "他说。" * 50)
-    assert all(len(span.metadata["context"]) >= 10 for span in spans)
+    assert all(len(span.context) >= 10 for span in spans)
 
 
 def test_inner_chunkers_metadata_and_place_are_kept() -> None:
@@ -399,5 +402,5 @@ async def test_calls_are_bounded() -> None:
         return about(prompt)
 
     chunker = ContextualChunker(chunker=RecursiveChunker(chunk_size=5), llm=slow, max_concurrency=3)
-    await chunker.aspans_many(["One two three four five six seven eight nine ten."])
+    await asplit_texts(chunker, ["One two three four five six seven eight nine ten."])
     assert most == 3

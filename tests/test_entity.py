@@ -23,6 +23,7 @@ from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention, mention_windows, remove_overlaps
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from rag_splitters.text.sizing import sizer
+from tests.splitting import split_texts
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _NAMES = re.compile(r"(?:New York|Ada Lovelace|Lovelace|Ada|Bern|The same|Longerword)")
@@ -506,5 +507,5 @@ def test_entity_recogniser_is_asked_once_about_each_text() -> None:
         return names(text)
 
     texts = ["Ada came.", " ", "Bern is old."]
-    EntityChunker(ner=ner).spans_many(texts)
+    split_texts(EntityChunker(ner=ner), texts)
     assert asked == ["Ada came.", "Bern is old."]

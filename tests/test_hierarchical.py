@@ -50,12 +50,11 @@ def test_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
     chunker = HierarchicalChunker(format="markdown", emit="all", **case)
     spans = check_tree(chunker, text)
     children = {
-        parent: [s for s in spans if s.metadata["parent"] == parent]
-        for parent in range(-1, len(spans))
+        parent: [s for s in spans if s.parent == parent] for parent in range(-1, len(spans))
     }
     for number, parts in [
         *children.items(),
-        (None, [s for s in spans if s.metadata["parent"] is None]),
+        (None, [s for s in spans if s.parent is None]),
     ]:
         if parts:  # together they hold all that their parent does
             whole = spans[number] if number is not None else Span(0, len(text))
@@ -76,7 +75,7 @@ def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:
     assert bool(spans) == bool(text.strip()) or chunker.format == "html"
     assert len({(span.start, span.end) for span in spans}) == len(spans)
     assert [(s.start, -s.end) for s in spans] == sorted((s.start, -s.end) for s in spans)
-    parents = {span.metadata["parent"] for span in spans}
+    parents = {span.parent for span in spans}
     measure = sizer(chunker.length_function)(text)
     for number, span in enumerate(spans):
         known = span.metadata
@@ -120,9 +119,9 @@ def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
 def test_tree_follows_the_headings() -> None:
     found = [
         (
-            c.metadata["level"],
-            c.metadata["parent"],
-            c.metadata["headings"],
+            c.level,
+            c.parent,
+            list(c.headings),
             " ".join(c.text.split())[:20],
         )
         for c in HierarchicalChunker(emit="all").chunk(TEXT)
@@ -144,23 +143,21 @@ def test_tree_follows_the_headings() -> None:
 
 def test_leaves_are_those_of_the_tree() -> None:
     tree = HierarchicalChunker(emit="all").spans(TEXT)
-    parents = {span.metadata["parent"] for span in tree}
-    leaves = [(s.start, s.end, s.metadata["level"]) for n, s in enumerate(tree) if n not in parents]
-    assert leaves == [
-        (s.start, s.end, s.metadata["level"]) for s in HierarchicalChunker().spans(TEXT)
-    ]
+    parents = {span.parent for span in tree}
+    leaves = [(s.start, s.end, s.level) for n, s in enumerate(tree) if n not in parents]
+    assert leaves == [(s.start, s.end, s.level) for s in HierarchicalChunker().spans(TEXT)]
 
 
 def test_a_single_paragraph_is_a_single_chunk() -> None:
     for sizes in (None, (60, 30, 12)):
         (span,) = HierarchicalChunker(emit="all", chunk_sizes=sizes).spans("Only this.")
-        assert (span.start, span.end, span.metadata["parent"]) == (0, 10, None)
+        assert (span.start, span.end, span.parent) == (0, 10, None)
 
 
 def test_chunk_sizes_make_levels_that_end_at_sections() -> None:
     chunker = HierarchicalChunker(emit="all", chunk_sizes=(70, 40, 20))
     spans = check_tree(chunker, TEXT)
-    outer = [span.text_of(TEXT).split("\n")[0] for span in spans if span.metadata["level"] == 0]
+    outer = [span.text_of(TEXT).split("\n")[0] for span in spans if span.level == 0]
     assert outer == ["# Tea", "## Serve"]
     assert chunker.chunk_size == 20
 
@@ -173,14 +170,14 @@ def test_overlap_stays_inside_the_parent() -> None:
     assert leaves
     assert all(span.text_of(text).startswith("gamma") for span in leaves)
     for one, other in pairwise(spans):
-        if one.metadata["parent"] != other.metadata["parent"]:
+        if one.parent != other.parent:
             assert other.start >= one.end or other.end <= one.end
 
 
 def test_section_keywords_are_headings_of_plain_text() -> None:
     text = "§ 1 Scope\nIt holds.\n\n§ 2 Place\nHere."
     spans = HierarchicalChunker(section_keywords=["§"], format="text").spans(text)
-    assert [span.metadata["headings"] for span in spans] == [["§ 1 Scope"], ["§ 2 Place"]]
+    assert [list(span.headings) for span in spans] == [["§ 1 Scope"], ["§ 2 Place"]]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from rag_splitters.span import Span
 from rag_splitters.structure.blocks import detect_format
 from rag_splitters.structure.images import find_images
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
+from tests.splitting import asplit_texts, split_texts
 from tests.test_blocks import EXAMPLES, HTML_PIECES, check_kept, texts_of
 
 hostile = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -201,7 +202,7 @@ def test_image_is_none(text: str) -> None:
 
 def test_reference_images_find_their_definitions() -> None:
     text = f'# T\n\n![one][a]\n\n![two][b]\n\n[a]: one.png "One"\n[b]: {DATA}\n'
-    images = [c for c in ModalityChunker().chunk(text) if c.metadata["modality"] == "image"]
+    images = [c for c in ModalityChunker().chunk(text) if c.modality == "image"]
     assert images[0].metadata["image_url"] == "one.png"
     assert images[1].metadata["image_data"] == PIXEL
 
@@ -325,8 +326,8 @@ def small(format: Any) -> ModalityChunker:
 def check_modalities(chunker: ModalityChunker, text: str) -> None:
     """Positions, sizes and coverage, but for what is dropped of HTML."""
     spans = chunker.spans(text)
-    images = [span for span in spans if span.metadata["modality"] == "image"]
-    others = [span for span in spans if span.metadata["modality"] != "image"]
+    images = [span for span in spans if span.modality == "image"]
+    others = [span for span in spans if span.modality != "image"]
     if chunker.image == "keep":
         ascends(images)
     ascends(others)
@@ -336,7 +337,7 @@ def check_modalities(chunker: ModalityChunker, text: str) -> None:
         assert {span.start, span.end} <= clusters, span
         content = span.text_of(text)
         assert content.strip()
-        handling = getattr(chunker, span.metadata["modality"])
+        handling = getattr(chunker, span.modality)
         alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
         assert handling == "keep" or handling.fits(content) or alone, span
     written = detect_format(text) if chunker.format == "auto" else chunker.format
@@ -344,7 +345,7 @@ def check_modalities(chunker: ModalityChunker, text: str) -> None:
         check_kept(text, spans)
     else:
         check_covered(text, spans)
-    assert chunker.spans_many([text, text]) == [spans, spans]
+    assert split_texts(chunker, [text, text]) == [spans, spans]
 
 
 def check_covered(text: str, spans: list[Span]) -> None:
@@ -363,8 +364,8 @@ def ascends(spans: list[Span]) -> None:
 
 def test_async_gives_the_same() -> None:
     chunker = ModalityChunker()
-    found = asyncio.run(chunker.aspans_many([DOCUMENT, "", DOCUMENT]))
-    assert found == chunker.spans_many([DOCUMENT, "", DOCUMENT])
+    found = asyncio.run(asplit_texts(chunker, [DOCUMENT, "", DOCUMENT]))
+    assert found == split_texts(chunker, [DOCUMENT, "", DOCUMENT])
 
 
 def test_modality_chunker_is_written_and_read_again() -> None:

@@ -28,6 +28,7 @@ from tests.chat_doubles import (
     check_models_agree,
     sentences_in,
 )
+from tests.splitting import split_texts
 
 hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "Tea is made. It is hot. Rain fell."
@@ -72,7 +73,7 @@ def check_propositions(chunker: PropositionChunker, text: str) -> list[Span]:
     assert all(text[place].isspace() for place in set(range(len(text))) - covered)
     assert all((one.start, one.end) <= (two.start, two.end) for one, two in pairwise(spans))
     assert len({(s.start, s.end, s.text_of(text)) for s in spans}) == len(spans)
-    assert chunker.spans_many([text, text]) == [spans, spans]
+    assert split_texts(chunker, [text, text]) == [spans, spans]
     return spans
 
 
@@ -164,14 +165,14 @@ def test_unusable_answer_is_asked_again_with_what_was_wrong(bad: str) -> None:
 def test_unusable_structured_answer_is_an_error(kind: Any, bad: dict[str, Any]) -> None:
     llm = kind(script=lambda prompt: json.dumps({"propositions": [bad]}))
     with pytest.raises(ModelError, match=r"document 1, passage 0 .*proposition 1 names"):
-        PropositionChunker(llm=llm, max_retries=1).spans_many(["", TEXT])
+        split_texts(PropositionChunker(llm=llm, max_retries=1), ["", TEXT])
     assert len(llm.prompts) == 2
 
 
 def test_error_names_document_passage_and_answer() -> None:
     llm = Function(lambda prompt: "Sorry" if "Rain" in prompt else echo(prompt))
     with pytest.raises(ModelError) as caught:
-        PropositionChunker(llm=llm, max_retries=0, chunk_size=25).spans_many(["One.", TEXT])
+        split_texts(PropositionChunker(llm=llm, max_retries=0, chunk_size=25), ["One.", TEXT])
     assert "document 1, passage 1 (characters 24 to 34)" in str(caught.value)
     assert "Sorry" in str(caught.value)
     assert caught.value.index == 1

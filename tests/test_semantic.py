@@ -30,6 +30,7 @@ from tests.borders import CASES as BORDERS
 from tests.borders import llama_index, subjects
 from tests.cases import SIZES, halves
 from tests.openai_server import Fault, OpenAIServer
+from tests.splitting import asplit_texts, split_texts
 from tests.test_models_embedding import LangChainModel, LlamaIndexModel, Secretive, called
 
 SMALL = HashingEmbeddings(dimensions=32)
@@ -76,7 +77,7 @@ TEXT = GLUED[0][0]
 @given(text=hostile_texts())
 def test_chunker_keeps_the_guarantees(chunker: EmbeddedSizes, text: str) -> None:
     check_chunker(chunker, text)
-    assert asyncio.run(chunker.aspans_many([text])) == [chunker.spans(text)]
+    assert asyncio.run(asplit_texts(chunker, [text])) == [chunker.spans(text)]
 
 
 @every_kind
@@ -123,7 +124,7 @@ class Counting(LangChainEmbeddings):
 def test_chunker_asks_once_for_all_documents(kind: Any) -> None:
     model = Counting()
     texts = [text for text, _ in GLUED] + ["", "  \n", "One sentence alone.", TEXT]
-    results = kind(embeddings=model).spans_many(texts)
+    results = split_texts(kind(embeddings=model), texts)
     assert len(model.calls) == 1
     assert len(set(model.calls[0])) == len(model.calls[0])
     assert all(text.strip() for text in model.calls[0])
@@ -179,7 +180,9 @@ def test_chunker_cuts_at_the_same_places_whichever_framework_the_model_is_from(k
 
     models = (LangChainModel(), LlamaIndexModel(), called, awaited, Embedder(called, max_texts=7))
     options = {"chunk_size": 700, "chunk_overlap": 50}
-    results = [kind(embeddings=model, **options).spans_many([TEXT, TEXT[:900]]) for model in models]
+    results = [
+        split_texts(kind(embeddings=model, **options), [TEXT, TEXT[:900]]) for model in models
+    ]
     assert len(results[0][0]) > 5
     assert all(result == results[0] for result in results)
 
@@ -194,7 +197,7 @@ def test_chunker_cuts_at_the_same_places_in_either_encoding(kind: Any) -> None:
                 base_url=server.url, api_key=SECRET, check_embedding_ctx_length=False
             )
             results.append(kind(embeddings=model).spans(TEXT))
-            results.append(asyncio.run(kind(embeddings=model).aspans_many([TEXT]))[0])
+            results.append(asyncio.run(asplit_texts(kind(embeddings=model), [TEXT]))[0])
     assert all(result == results[0] for result in results)
 
 
@@ -225,9 +228,9 @@ def test_chunker_awaits_requests_side_by_side(kind: Any) -> None:
         return called(texts)
 
     embedder = Embedder(model, max_texts=5, max_concurrency=3)
-    results = asyncio.run(kind(embeddings=embedder).aspans_many([TEXT, TEXT[:2000]]))
+    results = asyncio.run(asplit_texts(kind(embeddings=embedder), [TEXT, TEXT[:2000]]))
     assert most == 3
-    assert results == kind(embeddings=called).spans_many([TEXT, TEXT[:2000]])
+    assert results == split_texts(kind(embeddings=called), [TEXT, TEXT[:2000]])
 
 
 # Configuration
@@ -304,8 +307,10 @@ def test_chunker_loses_no_document_to_a_fault(kind: Any, fault: Fault, is_async:
             base_url=server.url, api_key="any", check_embedding_ctx_length=False, chunk_size=40
         )
         chunker = kind(embeddings=model)
-        results = asyncio.run(chunker.aspans_many(texts)) if is_async else chunker.spans_many(texts)
-    wanted = kind(embeddings=HashingEmbeddings(dimensions=64)).spans_many(texts)
+        results = (
+            asyncio.run(asplit_texts(chunker, texts)) if is_async else split_texts(chunker, texts)
+        )
+    wanted = split_texts(kind(embeddings=HashingEmbeddings(dimensions=64)), texts)
     assert results == wanted
 
 
@@ -320,7 +325,7 @@ def test_chunker_names_the_document_and_the_place_of_a_useless_answer(kind: Any)
     before = "A first document is here, with a sentence. And it has another one, too, at the end."
     text = next(text for name, text in subjects() if "miller" in text)
     with pytest.raises(ModelError, match=r"zeros for text \d+ \(document 1, offset 0\)"):
-        kind(embeddings=model).spans_many([before, text])
+        split_texts(kind(embeddings=model), [before, text])
 
 
 # Semantic: what the threshold, the number and the sizes do

@@ -157,8 +157,8 @@ LAYERS = (
     {"cli"},
     {"__main__"},
 )
-"""Top-level modules and folders, the lowest first; "" is the package itself. Each may import its own
-parts and the layers below it."""
+"""Top-level modules and folders, the lowest first; "" is the package itself. Each may import its
+own parts and the layers below it."""
 
 LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
 MODULES = {module_name(path): path for path in FILES}

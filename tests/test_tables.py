@@ -22,6 +22,7 @@ from rag_splitters.span import Chunk
 from rag_splitters.structure.blocks import detect_format, read_blocks
 from rag_splitters.structure.tables import find_tables
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker
+from tests.splitting import asplit_texts, split_texts
 from tests.test_blocks import HTML_PIECES, check_kept, texts_of
 
 hostile = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
@@ -530,7 +531,7 @@ def test_unknown_format_is_refused() -> None:
 def test_async_gives_the_same() -> None:
     text = "Text.\n\n" + pipes(ROWS[:50]) + "\nMore text.\n"
     chunker = TableChunker(chunk_size=200)
-    assert asyncio.run(chunker.aspans_many([text, text])) == chunker.spans_many([text, text])
+    assert asyncio.run(asplit_texts(chunker, [text, text])) == split_texts(chunker, [text, text])
 
 
 @pytest.mark.parametrize("format", WRITE)

@@ -27,6 +27,7 @@ from rag_splitters import (
     SeparatorChunker,
     SizedChunker,
     SlidingWindowChunker,
+    Source,
     Span,
     TitledChunker,
     TokenChunker,
@@ -78,7 +79,7 @@ listed: list[Chunker] = [
 chunker = RecursiveChunker(chunk_size=10)
 assert_type(chunker.chunk("text", metadata={"title": "T"}, id="one"), list[Chunk])
 assert_type(chunker.spans("text"), list[Span])
-assert_type(chunker.spans_many(["text"]), list[list[Span]])
+assert_type(list(chunker.split([Source("text")])), list[list[Span]])
 assert_type(chunker.chunk_size, int)
 assert_type(chunker.chunk("text")[0].start, int)
 assert_type(chunker.chunk("text")[0].text, str)
