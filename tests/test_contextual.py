@@ -79,9 +79,7 @@ def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text
     for span in spans:
         own = text[span.start : span.end]
         context = span.context
-        assert span.text_of(text) == (own if context is None else f"{context}
-
-{own}")
+        assert span.text_of(text) == (own if context is None else f"{context}\n\n{own}")
         assert (span.context is not None) == (span.content is not None)
     if not count:
         assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in inner.spans(text)]
@@ -323,7 +321,7 @@ def test_counted_context_in_a_script_without_spaces_is_shortened_too() -> None:
 def test_inner_chunkers_metadata_and_place_are_kept() -> None:
     inner = HybridChunker(stages=[PageChunker(), SMALL])
     spans = ContextualChunker(chunker=inner, llm=about).spans("One.\fTwo.")
-    assert [(s.start, s.end, s.metadata["page_start"]) for s in spans] == [(0, 4, 1), (5, 9, 2)]
+    assert [(s.start, s.end, s.pages) for s in spans] == [(0, 4, (1, 1)), (5, 9, (2, 2))]
     narrow = ContextualChunker(chunker=SMALL, llm=about).narrowed("x" * 10)
     assert narrow.chunker == RecursiveChunker(chunk_size=10)
 
@@ -376,7 +374,7 @@ def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prompt": "{chunk}"}, "must hold {document}"),
+        ({"prompt": "{chunk}"}, "must contain {document}"),
         ({"cache": 3}, "cache must be"),
         ({"cache": "folder", "llm": lambda prompt: "Context."}, "has no name"),
         ({"document_window": 0}, "greater than or equal to 1"),

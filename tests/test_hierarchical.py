@@ -78,23 +78,17 @@ def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:
     parents = {span.parent for span in spans}
     measure = sizer(chunker.length_function)(text)
     for number, span in enumerate(spans):
-        known = span.metadata
-        assert known["node"] == number
         assert 0 <= span.start < span.end <= len(text)
         assert text[span.start : span.end].strip()
-        if known["parent"] is not None:
-            parent = spans[known["parent"]]
-            assert known["parent"] < number
+        assert span.level is not None
+        if span.parent is not None:
+            parent = spans[span.parent]
+            assert span.parent < number
             assert parent.start <= span.start < span.end <= parent.end
-            assert parent.metadata["level"] < known["level"]
+            assert parent.level is not None
+            assert parent.level < span.level
         sizes = chunker.chunk_sizes
-        size = (
-            sizes[known["level"]]
-            if sizes
-            else chunker.chunk_size
-            if number not in parents
-            else None
-        )
+        size = sizes[span.level] if sizes else chunker.chunk_size if number not in parents else None
         alone = len(regex.findall(r"\X", text[span.start : span.end], regex.DOTALL)) == 1
         assert size is None or alone or measure.length(span.start, span.end) <= size
     return spans
@@ -119,12 +113,12 @@ def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
 def test_tree_follows_the_headings() -> None:
     found = [
         (
-            c.level,
-            c.parent,
-            list(c.headings),
-            " ".join(c.text.split())[:20],
+            span.level,
+            span.parent,
+            list(span.headings),
+            " ".join(span.text_of(TEXT).split())[:20],
         )
-        for c in HierarchicalChunker(emit="all").chunk(TEXT)
+        for span in HierarchicalChunker(emit="all").spans(TEXT)
     ]
     assert found == [
         (0, None, ["Tea"], "# Tea ## Boil Boil w"),

@@ -229,7 +229,7 @@ def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"prompt": "What?"}, "must hold {sentences}"),
+        ({"prompt": "What?"}, "must contain {sentences}"),
         ({"chunk_overlap": 10}, "leave chunk_overlap out"),
         ({"on_error": "ignore"}, "keep"),
         ({"llm": None}, "llm must be"),

@@ -17,12 +17,13 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.ingestion import IngestionPipeline
 
 from rag_splitters.chunkers.cluster import ClusterChunker
+from rag_splitters.chunkers.embedded import EmbeddingSizes
 from rag_splitters.chunkers.embedding import EmbeddingChunker
 from rag_splitters.chunkers.semantic import SemanticChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
-from rag_splitters.meaning.units import EmbeddedSizes, sentence_units
+from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from rag_splitters.text.sentences import sentence_cuts
@@ -35,10 +36,10 @@ from tests.test_models_embedding import LangChainModel, LlamaIndexModel, Secreti
 
 SMALL = HashingEmbeddings(dimensions=32)
 SECRET = "sk-very-secret-0123456789"
-KINDS: tuple[type[EmbeddedSizes], ...] = (SemanticChunker, EmbeddingChunker, ClusterChunker)
+KINDS: tuple[type[EmbeddingSizes], ...] = (SemanticChunker, EmbeddingChunker, ClusterChunker)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
-CASES: list[EmbeddedSizes] = [
+CASES: list[EmbeddingSizes] = [
     *(kind(embeddings=SMALL, **size) for kind in KINDS for size in ({}, *SIZES)),
     *(
         SemanticChunker(
@@ -75,7 +76,7 @@ TEXT = GLUED[0][0]
 @pytest.mark.parametrize("chunker", CASES, ids=range(len(CASES)))
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=hostile_texts())
-def test_chunker_keeps_the_guarantees(chunker: EmbeddedSizes, text: str) -> None:
+def test_chunker_keeps_the_guarantees(chunker: EmbeddingSizes, text: str) -> None:
     check_chunker(chunker, text)
     assert asyncio.run(asplit_texts(chunker, [text])) == [chunker.spans(text)]
 
@@ -338,7 +339,7 @@ def distinct(letter: str, count: int) -> str:
     return " ".join(f"{subject} is {end}." for end in ends[:count])
 
 
-def beginnings(chunker: EmbeddedSizes, text: str) -> list[int]:
+def beginnings(chunker: EmbeddingSizes, text: str) -> list[int]:
     return [span.start for span in chunker.spans(text)][1:]
 
 
