@@ -117,8 +117,9 @@ async def arun(work: Coroutine[Any, Any, T]) -> T:
         if results:
             result: T = results[0]
             return result
+        request = _checked(work, request)
         try:
-            advance = partial(work.send, await _checked(work, request).result())
+            advance = partial(work.send, await request.result())
         except BaseException as error:
             advance = partial(work.throw, error)
 
