@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import threading
 from collections.abc import Awaitable, Callable
@@ -12,12 +11,18 @@ from typing import Any
 import pytest
 from langchain_core.embeddings import Embeddings as LangChainEmbeddings
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import CompletionResponse, LLMMetadata
+from llama_index.core.llms import LLM, CompletionResponse, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import BaseModel
 
+from rag_splitters.fields import import_object
 from rag_splitters.models import Embedder, chat_model
-from rag_splitters.models.clients import BLOCKING_METHODS, blocks_when_awaited
+from rag_splitters.models.clients import (
+    BLOCKING_DEFAULTS,
+    DEFAULT_BATCH,
+    HOOKS,
+    blocks_when_awaited,
+)
 from tests.chat_doubles import LangChainDouble, LlamaIndexDouble
 
 THREADS: list[threading.Thread] = []
@@ -70,13 +75,28 @@ class LlamaIndexModel(BaseEmbedding):
         return embed([text])[0]
 
 
+class DisguisedLlamaIndexModel(LlamaIndexModel):
+    """Overrides the asynchronous methods, as many integrations do, but awaits nothing."""
+
+    async def _aget_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embedding(text)
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._get_text_embeddings(texts)
+
+
 class AsyncLlamaIndexModel(LlamaIndexModel):
     async def _aget_text_embedding(self, text: str) -> list[float]:
+        await asyncio.sleep(0)
         return embed([text])[0]
 
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return await self._aget_text_embedding(query)
 
-class AsyncBatchLlamaIndexModel(LlamaIndexModel):
+
+class AsyncBatchLlamaIndexModel(AsyncLlamaIndexModel):
     async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        await asyncio.sleep(0)
         return embed(texts)
 
 
@@ -94,6 +114,7 @@ class AsyncLlamaIndexDouble(LlamaIndexDouble):
     async def acomplete(
         self, prompt: str, formatted: bool = False, **kwargs: Any
     ) -> CompletionResponse:
+        await asyncio.sleep(0)
         return self.complete(prompt)
 
 
@@ -125,6 +146,7 @@ def ran_on_loop(work: Callable[[], Awaitable[Any]]) -> set[bool]:
         (LangChainModel(), False),
         (AsyncLangChainModel(), True),
         (LlamaIndexModel(), False),
+        (DisguisedLlamaIndexModel(), False),
         (AsyncLlamaIndexModel(), True),
         (AsyncBatchLlamaIndexModel(), True),
     ],
@@ -161,11 +183,12 @@ def test_chat_model_with_an_inherited_achat_blocks_only_a_thread() -> None:
 
 
 def test_llama_index_still_has_the_methods_that_block() -> None:
-    """Fails when LlamaIndex renames what `blocks_when_awaited` looks for."""
-    for (module, kind), methods in BLOCKING_METHODS.items():
-        defined = vars(getattr(importlib.import_module(module), kind))
-        assert [name for name in methods if name not in defined] == []
-    assert issubclass(LlamaIndexModel, BaseEmbedding)
-    assert blocks_when_awaited(LlamaIndexModel())
-    assert blocks_when_awaited(LlamaIndexDouble(script=answer))
-    assert not blocks_when_awaited(LangChainModel())
+    """Fails when LlamaIndex renames what `blocks_when_awaited` looks at."""
+    hooks = {name for method, names in HOOKS.items() for name in (method, *names)}
+    assert {name for name in hooks if hasattr(BaseEmbedding, name) or hasattr(LLM, name)} == hooks
+    for path in (DEFAULT_BATCH, *BLOCKING_DEFAULTS):
+        assert f"{import_object(path).__module__}:{import_object(path).__qualname__}" == path
+    assert blocks_when_awaited(LlamaIndexModel(), "aget_text_embedding_batch")
+    assert blocks_when_awaited(LlamaIndexDouble(script=answer), "acomplete")
+    assert blocks_when_awaited(LlamaIndexDouble(script=answer), "achat")
+    assert not blocks_when_awaited(AsyncLlamaIndexModel(), "aget_text_embedding_batch")

@@ -7,6 +7,7 @@ the same shape works too.
 from __future__ import annotations
 
 import asyncio
+import dis
 import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
@@ -14,7 +15,9 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 __all__ = [
-    "BLOCKING_METHODS",
+    "BLOCKING_DEFAULTS",
+    "DEFAULT_BATCH",
+    "HOOKS",
     "ask_call",
     "async_ask_call",
     "async_embed_call",
@@ -43,37 +46,48 @@ def is_awaitable(model: Any) -> bool:
     return inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(called)
 
 
-def blocks_when_awaited(model: Any, *, structured: bool = False) -> bool:
-    """Whether the model's asynchronous methods call the synchronous ones on the event loop.
+def blocks_when_awaited(model: Any, method: str) -> bool:
+    """Whether an asynchronous method of a LlamaIndex model does its work on the event loop.
 
-    LlamaIndex's base classes do that in a model that does not define asynchronous methods of its
-    own. LangChain's run the synchronous ones in a thread.
-
-    Parameters:
-        model: an embedding model or a chat model.
-        structured: whether the chat model is asked for a structured answer.
+    Many only call the synchronous method: the defaults of LlamaIndex's base classes, and the
+    embedding models of several integrations, whose code never awaits anything. (LangChain's
+    defaults run the synchronous method in a thread.)
     """
-    if _method(model, "get_text_embedding_batch"):
-        return _is_blocking(model, _ONE) and _is_blocking(model, _MANY)
-    if _is_llama_index(model):
-        is_chat = structured and getattr(model.metadata, "is_chat_model", False)
-        return _is_blocking(model, _CHAT if is_chat else _COMPLETE)
-    return False
+    if method not in HOOKS:
+        return False
+    functions = [getattr(type(model), name, None) for name in (*HOOKS[method], method)]
+    own = [each for each in functions if each and _path(each) != DEFAULT_BATCH]
+    if not own:
+        return False
+    function = inspect.unwrap(own[0])
+    if not inspect.iscoroutinefunction(function):
+        return False
+    is_awaiting = any(step.opname in _AWAITING for step in dis.get_instructions(function))
+    return not is_awaiting or _path(function) in BLOCKING_DEFAULTS
 
 
-_ONE, _MANY = "_aget_text_embedding", "_aget_text_embeddings"
-_CHAT, _COMPLETE = "achat", "acomplete"
-BLOCKING_METHODS = {
-    ("llama_index.core.base.embeddings.base", "BaseEmbedding"): (_ONE, _MANY),
-    ("llama_index.core.llms.custom", "CustomLLM"): (_CHAT, _COMPLETE),
+def _path(function: Any) -> str:
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+HOOKS = {
+    "aget_text_embedding_batch": ("_aget_text_embeddings", "_aget_text_embedding"),
+    "aget_query_embedding": ("_aget_query_embedding",),
+    "acomplete": (),
+    "achat": (),
 }
-"""LlamaIndex's base classes, and their asynchronous methods that call the synchronous ones."""
+"""LlamaIndex's asynchronous methods, and the private ones in which its models implement them."""
 
+DEFAULT_BATCH = "llama_index.core.base.embeddings.base:BaseEmbedding._aget_text_embeddings"
+"""LlamaIndex's default for several texts: it awaits the method for one text."""
 
-def _is_blocking(model: Any, method: str) -> bool:
-    """Whether the model inherits this method from a base class of LlamaIndex."""
-    owner = next((kind for kind in type(model).__mro__ if method in vars(kind)), object)
-    return method in BLOCKING_METHODS.get((owner.__module__, owner.__qualname__), ())
+BLOCKING_DEFAULTS = (
+    "llama_index.core.llms.custom:CustomLLM.acomplete",
+    "llama_index.core.llms.custom:CustomLLM.achat",
+)
+"""LlamaIndex's defaults that block, inside a decorator that awaits them."""
+
+_AWAITING = ("GET_AWAITABLE", "GET_ANEXT")  # the bytecode of await, async with and async for
 
 
 # Embedding models
@@ -91,9 +105,8 @@ def embed_call(model: Any) -> _Function:
 
 def async_embed_call(model: Any) -> _AsyncFunction:
     """The coroutine function that embeds a list of texts."""
-    return _async(
-        model, _method(model, "aembed_documents", "aget_text_embedding_batch"), embed_call(model)
-    )
+    names = ("aembed_documents", "aget_text_embedding_batch")
+    return _async_method(model, *names) or _awaitable(model, embed_call(model))
 
 
 def query_call(model: Any) -> _Function | None:
@@ -103,9 +116,8 @@ def query_call(model: Any) -> _Function | None:
 
 def async_query_call(model: Any) -> _AsyncFunction:
     """The coroutine function that embeds a question."""
-    return _async(
-        model, _method(model, "aembed_query", "aget_query_embedding"), query_call(model) or model
-    )
+    names = ("aembed_query", "aget_query_embedding")
+    return _async_method(model, *names) or _awaitable(model, query_call(model) or model)
 
 
 def client_batch(model: Any) -> int | None:
@@ -160,9 +172,10 @@ def async_ask_call(model: Any, schema: _Schema) -> _AsyncFunction:
         ask: _AsyncFunction = _runnable(model, schema).ainvoke
         return ask
     if not _is_llama_index(model):
-        return _async(model, None, model)
-    if blocks_when_awaited(model, structured=schema is not None):
-        return _in_thread(ask_call(model, schema))
+        return _awaitable(model, model)
+    is_chat = schema is not None and getattr(model.metadata, "is_chat_model", False)
+    if blocks_when_awaited(model, "achat" if is_chat else "acomplete"):
+        return _awaitable(model, ask_call(model, schema))
     if schema is None:
         return lambda prompt: model.acomplete(prompt)
     return lambda prompt: model.astructured_predict(schema, _template(), text=prompt)
@@ -212,12 +225,14 @@ def _method(model: Any, *names: str) -> _Function | None:
     return next((method for method in methods if callable(method)), None)
 
 
-def _async(model: Any, method: _AsyncFunction | None, function: _Function) -> _AsyncFunction:
-    """A coroutine function: the model's method if that does not block, else its call."""
-    if method is not None and not blocks_when_awaited(model):
-        return method
-    return function if function is model and is_awaitable(model) else _in_thread(function)
+def _async_method(model: Any, *names: str) -> _AsyncFunction | None:
+    """The first of these methods that the model has and that does not block, if any."""
+    return _method(model, *(name for name in names if not blocks_when_awaited(model, name)))
 
 
-def _in_thread(function: _Function) -> _AsyncFunction:
+def _awaitable(model: Any, function: _Function) -> _AsyncFunction:
+    """The model itself if it is an async function; otherwise the function in a thread."""
+    if function is model and is_awaitable(model):
+        async_function: _AsyncFunction = function
+        return async_function
     return lambda argument: asyncio.to_thread(function, argument)

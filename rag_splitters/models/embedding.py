@@ -132,7 +132,7 @@ class Embedder:
         self, texts: Sequence[str], places: Sequence[Place] | None = None
     ) -> NDArray[np.float32]:
         """`embed` without blocking the event loop, with several calls under way at once."""
-        is_awaited = not blocks_when_awaited(self.model)
+        is_awaited = not blocks_when_awaited(self.model, "aget_text_embedding_batch")
         return await arun(self._embed(texts, places, is_awaited))
 
     def embed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
@@ -141,7 +141,7 @@ class Embedder:
 
     async def aembed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """`embed_questions` without blocking the event loop."""
-        is_awaited = not blocks_when_awaited(self.model)
+        is_awaited = not blocks_when_awaited(self.model, "aget_query_embedding")
         return await arun(self._embed_questions(questions, is_awaited))
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
