@@ -1,9 +1,7 @@
-"""What is a text made of? Headings, paragraphs, lists, tables, code ... with exact positions.
+"""The blocks of a text: headings, paragraphs, lists, tables and code, with exact positions.
 
-from rag_splitters.structure.blocks import read_blocks
-
-for block in read_blocks(text):
-    print(block.kind, text[block.start : block.end])
+One reader for each format, and what else works on blocks: packing them into chunks, the tree of
+sections, leaving HTML's invisible parts out, stripping tags.
 """
 
 from __future__ import annotations
@@ -23,19 +21,20 @@ __all__ = ["Block", "Format", "Kind", "TextFormat", "detect_format", "read_block
 def read_blocks(
     text: str, format: TextFormat = "auto", *, keywords: Sequence[str] = ()
 ) -> list[Block]:
-    """Finds the blocks of a text: Markdown, HTML, plain text, or source code as one block.
+    """Find the blocks of a Markdown, HTML or plain text. Source code is a single block.
 
-    Blocks ascend, do not overlap, and hold every character that is no white space; what stands
-    between two of them is white space. Broken markup never raises, and time is linear.
+    The blocks do not overlap, and there is only white space between them. Broken markup never
+    raises, and the time is linear in the length of the text.
 
     Parameters:
         text: any text.
-        format: how it is written; "auto" asks `detect_format`.
-        keywords: words that open a heading in plain text, besides Chapter, Section and the like.
+        format: the format of the text; "auto" detects it.
+        keywords: words that open a heading in plain text, in addition to "Chapter", "Section" and
+            the like.
 
-    Returns: the blocks, in order; blank text gives none.
+    Returns: the blocks in order; none for blank text.
 
-    Raises: ValueError for an unknown format.
+    Raises ValueError if the format is unknown.
 
     >>> text = "# Tea\\n\\nBoil water.\\n\\n- green\\n"
     >>> [(block.kind, text[block.start : block.end]) for block in read_blocks(text)]
@@ -43,12 +42,12 @@ def read_blocks(
     """
     if format not in ("auto", "markdown", "html", "text", "code"):
         raise ValueError(f'format must be "auto", "markdown", "html" or "text", got {format!r}')
-    known = detect_format(text) if format == "auto" else format
-    if known == "markdown":
+    text_format = detect_format(text) if format == "auto" else format
+    if text_format == "markdown":
         return markdown_blocks(text)
-    if known == "html":
+    if text_format == "html":
         return html_blocks(text)
-    if known == "code":
+    if text_format == "code":
         start = skip_space(text, 0)
         end = trim_space(text, start, len(text))
         return [Block("code", start, end)] if end > start else []

@@ -1,4 +1,4 @@
-"""Block: what a document is made of, by its position."""
+"""Block: a heading, a paragraph, a table or another part of a document, by its position."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ Kind: TypeAlias = Literal[
     "front_matter",
     "dropped",
 ]
-"""What a block is. "html" is a Markdown text's HTML block, "dropped" is script, style, comments."""
+"""What a block is: "html" is an HTML block in Markdown, "dropped" a script or a comment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A heading, a paragraph, a list item, a table ... of a text, by its code-point offsets.
+    """A part of a text, such as a heading, a paragraph, a list item or a table.
 
-    Blocks ascend and do not overlap. Every character that is no white space is in one of them.
+    The blocks of a text are in order and do not overlap, and every character that is not white
+    space is in one of them. All positions are code-point offsets.
 
     Parameters:
         kind: what it is.
-        start: offset of its first code point. Markdown blocks begin at the beginning of a line, but
-            for white space; HTML blocks with their opening tags.
-        end: offset after its last code point, without the line break and the white space behind.
-        level: of a heading 1 to 6; of a list item or a quote how deep it is nested, from 1.
-        title: a heading's plain text, a code block's language, an image's alternative text, a
-            table's caption.
-        group: blocks that belong to one list, quote or figure share a number above 0.
-        content_start: offset of the content inside its marks: a code block's first line of code
-            behind the fence, a table's header row. Equal to `start` where there are none.
-        content_end: offset after the content; equal to `end` where there are no closing marks.
+        start: offset of its first code point. A Markdown block begins with the first character of
+            a line that is not white space, an HTML block with its opening tags.
+        end: offset after its last code point; the line break and white space after it are left out.
+        level: the level of a heading, 1 to 6; the depth of a list item or a quote, from 1.
+        title: the plain text of a heading, the language of a code block, the alternative text of an
+            image, the caption of a table.
+        group: a number above 0 that the blocks of one list, quote or figure share.
+        content_start: offset of the content inside the marks, such as the first line after a code
+            fence; the same as `start` if there are no marks.
+        content_end: offset after the content; the same as `end` if there are no closing marks.
 
     >>> Block("heading", 0, 7, level=1, title="Title").level
     1

@@ -1,4 +1,4 @@
-"""Is a text Markdown, HTML, source code or plain?"""
+"""The format of a text: Markdown, HTML, source code or plain text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 __all__ = ["Format", "TextFormat", "detect_format"]
 
 Format: TypeAlias = Literal["auto", "markdown", "html", "text"]
-"""How a text is written; "auto" looks at its beginning."""
+"""The format of a text; "auto" detects it from the beginning of the text."""
 
 TextFormat: TypeAlias = Literal["auto", "markdown", "html", "text", "code"]
-"""The same, and "code" for source code and configuration files, as `detect_format` tells."""
+"""`Format`, and "code" for source code and configuration files."""
 
-_PREFIX = 20_000  # characters that are looked at
+_PREFIX = 20_000  # characters
 _HTML_OPENING = re.compile(
     r"\s*(?:\ufeff\s*)?(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*){0,4}"
     r"<(?:!doctype\s+html|html|head|body)\b",
@@ -79,12 +79,13 @@ _TOML_TABLE = re.compile(r"""^\[{1,2}[\w."' -]+\]{1,2}[ ]*\n""", re.MULTILINE)
 
 
 def detect_format(text: str) -> Literal["markdown", "html", "text", "code"]:
-    """Tells how a text is written, by its first 20,000 characters.
+    """Detect the format of a text from its first 20,000 characters.
 
     Source code begins with "#!", or has lines that import or define something and little prose;
-    YAML and TOML count as code. HTML begins with its doctype or an outer tag, or is dense in block
-    tags outside code fences. Markdown holds a heading, a fence, a table, a link, a front matter or
-    a formula, or at least two of: strong words, code, quotes, lists. Everything else is plain text.
+    YAML and TOML count as code. HTML begins with a doctype or an outer tag, or has many block tags
+    outside code fences. Markdown has a heading, a fence, a table, a link, front matter or a
+    formula, or at least two of these: bold words, code spans, quotes, lists. Everything else is
+    plain text.
 
     >>> detect_format("<p>One.</p><p>Two.</p>"), detect_format("# One"), detect_format("One.")
     ('html', 'markdown', 'text')
@@ -109,7 +110,7 @@ def detect_format(text: str) -> Literal["markdown", "html", "text", "code"]:
 
 
 def _is_code(text: str) -> bool:
-    """Is this plainly source code or a configuration file?"""
+    """Is this obviously source code or a configuration file?"""
     if text.startswith("#!"):
         return True
     if len(_CODE_LINE.findall(text)) >= 2:

@@ -1,4 +1,4 @@
-"""A packer whose chunks keep the indentation of their first lines."""
+"""A packer whose chunks keep the indentation of their first line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["IndentPacker", "line_start"]
 
 
 class IndentPacker(Packer):
-    """A packer that leaves room for the indentation of a chunk's first line.
+    """A packer that includes the indentation of a chunk's first line in the chunk.
 
-    Where that would take more than half of the chunk, it is left out.
+    Indentation that would fill more than half of the chunk is left out.
 
-    Parameters: those of `Packer`, but
-        repeated: how much of a chunk's tail the next one repeats, in the measure's units. Its
-            indentation counts towards it.
-        overlap: `word_overlap`, if it is not given.
+    Parameters: those of `Packer`, and
+        repeated: how much of a chunk's tail the next chunk repeats, its indentation included, in
+            the units of the measure.
+        overlap: defaults to `word_overlap` of that size.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class IndentPacker(Packer):
         return chunks
 
     def indented(self, start: int) -> int:
-        """Where the chunk that begins at `start` begins with its indentation."""
+        """The start of a chunk at `start` once its indentation is included."""
         line = line_start(self.text, start)
         return line if self.measure.length(line, start) * 2 <= self.size else start
 
@@ -62,7 +62,7 @@ class IndentPacker(Packer):
 
 
 def line_start(text: str, position: int) -> int:
-    """Where the indentation before `position` begins; `position` if other text stands there.
+    """The start of the indentation before `position`, or `position` if there is text before it.
 
     >>> line_start("a\\n  b", 4), line_start("a b", 2)
     (2, 2)

@@ -52,7 +52,7 @@ def plain_blocks(text: str, keywords: Sequence[str] = ()) -> list[Block]:
 
     Parameters:
         text: any text.
-        keywords: more words that begin a heading, whatever follows them.
+        keywords: further words that open a heading, whatever follows them.
 
     >>> [(block.kind, block.title) for block in plain_blocks("Chapter 1\\nIt rained.\\n- a\\n- b")]
     [('heading', 'Chapter 1'), ('paragraph', ''), ('list_item', ''), ('list_item', '')]
@@ -61,18 +61,17 @@ def plain_blocks(text: str, keywords: Sequence[str] = ()) -> list[Block]:
 
 
 class _Reader:
-    """Goes over the lines of a text, with one of look-ahead."""
+    """Reads the lines of a text, looking one line ahead."""
 
     def __init__(self, text: str, keywords: Sequence[str]) -> None:
         self._text = text
         self._keywords = _pattern(tuple(keywords))
-        self._own = bool(keywords)
         self._group = 0
 
     def blocks(self) -> Iterator[Block]:
         text = self._text
         lines = [match.span(1) for match in _LINE.finditer(text)]
-        kept = -1  # where the paragraph or the item that goes on begins
+        open_at = -1  # where the open paragraph or list item begins
         item = False
         blank_before, index = True, 0
         while index < len(lines):
@@ -80,12 +79,12 @@ class _Reader:
             line = text[start : min(end, start + 200)]
             blank = not line.strip() and not text[start:end].strip()
             after = lines[index + 1] if index + 1 < len(lines) else (end, end)
-            underlined = kept < 0 and not blank and self._underlines(after, end - start)
+            underlined = open_at < 0 and not blank and self._underlines(after, end - start)
             level = 0 if blank else self._heading(line, end - start, blank_before, after)
-            begins_item = not blank and not level and self._begins_item(line, kept, item, after)
-            if (blank or level or underlined or begins_item) and kept >= 0:
-                yield from self._block(kept, start, item)
-                kept = -1
+            begins_item = not blank and not level and self._begins_item(line, open_at, item, after)
+            if (blank or level or underlined or begins_item) and open_at >= 0:
+                yield from self._block(open_at, start, item)
+                open_at = -1
             if underlined or level:
                 item = False
                 stop = after[1] if underlined else end
@@ -95,15 +94,15 @@ class _Reader:
                 title = _short(wiki[1] if wiki and not underlined else line)
                 yield Block("heading", begin, trim_space(text, begin, stop), level, title)
                 index += 1 if underlined else 0
-            elif not blank and kept < 0:
+            elif not blank and open_at < 0:
                 if begins_item and not item:
                     self._group += 1
                 item = begins_item or (item and line[:1].isspace())
-                kept = start
+                open_at = start
             blank_before = blank or bool(level) or bool(underlined)
             index += 1
-        if kept >= 0:
-            yield from self._block(kept, len(text), item)
+        if open_at >= 0:
+            yield from self._block(open_at, len(text), item)
 
     def _block(self, start: int, end: int, item: bool) -> Iterator[Block]:
         start = skip_space(self._text, start)
@@ -113,16 +112,16 @@ class _Reader:
         elif end > start:
             yield Block("paragraph", start, end)
 
-    def _begins_item(self, line: str, kept: int, item: bool, after: tuple[int, int]) -> bool:
-        """Does a list item begin with this line? Numbers alone begin one only beside others."""
+    def _begins_item(self, line: str, open_at: int, item: bool, after: tuple[int, int]) -> bool:
+        """Does a list item begin with this line? A number opens one only next to other items."""
         if _BULLET.match(line):
             return True
         if not _ITEM.match(line):
             return False
-        return item or kept < 0 or bool(_ITEM.match(self._text, *after))
+        return item or open_at < 0 or bool(_ITEM.match(self._text, *after))
 
     def _underlines(self, after: tuple[int, int], width: int) -> int:
-        """The level that this line gives to the one before, or 0."""
+        """The level of the heading that this line underlines, or 0."""
         start, end = after
         if end - start > 3 * width + 20 or width > 200:
             return 0
@@ -130,7 +129,7 @@ class _Reader:
         return 0 if not match else 1 if match.group(1)[0] in "=*" else 2
 
     def _heading(self, line: str, width: int, blank_before: bool, after: tuple[int, int]) -> int:
-        """The level of a heading in one line, or 0."""
+        """The level of the heading in this line, or 0 if it is not a heading."""
         content = line.strip()
         if width <= len(line) and (wiki := wiki_heading(content)):
             return wiki[0]
@@ -179,9 +178,9 @@ def _short(line: str) -> str:
 
 @lru_cache(maxsize=64)
 def _pattern(own: tuple[str, ...]) -> re.Pattern[str]:
-    """Matches what a heading begins with: a known word (group 1) with its number, or the user's."""
-    known = "|".join(_KEYWORDS)
-    pattern = rf"({known})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)"
+    """Matches the beginning of a heading: a keyword (group 1) and its number, or a user's word."""
+    keywords = "|".join(_KEYWORDS)
+    pattern = rf"({keywords})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)"
     if own:
         ends = [r"(?!\w)" if word[-1].isalnum() else "" for word in own]
         words = [re.escape(word) + end for word, end in zip(own, ends, strict=True)]

@@ -1,4 +1,4 @@
-"""HTML as text: without tags, decoded, with the way back to the source."""
+"""HTML as text: tags removed, entities decoded, every position mapped to the source."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ _INLINE = frozenset(
 
 @dataclass
 class Stripped:
-    """A text made of another one, and the way back.
+    """The text of an HTML source, with the position of everything in the source.
 
     Parameters:
-        source: what it was made of.
-        text: the text.
-        blocks: the blocks, at their places in `text`.
+        source: the HTML.
+        text: its text.
+        blocks: its blocks, by their positions in `text`.
     """
 
     source: str
     text: str = ""
     blocks: list[Block] = field(default_factory=list)
     begin: int = 0
-    """Where the first block begins in `source`."""
+    """The start of the first block in `source`."""
     end: int = 0
-    """Where the last one ends."""
+    """The end of the last block in `source`."""
     places: list[int] = field(default_factory=list)
-    """Where each piece begins in `text`."""
+    """The start of each piece in `text`."""
     origins: list[tuple[int, int]] = field(default_factory=list)
-    """What each piece was made of in `source`."""
+    """The start and end of each piece in `source`."""
 
     def _origin(self, position: int) -> tuple[int, int]:
-        """What the character at `position` was made of."""
+        """The start and end in the source of the character at `position`."""
         index = bisect_right(self.places, position) - 1
         start, end = self.origins[index]
         following = self.places[index + 1] if index + 1 < len(self.places) else len(self.text)
@@ -58,23 +58,24 @@ class Stripped:
         return start, end
 
     def to_source(self, span: Span) -> Span:
-        """The span of the source that a span of `text` was made of, with its text as content."""
+        """The span of the source for a span of `text`, with its text as content."""
         source, content = self.source, self.text[span.start : span.end]
         start = self._origin(span.start - 1)[1] if span.start else self.begin
         start = skip_space(source, min(start, self._origin(span.start)[0]))
         end = self._origin(span.end)[0] if span.end < len(self.text) else self.end
         end = trim_space(source, start, max(end, self._origin(span.end - 1)[1]))
         start = cluster_floor(source, max(0, start - 64), start)
-        known = cluster_floor(source, max(start, end - 64), end)
-        end = end if known == end else cluster_end(source, known)
+        floor = cluster_floor(source, max(start, end - 64), end)
+        end = end if floor == end else cluster_end(source, floor)
         return replace(span, start=start, end=end, content=content)
 
 
 def strip_tags(text: str, blocks: Sequence[Block]) -> Stripped:
-    """The text of HTML blocks: tags and what is dropped left out, entities decoded.
+    """The text of HTML blocks, without tags and dropped parts, and with entities decoded.
 
-    White space is collapsed, but in code. Blocks are two line breaks apart, those of a group one;
-    rows end with a line break, cells with a tab. An image is its alternative text.
+    White space is collapsed, except in code. There are two line breaks between blocks, but one
+    within a group. Rows end with a line break and cells with a tab. An image is replaced by its
+    alternative text.
 
     >>> text = "<p>Q&amp;A  <b>one</b></p><p>two</p>"
     >>> strip_tags(text, [Block("paragraph", 0, 26), Block("paragraph", 26, 36)]).text
@@ -114,13 +115,13 @@ class _Writer:
         self._verbatim = False
 
     def begin(self, block: Block) -> None:
-        """Begin a block: nothing is written before its first visible character."""
+        """Begin a block. Nothing is written before its first visible character."""
         self._block, self._verbatim = block, block.kind == "code"
         self._begin = self._length
         self._pending = ""
 
     def finish(self, block: Block) -> None:
-        """End a block, which is left out if nothing in it is visible."""
+        """End a block. It is left out if nothing in it is visible."""
         if self._length > self._begin:
             span = (self._begin, self._length)
             moved = Block(block.kind, *span, block.level, block.title, block.group)
@@ -129,7 +130,7 @@ class _Writer:
             self._last = block
 
     def tag(self, tag: Tag) -> None:
-        """Take a tag: a break, a gap between cells, an image's text, or nothing."""
+        """Write what a tag stands for: a break, a gap between cells, an image's text."""
         if tag.name == "img" and tag.kind == "open":
             alt = " ".join(attribute(self.stripped.source[tag.start : tag.end], "alt").split())
             if alt:
@@ -143,7 +144,7 @@ class _Writer:
             self._space(_PLACED[tag.name] if is_placed else " ", tag.start)
 
     def characters(self, start: int, end: int) -> None:
-        """Take the text between two tags."""
+        """Write the text between two tags."""
         source = self.stripped.source
         for match in _PIECE.finditer(source, start, end):
             piece = match.group()
@@ -172,7 +173,7 @@ class _Writer:
         self._put(piece, start, end)
 
     def _between(self) -> None:
-        """Write what stands between two blocks."""
+        """Write the line breaks between two blocks."""
         last, block = self._last, self._block
         if last is None:
             self.stripped.begin = block.start
@@ -182,7 +183,7 @@ class _Writer:
         self._begin = self._length
 
     def _indent(self, start: int) -> None:
-        """Write the indentation of code's first line, which its block begins behind."""
+        """Write the indentation of the first line of code, which is not part of the block."""
         indentation = re.split(r"[\n\r\f]", self._pending)[-1] if self._verbatim else ""
         if indentation:
             begin = max(self._pending_at, start - len(indentation))

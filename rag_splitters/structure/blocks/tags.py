@@ -1,4 +1,4 @@
-"""The tags of an HTML text, with their positions, in linear time however broken it is."""
+"""The tags of an HTML text with their positions, found in linear time in broken HTML too."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _RAW = ("script", "style")
 
 
 class Tag(NamedTuple):
-    """A tag: what it does, where it stands, and its name in lower case.
+    """A tag: its kind, its position, and its name in lower case.
 
-    `kind` is "dropped" for a comment, a declaration, and a script or style with its content.
+    Comments, declarations, and scripts and styles with their content have the kind "dropped".
     """
 
     kind: Literal["open", "close", "dropped"]
@@ -31,16 +31,15 @@ class Tag(NamedTuple):
 
 
 def scan_tags(text: str) -> Iterator[Tag]:
-    """Finds the tags of an HTML text, in order; what lies between them is text.
+    """Find the tags of an HTML text, in order. Everything between them is text.
 
-    What is never closed (a comment, a script, a tag without ">") is text, so that nothing behind
-    it is lost.
+    A comment, a script or a tag that is never closed is text, so that nothing after it is lost.
 
     >>> [tag.name for tag in scan_tags("<p title='a>b'>1 < 2</p><!-- -->")]
     ['p', 'p', 'comment']
     """
-    missing: set[str] = set()  # closing marks of which there are no more
-    plain_until = 0  # before this offset, quotes are not trusted: one of them is never closed
+    missing: set[str] = set()  # closing marks that do not occur again
+    plain_until = 0  # ignore quotes before this offset, because one of them is never closed
     position = 0
     while match := _TAG_START.search(text, position):
         start, position = match.start(), match.end()
@@ -72,7 +71,7 @@ _RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])[^<>]*>", re.IGNORECASE) for 
 
 
 def _closing(text: str, pattern: re.Pattern[str], start: int, key: str, missing: set[str]) -> int:
-    """Where the next match ends, or -1; what is missing once is not looked for again."""
+    """The end of the next match, or -1. A mark that is missing is not searched for again."""
     if key in missing:
         return -1
     if match := pattern.search(text, start):
@@ -82,7 +81,7 @@ def _closing(text: str, pattern: re.Pattern[str], start: int, key: str, missing:
 
 
 def _tag_end(text: str, start: int, plain_until: int, missing: set[str]) -> tuple[int, int]:
-    """Where the tag ends whose name ends at `start`, or -1, and the new `plain_until`."""
+    """The end of the tag whose name ends at `start`, or -1, and the new `plain_until`."""
     if ">" in missing:
         return -1, plain_until
     position = start
@@ -108,7 +107,7 @@ def _tag_end(text: str, start: int, plain_until: int, missing: set[str]) -> tupl
 
 
 def attribute(tag: str, name: str) -> str:
-    """The value of a tag's attribute, decoded; "" where it has none.
+    """The decoded value of a tag's attribute, or "" if the tag has no such attribute.
 
     >>> attribute('<img alt="A &amp; B" src=x>', "alt")
     'A & B'
@@ -118,7 +117,7 @@ def attribute(tag: str, name: str) -> str:
 
 
 def without_tags(part: str, longest: int = 500) -> str:
-    """A short part's text: without tags, decoded, in one line.
+    """The text of a short part without tags, decoded, in one line.
 
     >>> without_tags("<h1>Q<i>&amp;</i>A</h1>")
     'Q&A'

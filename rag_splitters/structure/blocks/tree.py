@@ -1,4 +1,4 @@
-"""The tree of a document: which spans contain which."""
+"""The tree of a document: sections, their subsections, and the pieces that they contain."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["Node", "family", "sections", "units"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class Node:
-    """A part of a document at a level of its tree.
+    """A part of a document, at a level of its tree.
 
     Parameters:
         start: offset of its first code point.
         end: offset after its last one.
         level: 0 for the document.
-        is_leaf: is it one of those that no other is part of?
+        is_leaf: whether it is a leaf, which contains no other part.
     """
 
     start: int
@@ -32,29 +32,29 @@ class Node:
 def sections(blocks: Sequence[Block]) -> list[Node]:
     """The document and its sections, each before its subsections.
 
-    A heading without text of its own goes with its first subsection.
+    A heading with no text of its own belongs to its first subsection.
     """
-    kept = [block for block in blocks if block.kind != "dropped"]
-    if not kept:
+    blocks = [block for block in blocks if block.kind != "dropped"]
+    if not blocks:
         return []
-    opened: list[tuple[int, int]] = []  # heading level, index in found
-    found: list[list[int]] = [[kept[0].start, kept[-1].end, 0]]
+    open_sections: list[tuple[int, int]] = []  # heading level, index in nodes
+    nodes: list[list[int]] = [[blocks[0].start, blocks[-1].end, 0]]
     previous: Block | None = None
-    for block in kept:
+    for block in blocks:
         if block.kind == "heading":
-            while opened and opened[-1][0] >= block.level:
-                found[opened.pop()[1]][1] = previous.end if previous else block.start
+            while open_sections and open_sections[-1][0] >= block.level:
+                nodes[open_sections.pop()[1]][1] = previous.end if previous else block.start
             start = block.start
-            if previous and opened and heads(previous, block):
-                start = found[opened[-1][1]][0]
-            opened.append((block.level, len(found)))
-            found.append([start, kept[-1].end, len(opened)])
+            if previous and open_sections and heads(previous, block):
+                start = nodes[open_sections[-1][1]][0]
+            open_sections.append((block.level, len(nodes)))
+            nodes.append([start, blocks[-1].end, len(open_sections)])
         previous = block
-    return [Node(start, end, level) for start, end, level in found]
+    return [Node(start, end, level) for start, end, level in nodes]
 
 
 def units(blocks: Sequence[Block]) -> list[int]:
-    """Where paragraphs and what stands beside them begin: whole lists and quotes, code, tables.
+    """Where the paragraphs, whole lists and quotes, code blocks and tables begin.
 
     What follows a heading begins with the heading.
     """
@@ -66,19 +66,19 @@ def units(blocks: Sequence[Block]) -> list[int]:
 
 
 def family(nodes: Iterable[Node]) -> list[tuple[Node, int | None]]:
-    """Each node with the number of its parent in the list: parents before children, by position.
+    """Each node with the index of its parent, in order of position, parents before children.
 
-    Of nodes with the same span only the leaf, or else the outermost one, is kept.
+    If several nodes have the same span, only the leaf is kept, or else the outermost one.
 
     >>> [parent for _, parent in family([Node(0, 9, 0), Node(0, 4, 1), Node(5, 9, 1)])]
     [None, 0, 0]
     """
-    kept: dict[tuple[int, int], Node] = {}
+    unique: dict[tuple[int, int], Node] = {}
     for node in sorted(nodes, key=_order):
-        kept.setdefault((node.start, node.end), node)
+        unique.setdefault((node.start, node.end), node)
     members: list[tuple[Node, int | None]] = []
     above: list[int] = []
-    for number, node in enumerate(kept.values()):
+    for number, node in enumerate(unique.values()):
         while above and not _contains(members[above[-1]][0], node):
             above.pop()
         members.append((node, above[-1] if above else None))
