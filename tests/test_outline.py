@@ -9,6 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_splitters import (
+    Chunker,
+    ContentAwareChunker,
+    ContextualChunker,
+    HierarchicalChunker,
+    RecursiveChunker,
+    TableChunker,
+    TitledChunker,
+)
 from rag_splitters.structure.blocks import detect_format, read_blocks
 from rag_splitters.structure.outline import Heading, Outline
 
@@ -202,3 +211,73 @@ def test_outline_of_markdown_has_the_headings_among_its_blocks(lines: list[str])
 def test_outline_of_real_markdown_has_the_headings_among_its_blocks(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert outline_headings(text) == block_headings(text)
+
+
+NOTE = "---\ntitle: x\nauthor: y\n---\n\n" + "Boil **water** and wait. " * 20 + "[More](a.html).\n"
+SMALL = RecursiveChunker(chunk_size=120)
+
+
+@pytest.mark.parametrize("text", [NOTE, PYTHON * 5, YAML * 5], ids=["front matter", "code", "yaml"])
+@pytest.mark.parametrize(
+    "chunker",
+    [
+        TitledChunker(chunker=SMALL, include_headings=True),
+        ContextualChunker(chunker=SMALL),
+        ContentAwareChunker(chunk_size=120),
+        HierarchicalChunker(chunk_size=120),
+    ],
+    ids=lambda chunker: type(chunker).__name__,
+)
+def test_front_matter_and_comments_head_no_chunk(chunker: Chunker, text: str) -> None:
+    for chunk in chunker.chunk(text):
+        assert "headings" not in chunk.metadata
+        assert "context" not in chunk.metadata
+        assert chunk.text in text
+
+
+def test_all_strategies_tell_the_same_headings() -> None:
+    text = (
+        "---\ntitle: x\n---\n# Tea *green*\n\nHot.\n\n<h2>Cold</h2>\n\n```\n# no\n```\n\nIced.\n\n"
+        "Milk\n----\n\n[More](a)."
+    )
+    aware = ContentAwareChunker(chunk_size=12).chunk(text)
+    tree = HierarchicalChunker(chunk_size=12).chunk(text)
+    titled = TitledChunker(chunker=RecursiveChunker(chunk_size=40), include_headings=True)
+    expected = {
+        "Hot.": ["Tea green"],
+        "Iced.": ["Tea green", "Cold"],
+        "(a).": ["Tea green", "Milk"],
+    }
+    for passage, path in expected.items():
+        for chunks in (aware, tree, titled.chunk(text)):
+            chunk = next(each for each in chunks if passage in each.text)
+            assert chunk.metadata["headings"] == path
+
+
+# Time
+
+
+@pytest.mark.parametrize("words", [400, 4000])
+def test_long_title_is_measured_a_few_times(words: int) -> None:
+    lengths: list[int] = []
+
+    def measure(text: str) -> int:
+        lengths.append(len(text))
+        return len(text)
+
+    inner = RecursiveChunker(chunk_size=400, length_function=measure)
+    title = "word " * words
+    text = "# A\n\n" + "Text below. " * 50
+    chunks = TitledChunker(chunker=inner).chunk(text, metadata={"title": title})
+    assert all(len(chunk.text) <= 400 for chunk in chunks)
+    assert chunks[-1].text.startswith("word word")
+    assert sum(length > 400 for length in lengths) < 30
+
+
+def test_title_stands_before_rewritten_chunks() -> None:
+    table = "# Prices\n\n| tea | price |\n|---|---|\n| green | 4 |\n| black | 3 |\n"
+    chunker = TitledChunker(chunker=TableChunker(render="json", rows_per_chunk=1))
+    assert [chunk.text for chunk in chunker.chunk(table)][1:] == [
+        'Prices\n\n[{"tea": "green", "price": "4"}]',
+        'Prices\n\n[{"tea": "black", "price": "3"}]',
+    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rag_splitters.calls import together
@@ -48,12 +49,12 @@ class TitledChunker(Chunker):
         """The chunks of one text, all but the first with the title before them."""
         text, outline = source.text, Outline.of(source.text, metadata=source.metadata)
         title = str(source.metadata.get("title") or outline.title or self.title or "")
-        paths = outline.paths if self.include_headings else []
-        reserve = max((self._prefix(title, path) for path in [(), *paths]), key=len)
+        prefixes = self._prefixes(title, outline.paths if self.include_headings else ())
+        reserve = max(prefixes.values(), key=len)
         titled: list[Span] = []
         for _ in range(8):  # a title's length in tokens depends a little on what follows it
             (inner,) = await self.chunker.narrowed(reserve).plan([source])
-            titled = [self._with_title(span, text, title, outline) for span in inner[1:]]
+            titled = [self._with_title(span, text, prefixes, outline) for span in inner[1:]]
             if all(self.chunker.fits(span.text_of(text)) for span in titled):
                 break
             reserve += " x"
@@ -63,19 +64,34 @@ class TitledChunker(Chunker):
         ]
         return inner[:1] + fitting
 
-    def _with_title(self, span: Span, text: str, title: str, outline: Outline) -> Span:
+    def _with_title(
+        self, span: Span, text: str, prefixes: Mapping[tuple[str, ...], str], outline: Outline
+    ) -> Span:
         """The span with the title before its text."""
         path = outline.above(span.start) if self.include_headings else ()
-        content = self._prefix(title, path) + span.text_of(text)
-        return replace(span, content=content, headings=span.headings or tuple(path))
+        content = prefixes[path] + span.text_of(text)
+        return replace(span, content=content, headings=span.headings or path)
 
-    def _prefix(self, title: str, path: Sequence[str]) -> str:
-        """The title and the headings below it, no longer than half of a chunk."""
-        below = " > ".join(heading for heading in path if heading != title)
-        words = "\n".join(part for part in (title, below) if part).split(" ")
-        low, high = 0, len(words) + 1
+    def _prefixes(self, title: str, paths: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+        """What stands before the chunks under each path of headings: the title, and the headings.
+
+        It is no longer than half of a chunk. A title that has to be shortened leaves no room for
+        headings, so a long one is measured only once.
+        """
+        short = self._shortened(title)
+        prefixes: dict[tuple[str, ...], str] = {(): short}
+        for path in paths:
+            below = " > ".join(heading for heading in path if heading != title)
+            whole = "\n".join(part for part in (title, below) if part)
+            prefixes[path] = self._shortened(whole) if short == title else short
+        return {path: f"{prefix}\n\n" if prefix else "" for path, prefix in prefixes.items()}
+
+    def _shortened(self, heading: str) -> str:
+        """As many whole words of a heading as fit into half of a chunk."""
+        ends = [0, *(word.end() for word in re.finditer(r"\S+", heading))]
+        low, high = 0, len(ends)
         while high - low > 1:
             middle = (low + high) // 2
-            is_short = self.chunker.fits(2 * (" ".join(words[:middle]) + "\n\n"))
-            low, high = (middle, high) if is_short else (low, middle)
-        return " ".join(words[:low]) + "\n\n" if any(words[:low]) else ""
+            fits = self.chunker.fits(2 * f"{heading[: ends[middle]]}\n\n")
+            low, high = (middle, high) if fits else (low, middle)
+        return heading[: ends[low]]

@@ -155,7 +155,7 @@ _UNDERLINE = re.compile(r"(?:=+|-+)[ \t]*\Z")
 _RULE = re.compile(r"([-*_])[ \t]*(?:\1[ \t]*){2,}\Z")
 _ITEM = re.compile(r"(?:[-+*]|\d{1,9}[.)])(?=[ \t]|\Z)")
 _FENCE = re.compile(r"(`{3,})[^`]*\Z|(~{3,})")
-_DELIMITERS = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
+_DELIMITERS = re.compile(r"\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?\Z")
 _DEFINITION = re.compile(r"\[[^\[\]\r\n]{1,999}\]:[ \t]*\S")
 _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 _NO_TEXT = re.compile(r"#{1,6}(?:[ \t]|\Z)|`{3}|~{3}|(?:[-*_][ \t]*){3,}\Z")
@@ -270,11 +270,12 @@ class _MarkdownScan:
 
     def _is_below_header(self, start: int, content: str) -> bool:
         """Is this the delimiter row of a table, below the table's header?"""
-        if self._paragraph < 0 or not _DELIMITERS.match(content):
+        if self._paragraph < 0 or not _DELIMITERS.match(content.rstrip(" \t")):
             return False
         line_end = trim_space(self._text, self._paragraph, start)
-        line_start = max(self._text.rfind(each, 0, line_end) for each in "\r\n") + 1
-        return "|" in self._text[line_start:line_end]
+        breaks = (self._text.rfind(each, self._paragraph, line_end) for each in "\r\n")
+        line_start = max(self._paragraph, *breaks)
+        return self._text.find("|", line_start, line_end) >= 0
 
     def _formula_end(self, start: int, end: int) -> int:
         """Where the formula ends that begins with this line, or 0.

@@ -225,7 +225,8 @@ def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """`$$ ... $$`, `\\[ ... \\]` or an equation environment that fills whole lines."""
-    if state.is_code_block(start):
+    first = state.bMarks[start] + state.tShift[start]
+    if state.is_code_block(start) or not state.src.startswith(("$$", "\\"), first):
         return False
 
     def contents() -> Iterator[tuple[int, int]]:
