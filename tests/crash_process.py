@@ -27,9 +27,9 @@ from rag_splitters.langchain import (
     RecursiveTextSplitter,
     parent_document_retriever,
 )
-from rag_splitters.langchain.docstores import PostgresStore
+from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import consistency, plan
+from rag_splitters.parent_child import consistency, indexing
 
 __all__ = ["DOCUMENTS", "document", "main", "opened"]
 
@@ -103,8 +103,7 @@ def _state(retriever: ParentDocumentRetriever) -> dict[str, Any]:
     stored = [row for row in store.mget(keys) if row is not None]
     keywords = None
     if retriever.search_type == "hybrid":
-        index = retriever._keywords._connection
-        keywords = [name for (name,) in index.execute("SELECT id FROM children ORDER BY id")]
+        keywords = retriever.shared.keywords.list_ids()
     return {
         "children": dict(zip(rows["ids"], children, strict=True)),
         "rows": {
@@ -148,7 +147,7 @@ def _tell(**facts: Any) -> None:
 
 def main() -> None:
     """Do the jobs, one after the other."""
-    for module in (plan, consistency):
+    for module in (indexing, consistency):
         module._GROUP_DOCUMENTS = 2  # an operation of several groups of documents
     for line in sys.stdin:
         job = json.loads(line)

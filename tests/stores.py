@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
-from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
 
 __all__ = ["BACK_ENDS", "OpenStore", "open_store", "opener", "place"]
 

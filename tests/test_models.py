@@ -122,8 +122,8 @@ def test_embedder_is_an_embedding_model_for_langchain() -> None:
 
 def test_importing_models_is_cheap() -> None:
     code = (
-        "import sys, rag_splitters.models, rag_splitters.parent_child.plan,"
-        "rag_splitters.parent_child.sqlite, rag_splitters.parent_child.search;"
+        "import sys, rag_splitters.models, rag_splitters.parent_child.indexing,"
+        "rag_splitters.parent_child.keyvalue, rag_splitters.parent_child.search;"
         "print([m for m in ('numpy', 'langchain_core', 'llama_index', 'chromadb')"
         " if m in sys.modules])"
     )

@@ -27,7 +27,7 @@ from rag_splitters.langchain import (
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.keywords import KeywordIndex
+from rag_splitters.parent_child.keyword_index import KeywordIndex
 
 SPLITTERS = {
     "child_splitter": RecursiveCharacterTextSplitter(chunk_size=70, chunk_overlap=0),
@@ -143,8 +143,8 @@ def test_parameters_and_calls_of_classic_are_taken(vectorstore: Chroma) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"search_kwargs": {"k": 9}}, "give k to the retriever"),
-        ({"byte_store": InMemoryByteStore()}, "give docstore or byte_store, not both"),
+        ({"search_kwargs": {"k": 9}}, "pass k to the retriever"),
+        ({"byte_store": InMemoryByteStore()}, "pass docstore or byte_store, not both"),
         ({"search_type": "other"}, "similarity"),
         ({"id_key": ""}, "at least 1 character"),
         ({"smoothing": 0.5}, "smoothing=0.5 needs Chroma: InMemoryVectorStore"),
@@ -165,7 +165,7 @@ def test_parents_of_classic_in_a_store_that_cannot_tell_their_children_stay() ->
     Classic(**options).add_documents(DOCUMENTS[:1])
     ours = ParentDocumentRetriever(**options, id_key="doc_id")
     (first, *_) = ours.docstore.yield_keys()
-    with pytest.raises(ValueError, match=f"{first}: .* cannot tell their children"):
+    with pytest.raises(ValueError, match=f"{first}: .* cannot look up their children"):
         ours.delete([first])
     assert ours.docstore.mget([first]) != [None]
 

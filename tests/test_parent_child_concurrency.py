@@ -23,7 +23,7 @@ from rag_splitters.langchain import (
     RecursiveTextSplitter,
     parent_document_retriever,
 )
-from rag_splitters.langchain.docstores import PostgresStore
+from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.guard import FolderInUseError

@@ -25,7 +25,7 @@ from rag_splitters.langchain import (
     RecursiveTextSplitter,
     parent_document_retriever,
 )
-from rag_splitters.langchain.docstores import PostgresStore, RedisStore
+from rag_splitters.langchain.kvstores import PostgresStore, RedisStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import StoreError
 

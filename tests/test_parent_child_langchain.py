@@ -197,9 +197,9 @@ def test_two_retrievers_in_memory_share_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"path": "x", "vectorstore": True, "docstore": True}, "path has nothing to keep"),
+        ({"path": "x", "vectorstore": True, "docstore": True}, "path would not be used"),
         ({"embeddings": HashingEmbeddings(), "vectorstore": True}, "embeddings would not be used"),
-        ({"search_kwargs": {"k": 3}}, "give k to the retriever"),
+        ({"search_kwargs": {"k": 3}}, "pass k to the retriever"),
         ({"k": 0}, "greater than or equal to 1"),
     ],
 )

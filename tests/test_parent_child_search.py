@@ -24,13 +24,13 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters import SentenceChunker, langchain, llama_index
+from rag_splitters.calls import run
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import merging
-from rag_splitters.parent_child.keywords import KeywordIndex
-from rag_splitters.parent_child.merging import merged_passages
-from rag_splitters.parent_child.passages import Passage
-from rag_splitters.parent_child.records import Record
-from rag_splitters.parent_child.stores import Found, Stores, run, threaded
+from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.merging import merge_children
+from rag_splitters.parent_child.records import Entry, Record
+from rag_splitters.parent_child.stores import Match, Stores
 from rag_splitters.text.terms import text_terms
 from tests.front_ends import FRONT_ENDS, FrontEnd, Result, every_front_end, sentence
 
@@ -439,8 +439,8 @@ def test_two_hybrid_retrievers_on_one_docstore_do_not_chase_each_other(front: Fr
     second = front.build(search_type="hybrid", k=1, **options)
     cleared = []
     for retriever in (first, second):
-        clear = retriever._keywords.clear
-        retriever._keywords.clear = lambda clear=clear: (cleared.append(1), clear())
+        clear = retriever.shared.keywords.clear
+        retriever.shared.keywords.clear = lambda clear=clear: (cleared.append(1), clear())
     for _ in range(3):
         for retriever in (first, second):
             assert "0011" in front.find(retriever, "ZX0011Q")[0].text
@@ -452,13 +452,13 @@ def test_two_hybrid_retrievers_on_one_docstore_do_not_chase_each_other(front: Fr
 # Merged passages
 
 
-class RecordRows:
-    """Rows that hold records alone."""
+class RecordDocstore:
+    """A docstore that holds records alone."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.rows = dict(record.to_row() for record in records)
 
-    async def read(self, keys: Sequence[str]) -> list[Passage | None]:
+    async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         return [self.rows.get(key) for key in keys]
 
 
@@ -473,15 +473,15 @@ def test_merged_passages_are_what_lies_side_by_side(
 ) -> None:
     text = "ab cd   efgh\n\nij kl mnop qrs  tu vwx yz " * 2
     offset = {"start_index": base, "end_index": base + len(text)} if base else {}
-    records = [Record(name, Passage(text, offset, name), "", (), (), ()) for name in "ab"]
+    records = [Record(name, Entry(text, offset, name), "", (), (), ()) for name in "ab"]
     found = []
     for n, (name, start, length) in enumerate(dict.fromkeys(made)):
         end = min(start + length, len(text))
         places = {"start_index": base + start, "end_index": base + end} if n % 7 else {}
         metadata = {"parent_id": "p", "_source_id": name, **places}
-        found.append(Found(Passage(text[start:end], metadata, f"{n}"), 1.0 - n / 100))
-    stores: Any = Stores(RecordRows(records), None, None, threaded(False), "parent_id")  # type: ignore[arg-type]
-    passages = run(merged_passages(stores, found, {"p": Passage("", {}, "p")}, k, size))
+        found.append(Match(Entry(text[start:end], metadata, f"{n}"), 1.0 - n / 100))
+    stores: Any = Stores(RecordDocstore(records), None, None, "parent_id")  # type: ignore[arg-type]
+    passages = run(merge_children(stores, found, {"p": Entry("", {}, "p")}, k, size))
     assert bool(found) <= len(passages) <= k
     ranks = [[round(100 * (1.0 - m["score"])) for m in p.metadata["matches"]] for p in passages]
     taken = [rank for own in ranks for rank in own]
@@ -523,8 +523,8 @@ def test_merged_passages_reach_over_parents_and_repeated_passages(front: FrontEn
 
 def test_merging_many_children_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
-    joined = merging._joined
-    monkeypatch.setattr(merging, "_joined", lambda s, *a: (calls.append(len(s)), joined(s, *a))[1])
+    joined = merging._join
+    monkeypatch.setattr(merging, "_join", lambda s, *a: (calls.append(len(s)), joined(s, *a))[1])
     text = " ".join(sentence(n) for n in range(400))
     for front in FRONT_ENDS[::2]:
         calls.clear()
@@ -621,7 +621,9 @@ def test_a_reranker_orders_more_results_than_are_returned(front: FrontEnd, retri
 def test_a_reranker_that_cannot_be_used_is_named(front: FrontEnd) -> None:
     for wrong in ([], [1.0], [1.0] * 99):
         retriever = front.varied(filled(front), reranker=lambda question, texts, w=wrong: w)
-        with pytest.raises(ValueError, match=f"score for each of 16 texts, gave {len(wrong)}"):
+        with pytest.raises(
+            ValueError, match=f"score for each of 16 texts, and returned {len(wrong)}"
+        ):
             front.find(retriever, QUESTION)
     if not front.asynchronous:
         with pytest.raises(TypeError, match="reranker is asynchronous"):

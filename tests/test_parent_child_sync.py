@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
+from rag_splitters.parent_child.keyvalue import SQLiteKeyValueStore
 from tests.front_ends import FrontEnd, Given, every_front_end, sentence
 
 PAGES: list[Given] = [
@@ -112,7 +112,7 @@ def interrupt(front: FrontEnd, retriever: Any) -> dict[str, list[str]]:
 
 
 def lose_the_keywords(front: FrontEnd, retriever: Any) -> dict[str, Any]:
-    retriever._keywords.clear()
+    retriever.shared.keywords.clear()
     return {"keywords_in_step": False}
 
 
@@ -216,7 +216,7 @@ def test_a_folder_goes_from_one_front_end_to_the_other(tmp_path: Path) -> None:
         retriever = front.build(**options)
         held = state(front, retriever)
         assert before in (None, held)
-        retriever._keywords.update = lambda *args, told=embedded: told.append("keywords")
+        retriever.shared.keywords.update = lambda *args, told=embedded: told.append("keywords")
         assert front.do(retriever, "add_documents", front.documents(deep)) == [d[0] for d in deep]
         assert front.do(retriever, "sync", front.documents(deep)).unchanged == [d[0] for d in deep]
         assert state(front, retriever) == held, "nothing is written"

@@ -16,10 +16,9 @@ import psycopg
 import pytest
 import redis
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore, StoreError
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore, StoreError
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
-from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
 from tests.servers import PostgresServer, RedisServer
 from tests.stores import OpenStore
 
@@ -43,7 +42,7 @@ def opened(url: str, timeout: float = 10) -> KeyValueStore:
 
 def refuse_a_key_in_sqlite(path: str) -> None:
     with closing(SQLiteKeyValueStore(path)) as store:
-        store._connection.execute(
+        store._database._connection.execute(
             "CREATE TRIGGER refusal BEFORE INSERT ON rows WHEN NEW.key = x'6B65792D31303030' "
             "BEGIN SELECT RAISE(ABORT, 'refused'); END"
         )
@@ -140,14 +139,14 @@ def test_wrong_password_is_an_error_that_does_not_show_it(own_server: RedisServe
     ],
 )
 def test_redis_url_that_cannot_be_read_is_not_shown(url: str) -> None:
-    with pytest.raises(ValueError, match="URL of Redis cannot be read: give redis://") as caught:
+    with pytest.raises(ValueError, match="invalid Redis URL: use redis://") as caught:
         RedisKeyValueStore(url)
     assert "secret" not in chain(caught.value)
 
 
 @pytest.mark.parametrize("url", ["localhost", "postgresql://user:sec%ret@host", "secret = = "])
 def test_postgres_url_that_cannot_be_read_is_not_shown(url: str) -> None:
-    with pytest.raises(ValueError, match="PostgreSQL cannot be read: give postgres") as caught:
+    with pytest.raises(ValueError, match="invalid PostgreSQL URL: use postgres") as caught:
         PostgresKeyValueStore(url)
     assert "secret" not in chain(caught.value)
 

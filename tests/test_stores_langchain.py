@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSyncTests
 
 from rag_splitters.langchain import PostgresStore, RedisStore, SQLiteStore
-from rag_splitters.langchain.docstores import DocumentStore
+from rag_splitters.langchain.kvstores import DocumentStore
 from tests.stores import OpenStore
 from tests.test_stores_keyvalue import KEYS, VALUES
 

@@ -20,7 +20,7 @@ from llama_index.core.storage.docstore.keyval_docstore import KVDocumentStore
 from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.vector_stores import SimpleVectorStore
 
-from rag_splitters.langchain.docstores import DocumentStore
+from rag_splitters.langchain.kvstores import DocumentStore
 from rag_splitters.llama_index import (
     HierarchicalNodeParser,
     PostgresKVStore,
@@ -79,7 +79,7 @@ def test_store_has_the_default_collection_of_llama_index(store: JSONKVStore) -> 
     asyncio.run(store.aput_all([("third", {"n": 3})], batch_size=100))
     assert store.get_all("data") == {"key": {"n": 1}, "other": {"n": 2}, "third": {"n": 3}}
     assert (store.get("key"), store.get("key", "else")) == ({"n": 1}, None)
-    with pytest.raises(ValueError, match=r"without NUL, got 'a\\x00'"):
+    with pytest.raises(ValueError, match=r"must not contain NUL, got 'a\\x00'"):
         store.put("key", {}, "a\0")
 
 

@@ -225,7 +225,7 @@ def test_cycle_test_sees_cycles_and_imports_in_functions() -> None:
     """The rules above are not empty."""
     assert cycle_in({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
     assert "rag_splitters.text.sizing" in GRAPH["rag_splitters.text.packing"]
-    assert "rag_splitters.parent_child.redis" in GRAPH["rag_splitters.langchain.docstores"]
+    assert "rag_splitters.parent_child.redis" in GRAPH["rag_splitters.langchain.kvstores"]
 
 
 def test_only_front_ends_and_what_stands_above_import_a_framework() -> None:

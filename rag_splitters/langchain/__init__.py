@@ -37,9 +37,11 @@ from rag_splitters.langchain.splitters import (
 )
 
 if TYPE_CHECKING:
-    from rag_splitters.langchain.docstores import PostgresStore, RedisStore, SQLiteStore
-    from rag_splitters.langchain.factory import parent_document_retriever
-    from rag_splitters.langchain.retriever import ParentDocumentRetriever
+    from rag_splitters.langchain.kvstores import PostgresStore, RedisStore, SQLiteStore
+    from rag_splitters.langchain.retriever import (
+        ParentDocumentRetriever,
+        parent_document_retriever,
+    )
 
 __all__ = [
     "AgenticTextSplitter",
@@ -77,10 +79,10 @@ __all__ = [
 
 _LAZY = {
     "ParentDocumentRetriever": "retriever",
-    "PostgresStore": "docstores",
-    "RedisStore": "docstores",
-    "SQLiteStore": "docstores",
-    "parent_document_retriever": "factory",
+    "PostgresStore": "kvstores",
+    "RedisStore": "kvstores",
+    "SQLiteStore": "kvstores",
+    "parent_document_retriever": "retriever",
 }
 
 

@@ -1,60 +1,81 @@
-"""Parent-child retrieval for LangChain: the retriever."""
+"""Parent-child retrieval for LangChain: the retriever, and the function that sets one up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from enum import Enum
-from typing import Annotated, Any
+from pathlib import Path
+from types import EllipsisType
+from typing import TYPE_CHECKING, Annotated, Any
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
     CallbackManagerForRetrieverRun,
+    Callbacks,
 )
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
-from langchain_core.stores import BaseStore, ByteStore
+from langchain_core.stores import BaseStore, ByteStore, InMemoryStore
 from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from typing_extensions import Self, override
 
-from rag_splitters.langchain.children import children_in, chroma_collection
-from rag_splitters.langchain.passages import (
-    caller,
-    named_passages,
-    splitting,
+from rag_splitters.calls import arun, run
+from rag_splitters.langchain.adapters import (
+    ByteDocuments,
+    call_method,
+    chroma_collection,
+    make_child_store,
+    make_docstore,
+    make_split,
     to_document,
+    to_entries,
 )
-from rag_splitters.langchain.rows import ByteDocuments, rows_in
+from rag_splitters.langchain.kvstores import SQLiteStore
+from rag_splitters.langchain.splitters import RecursiveTextSplitter
+from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
-from rag_splitters.parent_child.passages import SOURCE_KEY, Passage
-from rag_splitters.parent_child.reranking import Reranker
-from rag_splitters.parent_child.search import Query, Retrieve, SearchType
-from rag_splitters.parent_child.stores import Stores, run, threaded
+from rag_splitters.parent_child.opening import (
+    CHILD_SIZE,
+    PARENT_SIZE,
+    Place,
+    refuse_contradictions,
+    search_options,
+)
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry
+from rag_splitters.parent_child.search import Query, Reranker, Retrieve, SearchType
+from rag_splitters.parent_child.stores import Stores
 
-__all__ = ["ParentDocumentRetriever"]
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
 
-_OF_QUERY = ("score_threshold", "fetch_k", "lambda_mult")
+__all__ = ["ParentDocumentRetriever", "parent_document_retriever"]
+
+_QUERY_OPTIONS = ("score_threshold", "fetch_k", "lambda_mult")
 
 
 class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], DocumentIndex):
-    """Finds small chunks and returns the larger chunks that hold them.
+    """Searches small chunks and returns the larger chunks that contain them.
 
-    Small chunks are found best, large ones are read best: documents are cut into parents, which go
-    to a key-value store, and these into children, which go to a vector store and name their parent.
-    `parent_document_retriever` sets one up; construct it yourself for other stores. It takes the
-    parameters of `langchain_classic`'s retriever of this name, and opens what that one wrote with
-    `id_key="doc_id"`. It is also a `DocumentIndex`: `langchain_core.indexing.index` works on it.
+    Small chunks match a question best, and large ones give a model enough to read. So documents are
+    cut into parents, which go to a key-value store, and parents into children, which go to a vector
+    store and name their parent. `parent_document_retriever` sets one up; construct it yourself for
+    other stores. It takes the parameters of `langchain_classic`'s retriever of this name, and opens
+    what that one wrote with `id_key="doc_id"`. It is also a `DocumentIndex`, so
+    `langchain_core.indexing.index` works on it.
 
-    A result has the parent's metadata with `start_index` and `end_index` in the source (where the
-    splitters report exact positions), `score` (of its best child: a similarity, higher is better,
-    where the vector store says how its numbers are to be read, as Chroma does; else its number as
-    it is; None if it has none) and `matches`: position and score of the children, best first.
+    A result has the parent's metadata with `start_index` and `end_index` in the source (if the
+    splitters report exact positions), `score` and `matches`. The score is that of its best child: a
+    similarity, higher is better, if the vector store says how to read its numbers, as Chroma does;
+    else the store's own number, or None if it has none. The matches are position and score of the
+    children, best first.
 
-    Documents are known by their `id` or, without one, by their text and metadata. Adding one again
-    unchanged costs nothing (it is split, but not embedded); changed, it replaces what was there. Of
-    the children's metadata a vector store gets what it takes, for filters; the results have all.
+    Documents are identified by their `id` or, without one, by their text and metadata. An unchanged
+    document is split again, but not embedded or written; a changed one replaces what was there. The
+    vector store receives only the metadata that it can filter on. Results carry all of it.
 
     >>> from langchain_core.documents import Document
     >>> from langchain_text_splitters import CharacterTextSplitter
@@ -68,51 +89,52 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     """
 
     vectorstore: VectorStore
-    """Where the children are."""
+    """Vector store for the children."""
     docstore: BaseStore[str, Document]
-    """Where the parents are, and a record of each source document."""
+    """Key-value store for the parents, and for a record of each source document."""
     byte_store: ByteStore | None = None
-    """In place of `docstore`: a store of bytes, which holds documents as `langchain_classic`'s
+    """Store of bytes to use instead of `docstore`; it holds documents as `langchain_classic`'s
     `create_kv_docstore` writes them."""
     child_splitter: TextSplitter
     """Cuts parents into children."""
     parent_splitter: TextSplitter | None = None
     """Cuts documents into parents; None takes each document whole."""
     id_key: str = Field(default="parent_id", min_length=1)
-    """The key in a child's metadata that holds its parent's UUID."""
+    """Key in a child's metadata that holds its parent's UUID."""
     child_metadata_fields: Sequence[str] | None = None
-    """The keys of a document's metadata that its children keep; None: all."""
+    """Keys of a document's metadata that its children keep; None: all."""
     k: int = Field(default=4, ge=1)
-    """How many results: parents or, by `retrieve`, children or merged passages."""
+    """Number of results: parents or, depending on `retrieve`, children or merged passages."""
     retrieve: Retrieve = "parents"
-    """What a query returns: "parents"; "children"; or "merged": children that lie side by side in
-    their document are joined, without repeating what both have."""
+    """What a query returns: "parents"; "children"; or "merged", which merges children that lie side
+    by side in their document, without repeating what both have."""
     merged_size: int = Field(default=2000, ge=1)
-    """How long a merged passage may get, in characters."""
+    """Maximum size of a merged passage, in characters."""
     search_type: Annotated[
         SearchType, BeforeValidator(lambda kind: kind.value if isinstance(kind, Enum) else kind)
     ] = "similarity"
-    """How children are found: by "similarity"; those with a "similarity_score_threshold"; by
-    maximal marginal relevance, "mmr"; or "hybrid": by similarity and by keywords (BM25), fused by
-    reciprocal rank."""
+    """How children are found: by "similarity"; by similarity above a threshold, with
+    "similarity_score_threshold"; by maximal marginal relevance, with "mmr"; or "hybrid", by
+    similarity and by keywords (BM25), fused by reciprocal rank."""
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """`score_threshold`; for "mmr" `fetch_k` (20) and `lambda_mult` (0.5); further arguments of the
+    """`score_threshold`; for "mmr" `fetch_k` (20) and `lambda_mult` (0.5); other arguments of the
     vector store's search, such as `filter`."""
     smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
     """Mixes each child's vector with its neighbours' in the document, by a Gaussian of this width
     in children; 0 does not. Needs Chroma."""
     headings: bool = False
-    """Puts a document's title (`metadata["title"]`) and the headings that a child stands under
-    before its text, where that is embedded and indexed; the text stays as it is. Needs Chroma."""
+    """Puts a document's title (`metadata["title"]`) and the headings above a child before its text
+    where that is embedded and indexed; the text itself stays as it is. Needs Chroma."""
     reranker: Reranker | BaseDocumentCompressor | None = None
-    """Orders results anew: (question, texts) -> scores, or a document compressor."""
+    """Reorders results: a function (question, texts) -> scores, or a document compressor."""
     rerank_k: int | None = Field(default=None, ge=1)
-    """How many results the reranker is given; None: four times as many as are returned."""
+    """Number of results that the reranker is given; None: four times as many as are returned."""
     batch_size: int | None = Field(default=None, ge=1)
-    """How many children are embedded and written at once; None: 4,000, or less for the store."""
+    """Number of children that are embedded and written at once; None: 4,000, or fewer if the store
+    takes no more."""
 
     shared: Shared = Field(default_factory=Shared, exclude=True, repr=False)
-    """What the retrievers that are made of this one share with it, such as the keyword index."""
+    """What copies of this retriever share with it, such as the keyword index."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -120,7 +142,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     @classmethod
     def _refuse_k(cls, value: dict[str, Any]) -> dict[str, Any]:
         if "k" in value:
-            raise ValueError("give k to the retriever and not in search_kwargs: it counts results")
+            raise ValueError("pass k to the retriever and not in search_kwargs: it counts results")
         return value
 
     @model_validator(mode="before")
@@ -128,17 +150,17 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     def _wrap_byte_store(cls, values: Any) -> Any:
         if not isinstance(values, dict) or values.get("byte_store") is None:
             return values
-        made = ByteDocuments(values["byte_store"])
-        if values.get("docstore") not in (None, made):
-            raise ValueError("give docstore or byte_store, not both: each would hold the parents")
-        return {**values, "docstore": made}
+        documents = ByteDocuments(values["byte_store"])
+        if values.get("docstore") not in (None, documents):
+            raise ValueError("pass docstore or byte_store, not both: each would hold the parents")
+        return {**values, "docstore": documents}
 
     @model_validator(mode="after")
     def _check_smoothing(self) -> Self:
-        told = f"smoothing={self.smoothing:g}" if self.smoothing else "headings=True"
+        option = f"smoothing={self.smoothing:g}" if self.smoothing else "headings=True"
         if (self.smoothing or self.headings) and chroma_collection(self.vectorstore) is None:
             raise ValueError(
-                f"{told} needs Chroma: {type(self.vectorstore).__name__} embeds by itself"
+                f"{option} needs Chroma: {type(self.vectorstore).__name__} embeds by itself"
             )
         return self
 
@@ -149,7 +171,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         ids: Sequence[str] | None = None,
         add_to_docstore: bool = True,
     ) -> list[str]:
-        """Add or replace documents, under `ids` if given; the id of each is returned."""
+        """Add or replace documents, under `ids` if given, and return the id of each."""
         _refuse_children_alone(add_to_docstore)
         return super().add_documents(documents, ids)
 
@@ -165,7 +187,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         return await super().aadd_documents(documents, ids)
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
-        """`add_documents`, as a `DocumentIndex` names it."""
+        """Add documents; the `DocumentIndex` name of `add_documents`."""
         return {"succeeded": self.add_documents(items), "failed": []}
 
     async def aupsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
@@ -177,23 +199,23 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     ) -> DeleteResponse:
         """Remove documents with all their chunks: by id, or by their `metadata["source"]`.
 
-        A parent that `langchain_classic` wrote is known by its own id.
+        A parent that `langchain_classic` wrote is removed by its own id.
         """
-        return _deleted(run(self._remove(ids, source, asynchronous=False)))
+        return _delete_response(run(self._remove(ids, source)))
 
     async def adelete(
         self, ids: list[str] | None = None, *, source: str | None = None, **kwargs: Any
     ) -> DeleteResponse:
         """Asynchronous `delete`."""
-        return _deleted(await self._remove(ids, source, asynchronous=True))
+        return _delete_response(await arun(self._remove(ids, source)))
 
     def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
-        """Source documents as they were added, by their ids, or parents by theirs."""
-        return run(self._get(ids, asynchronous=False))
+        """Return source documents as they were added, by their ids, or parents by theirs."""
+        return run(self._get(ids))
 
     async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """Asynchronous `get`."""
-        return await self._get(ids, asynchronous=True)
+        return await arun(self._get(ids))
 
     @override
     def _get_relevant_documents(
@@ -204,11 +226,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         k: int | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        found = run(self._found(query, k, kwargs, asynchronous=False))
-        if found and isinstance(self.reranker, BaseDocumentCompressor):
-            callbacks = run_manager.get_child()
-            found = list(self.reranker.compress_documents(found, query, callbacks))
-        return found[: k or self.k]
+        return run(self._find(query, k, kwargs, run_manager.get_child()))
 
     @override
     async def _aget_relevant_documents(
@@ -219,80 +237,173 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         k: int | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        found = await self._found(query, k, kwargs, asynchronous=True)
-        if found and isinstance(self.reranker, BaseDocumentCompressor):
-            callbacks = run_manager.get_child()
-            found = list(await self.reranker.acompress_documents(found, query, callbacks))
-        return found[: k or self.k]
+        return await arun(self._find(query, k, kwargs, run_manager.get_child()))
 
-    async def _found(
-        self, text: str, k: int | None, more: dict[str, Any], *, asynchronous: bool
+    async def _find(
+        self, text: str, k: int | None, kwargs: Mapping[str, Any], callbacks: Callbacks
     ) -> list[Document]:
-        told = {**self.search_kwargs, **more}
+        options = {**self.search_kwargs, **kwargs}
+        k = self.k if k is None else k
         query = Query(
             text=text,
-            k=self._wanted(self.k if k is None else k),
+            k=self._candidate_count(k),
             retrieve=self.retrieve,
             search_type=self.search_type,
             merged_size=self.merged_size,
-            **{name: told.pop(name) for name in _OF_QUERY if name in told},
+            **{name: options.pop(name) for name in _QUERY_OPTIONS if name in options},
         )
-        reranker = None if isinstance(self.reranker, BaseDocumentCompressor) else self.reranker
-        return await self._search(query, told, reranker, asynchronous=asynchronous)
+        if not isinstance(self.reranker, BaseDocumentCompressor):
+            return (await self._search(query, options, self.reranker))[:k]
+        documents = await self._search(query, options, None)
+        if documents:
+            documents = list(
+                await call_method(
+                    self.reranker, "compress_documents", documents, text, callbacks=callbacks
+                )
+            )
+        return documents[:k]
 
-    def _wanted(self, k: int) -> int:
+    def _candidate_count(self, k: int) -> int:
+        """Return how many results are looked for, so that the reranker has something to choose."""
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
         return k if self.reranker is None else max(k, self.rerank_k or 4 * k)
 
     @override
-    def _stores(self, *, asynchronous: bool, filters: Mapping[str, Any] | None = None) -> Stores:
-        call = caller(asynchronous)
-        fields = self.child_metadata_fields
-        is_hybrid = self.search_type == "hybrid"
+    def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
+        fields, keywords = self.child_metadata_fields, self.shared.keywords
         return Stores(
-            rows=rows_in(self.docstore, call, asynchronous),
-            children=children_in(
+            docstore=make_docstore(self.docstore),
+            children=make_child_store(
                 self.vectorstore,
-                call,
                 batch_size=self.batch_size,
                 smoothing=self.smoothing,
-                filters=filters or {},
-                asynchronous=asynchronous,
+                search_kwargs=filters or {},
             ),
-            split=splitting(
-                {"parents": self.parent_splitter, "children": self.child_splitter}, call
-            ),
-            call=threaded(asynchronous),
+            split=make_split({"parents": self.parent_splitter, "children": self.child_splitter}),
             id_key=self.id_key,
             headings=self.headings,
-            keywords=self._keywords if is_hybrid or self._keywords.is_open else None,
-            inherited=None if fields is None else frozenset(fields),
+            keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
+            inherited_keys=None if fields is None else frozenset(fields),
         )
 
     @override
-    def _passages(
-        self, documents: Iterable[Document], ids: Sequence[str] | None
-    ) -> Iterable[Passage]:
-        return named_passages(documents, ids)
+    def _entries(self, documents: Iterable[Document], ids: Sequence[str] | None) -> Iterable[Entry]:
+        return to_entries(documents, ids)
 
     @override
-    def _document(self, passage: Passage) -> Document:
-        return to_document(passage)
+    def _document(self, entry: Entry) -> Document:
+        return to_document(entry)
 
     @override
-    def _result(self, passage: Passage) -> Document:
-        passage.metadata.pop(SOURCE_KEY, None)  # what was found shares its metadata with nothing
-        return Document(page_content=passage.text, metadata=passage.metadata, id=passage.id)
+    def _result(self, entry: Entry) -> Document:
+        entry.metadata.pop(SOURCE_KEY, None)  # a result shares its metadata with nothing
+        return Document(page_content=entry.text, metadata=entry.metadata, id=entry.id)
+
+
+def parent_document_retriever(
+    documents: Iterable[Document] | None = None,
+    *,
+    path: str | Path | None = None,
+    client: ClientAPI | None = None,
+    embeddings: Any = None,
+    vectorstore: VectorStore | None = None,
+    docstore: BaseStore[str, Document] | None = None,
+    child_splitter: TextSplitter | None = None,
+    parent_splitter: TextSplitter | EllipsisType | None = ...,
+    k: int = 4,
+    retrieve: Retrieve = "parents",
+    merged_size: int = 2000,
+    search_type: SearchType | None = None,
+    search_kwargs: dict[str, Any] | None = None,
+    smoothing: float | None = None,
+    headings: bool | None = None,
+    reranker: Reranker | BaseDocumentCompressor | None = None,
+    rerank_k: int | None = None,
+    id_key: str = "parent_id",
+    child_metadata_fields: Sequence[str] | None = None,
+    batch_size: int | None = None,
+    collection_name: str = "rag_splitters",
+) -> ParentDocumentRetriever:
+    """Set up a `ParentDocumentRetriever`, and add `documents` to it.
+
+    By default, everything is in memory. `path` is a folder to keep it in: children in a Chroma in
+    `path/chroma`, parents in `path/parents.sqlite`; one process at a time may have it open. Several
+    processes share an index through a `client` of a Chroma server (`chroma run`) and a `docstore`
+    on a server, such as `PostgresStore`. Or pass a `vectorstore` of another kind.
+
+    `embeddings` is a LangChain or LlamaIndex embedding model or a callable list[str] ->
+    list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A
+    folder can only be opened with the model that it was written with. `child_splitter` defaults to
+    `RecursiveTextSplitter(chunk_size=400)`, and `parent_splitter` to the same with 2,000
+    characters; `parent_splitter=None` takes documents whole.
+
+    `search_type`, `smoothing` and `headings` default to what retrieves best by the figures in the
+    README: "hybrid", 0.6 and True. A `vectorstore` that you pass is searched by "similarity" alone,
+    as it is. The other parameters are the retriever's.
+
+    Raises ValueError for options that contradict each other, and for a folder of another model;
+    FolderInUseError (a RuntimeError) for a folder that another process has open.
+    """
+    refuse_contradictions(path, client, vectorstore, docstore, "vectorstore")
+    if vectorstore is not None and embeddings is not None:
+        raise ValueError("embeddings would not be used: the vectorstore has its own")
+    options = search_options(vectorstore is None, search_type, smoothing, headings)
+    with ExitStack() as resources:
+        place = Place(path, resources)
+        if vectorstore is None:
+            vectorstore = _open_chroma(place, client, embeddings, collection_name)
+        if docstore is None and place.folder is not None:
+            docstore = SQLiteStore(place.folder / "parents.sqlite")
+            resources.callback(docstore.close)
+        retriever = ParentDocumentRetriever(
+            vectorstore=vectorstore,
+            docstore=InMemoryStore() if docstore is None else docstore,
+            child_splitter=child_splitter or RecursiveTextSplitter(chunk_size=CHILD_SIZE),
+            parent_splitter=RecursiveTextSplitter(chunk_size=PARENT_SIZE)
+            if isinstance(parent_splitter, EllipsisType)
+            else parent_splitter,
+            k=k,
+            retrieve=retrieve,
+            merged_size=merged_size,
+            search_kwargs=search_kwargs or {},
+            reranker=reranker,
+            rerank_k=rerank_k,
+            id_key=id_key,
+            child_metadata_fields=child_metadata_fields,
+            batch_size=batch_size,
+            **options,
+        )
+        retriever.shared = Shared(place.guard, place.keywords)
+        if documents is not None:
+            retriever.add_documents(documents)
+        retriever.shared.resources = resources.pop_all()
+    return retriever
+
+
+def _open_chroma(place: Place, client: Any, embeddings: Any, name: str) -> VectorStore:
+    from langchain_chroma import Chroma
+
+    model: Any = HashingEmbeddings() if embeddings is None else embeddings
+    if not callable(getattr(model, "embed_documents", None)):
+        model = Embedder(model)
+    client, collection = place.open_collection(client, model, name)
+    return Chroma(
+        client=client,
+        collection_name=collection.name,
+        embedding_function=model,
+        create_collection_if_not_exists=False,
+        relevance_score_fn=lambda distance: 1.0 - distance,
+    )
 
 
 def _refuse_children_alone(add_to_docstore: bool) -> None:
     if not add_to_docstore:
         raise ValueError(
-            "add_to_docstore=False would write children of parents that are not known to be there: "
-            "leave it out; what is there unchanged is not written again"
+            "add_to_docstore=False would write children of parents that may not exist: leave it "
+            "out; unchanged documents are not written again"
         )
 
 
-def _deleted(ids: list[str]) -> DeleteResponse:
+def _delete_response(ids: list[str]) -> DeleteResponse:
     return {"succeeded": ids, "num_deleted": len(ids), "failed": [], "num_failed": 0}

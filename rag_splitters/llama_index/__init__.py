@@ -37,9 +37,11 @@ from rag_splitters.llama_index.parsers import (
 from rag_splitters.llama_index.reader import FileReader
 
 if TYPE_CHECKING:
-    from rag_splitters.llama_index.factory import parent_document_retriever
     from rag_splitters.llama_index.kvstores import PostgresKVStore, RedisKVStore, SQLiteKVStore
-    from rag_splitters.llama_index.retriever import ParentDocumentRetriever
+    from rag_splitters.llama_index.retriever import (
+        ParentDocumentRetriever,
+        parent_document_retriever,
+    )
 
 __all__ = [
     "AgenticNodeParser",
@@ -80,7 +82,7 @@ _LAZY = {
     "PostgresKVStore": "kvstores",
     "RedisKVStore": "kvstores",
     "SQLiteKVStore": "kvstores",
-    "parent_document_retriever": "factory",
+    "parent_document_retriever": "retriever",
 }
 
 

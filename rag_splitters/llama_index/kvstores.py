@@ -8,28 +8,28 @@ from typing import Any
 
 from llama_index.core.storage.kvstore.types import DEFAULT_COLLECTION, BaseKVStore
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.calls import arun, run
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
-from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
-from rag_splitters.parent_child.stores import parts
 
 __all__ = ["JSONKVStore", "PostgresKVStore", "RedisKVStore", "SQLiteKVStore"]
 
-_MOST_VALUES = 500
-_END = "\0"  # of a collection's name, so that no key of another begins as this one's do
+_READ_BATCH = 500
+_SEPARATOR = "\0"  # after a collection's name, so that no other collection has the same prefix
 
 
 class JSONKVStore(BaseKVStore):
     """LlamaIndex's collections in a key-value store of JSON; a collection is a prefix of keys.
 
     `KVDocumentStore(SQLiteKVStore(path), batch_size=100)`, of LlamaIndex, is a docstore on it for
-    ingestion pipelines and the `AutoMergingRetriever`. Values come back exactly, and are not
-    pickled; one that JSON lacks raises a TypeError that names its place, before anything is
-    written. What the store cannot do raises a `StoreError` (an OSError).
+    ingestion pipelines and the `AutoMergingRetriever`. Values are kept exactly, and are not
+    pickled; one that JSON cannot hold raises a TypeError that names its place, before anything is
+    written. If the store fails, it raises a `StoreError` (an OSError).
 
-    Use `SQLiteKVStore`, `RedisKVStore` or `PostgresKVStore`, or give it a `KeyValueStore` of your
-    own. `rows` is the store itself, where LangChain's `SQLiteStore` and its kin have their rows.
+    Use `SQLiteKVStore`, `RedisKVStore` or `PostgresKVStore`, or pass a `KeyValueStore` of your own.
+    `rows` is the store itself, in which LangChain's `SQLiteStore` and its siblings keep documents.
     """
 
     def __init__(self, rows: KeyValueStore) -> None:
@@ -54,7 +54,7 @@ class JSONKVStore(BaseKVStore):
         collection: str = DEFAULT_COLLECTION,
         batch_size: int | None = None,
     ) -> None:
-        """Write all the values or none; there is no need for batches."""
+        """Write all the values or none; `batch_size` is not needed."""
         self.rows.mset([(_key(collection, key), value) for key, value in kv_pairs])
 
     async def aput_all(
@@ -67,7 +67,7 @@ class JSONKVStore(BaseKVStore):
         await self.rows.amset([(_key(collection, key), value) for key, value in kv_pairs])
 
     def get(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
-        """The value of a key, or None."""
+        """Return the value of a key, or None."""
         (value,) = self.rows.mget([_key(collection, key)])
         return value  # type: ignore[no-any-return]
 
@@ -77,24 +77,15 @@ class JSONKVStore(BaseKVStore):
         return value  # type: ignore[no-any-return]
 
     def get_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
-        """All the values of a collection by their keys, in the keys' order."""
-        prefix = _key(collection, "")
-        found: dict[str, dict[str, Any]] = {}
-        for part in parts(list(self.rows.yield_keys(prefix)), _MOST_VALUES):
-            found.update(_without_prefix(prefix, part, self.rows.mget(part)))
-        return found
+        """Return all the values of a collection by their keys, in the keys' order."""
+        return run(self._read_all(collection))
 
     async def aget_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
         """Asynchronous `get_all`."""
-        prefix = _key(collection, "")
-        found: dict[str, dict[str, Any]] = {}
-        keys = [key async for key in self.rows.ayield_keys(prefix)]
-        for part in parts(keys, _MOST_VALUES):
-            found.update(_without_prefix(prefix, part, await self.rows.amget(part)))
-        return found
+        return await arun(self._read_all(collection))
 
     def delete(self, key: str, collection: str = DEFAULT_COLLECTION) -> bool:
-        """Remove a key; whether it was there."""
+        """Remove a key, and return whether it existed."""
         return self.rows.mdelete([_key(collection, key)]) > 0
 
     async def adelete(self, key: str, collection: str = DEFAULT_COLLECTION) -> bool:
@@ -105,12 +96,21 @@ class JSONKVStore(BaseKVStore):
         """Close the store; it cannot be used afterwards."""
         self.rows.close()
 
+    async def _read_all(self, collection: str) -> dict[str, dict[str, Any]]:
+        prefix = _key(collection, "")
+        values: dict[str, dict[str, Any]] = {}
+        for keys in batched(await self.rows.list_keys(prefix), _READ_BATCH):
+            pairs = zip(keys, await self.rows.read(keys), strict=True)
+            # A value may have been removed since its key was read.
+            values.update((key.removeprefix(prefix), v) for key, v in pairs if v is not None)
+        return values
+
 
 class SQLiteKVStore(JSONKVStore):
     """LlamaIndex's key-value store in one SQLite file.
 
-    LlamaIndex's own `SimpleKVStore` is in memory, and written as one file when told to.
-    `SQLiteKeyValueStore` says how safely rows are kept here.
+    LlamaIndex's own `SimpleKVStore` is in memory, and written as one file on demand. See
+    `SQLiteKeyValueStore` for how safely rows are kept.
 
     >>> import tempfile
     >>> store = SQLiteKVStore(Path(tempfile.mkdtemp()) / "nodes.sqlite")
@@ -120,16 +120,16 @@ class SQLiteKVStore(JSONKVStore):
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Open the file at `path`; it and its folder are made where they do not exist."""
+        """Open the file at `path`, which is created with its folder if it does not exist."""
         super().__init__(SQLiteKeyValueStore(path))
 
 
 class RedisKVStore(JSONKVStore):
     """LlamaIndex's key-value store in Redis.
 
-    Beside llama-index-storage-kvstore-redis (0.6) it writes `put_all` as a whole or not at all,
-    has the asynchronous one too, works over several event loops in turn, and takes every key.
-    `RedisKeyValueStore` has the parameters, and says what the server must be set to.
+    Unlike llama-index-storage-kvstore-redis (0.6), it writes `put_all` completely or not at all,
+    also asynchronously, works with several event loops in turn, and accepts every key. See
+    `RedisKeyValueStore` for the parameters and the settings that the server needs.
     """
 
     def __init__(
@@ -141,9 +141,9 @@ class RedisKVStore(JSONKVStore):
 class PostgresKVStore(JSONKVStore):
     """LlamaIndex's key-value store in a table of PostgreSQL.
 
-    Beside llama-index-storage-kvstore-postgres (0.6) it needs one driver and not three packages,
-    writes `put_all` as a whole or not at all, works over several event loops in turn, and takes
-    every key. `PostgresKeyValueStore` has the parameters.
+    Unlike llama-index-storage-kvstore-postgres (0.6), it needs one driver and not three packages,
+    writes `put_all` completely or not at all, works with several event loops in turn, and accepts
+    every key. See `PostgresKeyValueStore` for the parameters.
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
@@ -151,14 +151,6 @@ class PostgresKVStore(JSONKVStore):
 
 
 def _key(collection: str, key: str) -> str:
-    if _END in collection:
-        raise ValueError(f"the name of a collection must be without NUL, got {collection!r}")
-    return f"{collection}{_END}{key}"
-
-
-def _without_prefix(
-    prefix: str, keys: Sequence[str], values: Sequence[Any]
-) -> dict[str, dict[str, Any]]:
-    """The values by key; one that was removed since its key was read is passed over."""
-    pairs = zip(keys, values, strict=True)
-    return {key.removeprefix(prefix): value for key, value in pairs if value is not None}
+    if _SEPARATOR in collection:
+        raise ValueError(f"the name of a collection must not contain NUL, got {collection!r}")
+    return f"{collection}{_SEPARATOR}{key}"

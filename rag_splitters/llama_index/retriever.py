@@ -1,9 +1,12 @@
-"""Parent-child retrieval for LlamaIndex: the retriever."""
+"""Parent-child retrieval for LlamaIndex: the retriever, and the function that sets one up."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args
+from contextlib import ExitStack
+from pathlib import Path
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, get_args
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
@@ -11,85 +14,96 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import BaseDocumentStore
+from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.storage.kvstore.types import BaseKVStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 from typing_extensions import override
 
-from rag_splitters.llama_index.children import VectorStoreChildren, chroma_collection
-from rag_splitters.llama_index.kvstores import JSONKVStore
-from rag_splitters.llama_index.passages import (
-    Call,
-    caller,
-    named_passages,
-    splitting,
+from rag_splitters.calls import arun, run
+from rag_splitters.llama_index.adapters import (
+    call_method,
+    make_child_store,
+    make_docstore,
+    make_split,
     to_document,
+    to_entries,
     to_node,
 )
-from rag_splitters.llama_index.rows import DocumentStoreRows, KVStoreRows
-from rag_splitters.parent_child.chroma_children import ChromaChildren
+from rag_splitters.llama_index.kvstores import JSONKVStore
+from rag_splitters.llama_index.parsers import RecursiveNodeParser
+from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
-from rag_splitters.parent_child.keyvalue import KeyValueStore
-from rag_splitters.parent_child.passages import Passage
-from rag_splitters.parent_child.reranking import Reranker
-from rag_splitters.parent_child.rows import KeyValueRows
-from rag_splitters.parent_child.search import Query, Retrieve, SearchType
-from rag_splitters.parent_child.stores import Children, Rows, Stores, run, threaded
-from rag_splitters.parent_child.vectors import Vectors
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
+from rag_splitters.parent_child.opening import (
+    CHILD_SIZE,
+    PARENT_SIZE,
+    Place,
+    refuse_contradictions,
+    search_options,
+)
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.search import Query, Reranker, Retrieve, SearchType
+from rag_splitters.parent_child.stores import Stores
 
-__all__ = ["Docstore", "ParentDocumentRetriever"]
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
+__all__ = ["Docstore", "ParentDocumentRetriever", "parent_document_retriever"]
 
 Docstore = KeyValueStore | BaseKVStore | BaseDocumentStore
+"""What a retriever can keep its parents in."""
 
 
 class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore], BaseRetriever):
-    """Finds small chunks and returns the larger chunks that hold them.
+    """Searches small chunks and returns the larger chunks that contain them.
 
-    Documents are cut into parents, which go to a key-value store or docstore, and these into
+    Documents are cut into parents, which go to a key-value store or docstore, and parents into
     children, which go to a vector store and name their parent. `parent_document_retriever` sets one
-    up; construct it yourself for other stores. A folder, or stores on servers, that this one wrote
-    are opened by the LangChain retriever of the same name, and the reverse.
+    up; construct it yourself for other stores. The LangChain retriever of the same name opens a
+    folder, or stores on servers, that this one wrote, and the reverse.
 
-    A result is a node with its positions in the source (where the parser is ours), the score of its
-    best child and, under `matches` in its metadata, position and score of the children that were
-    found, best first; these are shown to no model.
+    A result is a node with its positions in the source (if the parser is ours), the score of its
+    best child and, as `matches` in its metadata, position and score of the children that match,
+    best first. No model is shown what we add to the metadata.
 
-    Documents are known by the id that they were given or, without one, by their text and metadata:
-    the random id that LlamaIndex gives is none. Adding one again unchanged costs nothing; changed,
-    it replaces what was there.
+    Documents are identified by the id that you gave them or, without one, by their text and
+    metadata; LlamaIndex's random ids identify nothing. An unchanged document is skipped, and a
+    changed one replaces what was there.
 
     Parameters:
-        vector_store: where the children are; one that keeps texts.
-        docstore: where the parents are, and a record of each document: a `BaseKVStore`, a
+        vector_store: vector store for the children; it must keep texts.
+        docstore: store for the parents, and for a record of each document: a `BaseKVStore`, a
             `BaseDocumentStore`, or one of our own key-value stores.
         embed_model: a LlamaIndex or LangChain embedding model, or a callable list[str] ->
             list[list[float]].
         child_parser: cuts parents into children.
         parent_parser: cuts documents into parents; None takes each document whole.
-        similarity_top_k: how many results: parents or, by `retrieve`, children or merged passages.
-        retrieve: what a query returns: "parents"; "children"; or "merged": children that lie side
-            by side in their document are joined, without repeating what both have. It is kept as
-            `retrieve_kind`, since `retrieve` asks.
-        merged_size: how long a merged passage may get, in characters.
-        search_type: how children are found: by "similarity"; those with a
-            "similarity_score_threshold" (`similarity_cutoff`); by maximal marginal relevance,
-            "mmr"; or "hybrid": by similarity and by keywords (BM25), fused by reciprocal rank.
-        similarity_cutoff: the least similarity, for that search type.
+        similarity_top_k: number of results: parents or, depending on `retrieve`, children or merged
+            passages.
+        retrieve: what a query returns: "parents"; "children"; or "merged", which merges children
+            that lie side by side in their document, without repeating what both have. The attribute
+            is `retrieve_kind`, because `retrieve` is a method.
+        merged_size: maximum size of a merged passage, in characters.
+        search_type: how children are found: by "similarity"; by similarity above
+            `similarity_cutoff`, with "similarity_score_threshold"; by maximal marginal relevance,
+            with "mmr"; or "hybrid", by similarity and by keywords (BM25), fused by reciprocal rank.
+        similarity_cutoff: minimum similarity, for that search type.
         mmr_threshold: for "mmr", 1 for the nearest, 0 for the most diverse.
-        mmr_prefetch_k: for "mmr", how many are chosen from.
+        mmr_prefetch_k: for "mmr", the number of children to choose from.
         filters: metadata that children must have.
         smoothing: mixes each child's vector with its neighbours' in the document, by a Gaussian of
             this width in children; 0 does not.
-        headings: puts a document's title (`metadata["title"]`) and the headings that a child
-            stands under before its text, where that is embedded and indexed; the text stays as it
-            is.
-        reranker: orders results anew: (question, texts) -> scores, or a node postprocessor.
-        rerank_k: how many results the reranker is given; None: four times as many as are returned.
-        id_key: the key in a child's metadata that holds its parent's UUID.
-        batch_size: how many children are embedded and written at once; None: 4,000, or less for
-            the store.
+        headings: puts a document's title (`metadata["title"]`) and the headings above a child
+            before its text where that is embedded and indexed; the text itself stays as it is.
+        reranker: reorders results: a function (question, texts) -> scores, or a node postprocessor.
+        rerank_k: number of results that the reranker is given; None: four times as many as are
+            returned.
+        id_key: key in a child's metadata that holds its parent's UUID.
+        batch_size: number of children that are embedded and written at once; None: 4,000, or fewer
+            if the store takes no more.
         callback_manager: LlamaIndex's.
 
-    Raises: ValueError for a vector store that keeps no texts, and for numbers that make no sense.
+    Raises ValueError for a vector store that keeps no texts, and for numbers out of range.
 
     >>> from rag_splitters.llama_index import SentenceNodeParser, parent_document_retriever
     >>> retriever = parent_document_retriever(
@@ -127,7 +141,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         if not vector_store.stores_text:
             raise ValueError(
                 f"vector_store must keep texts, and {type(vector_store).__name__} keeps vectors "
-                "alone: leave it out for Chroma, or hand in another"
+                "alone: leave it out for Chroma, or pass another"
             )
         self.vector_store = vector_store
         self.docstore = docstore.rows if isinstance(docstore, JSONKVStore) else docstore
@@ -153,51 +167,45 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         self.shared = Shared()
 
     def __copy__(self) -> ParentDocumentRetriever:
-        """A retriever over the same stores, for other options."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        """Return a retriever over the same stores, for other options."""
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
 
     def delete(self, ids: Sequence[str] | None = None, *, source: str | None = None) -> list[str]:
         """Remove documents with all their chunks: by id, or by their `metadata["source"]`.
 
-        The ids of those that were there are returned.
+        Returns the ids of those that existed.
         """
-        return run(self._remove(ids, source, asynchronous=False))
+        return run(self._remove(ids, source))
 
     async def adelete(
         self, ids: Sequence[str] | None = None, *, source: str | None = None
     ) -> list[str]:
         """Asynchronous `delete`."""
-        return await self._remove(ids, source, asynchronous=True)
+        return await arun(self._remove(ids, source))
 
     def get(self, ids: Sequence[str]) -> list[Document]:
-        """Text and metadata of documents as they were added, by their ids, or of parents."""
-        return run(self._get(ids, asynchronous=False))
+        """Return text and metadata of documents as they were added, by their ids, or of parents."""
+        return run(self._get(ids))
 
     async def aget(self, ids: Sequence[str]) -> list[Document]:
         """Asynchronous `get`."""
-        return await self._get(ids, asynchronous=True)
+        return await arun(self._get(ids))
 
     @override
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = run(self._found(query_bundle, asynchronous=False))
-        if found and isinstance(self.reranker, BaseNodePostprocessor):
-            found = self.reranker.postprocess_nodes(found, query_bundle)
-        return found[: self.similarity_top_k]
+        return run(self._find(query_bundle))
 
     @override
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = await self._found(query_bundle, asynchronous=True)
-        if found and isinstance(self.reranker, BaseNodePostprocessor):
-            found = await self.reranker.apostprocess_nodes(found, query_bundle)
-        return found[: self.similarity_top_k]
+        return await arun(self._find(query_bundle))
 
-    async def _found(self, bundle: QueryBundle, *, asynchronous: bool) -> list[NodeWithScore]:
-        k = self.similarity_top_k
+    async def _find(self, bundle: QueryBundle) -> list[NodeWithScore]:
+        k, reranker = self.similarity_top_k, self.reranker
         query = Query(
             text=bundle.query_str,
-            k=k if self.reranker is None else max(k, self.rerank_k or 4 * k),
+            k=k if reranker is None else max(k, self.rerank_k or 4 * k),
             retrieve=self.retrieve_kind,
             search_type=self.search_type,
             score_threshold=self.similarity_cutoff,
@@ -205,78 +213,123 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
             lambda_mult=self.mmr_threshold,
             merged_size=self.merged_size,
         )
-        reranker = None if isinstance(self.reranker, BaseNodePostprocessor) else self.reranker
         filters = {"filters": self.filters}
-        return await self._search(query, filters, reranker, asynchronous=asynchronous)
+        if not isinstance(reranker, BaseNodePostprocessor):
+            return (await self._search(query, filters, reranker))[:k]
+        nodes = await self._search(query, filters, None)
+        if nodes:
+            nodes = await call_method(reranker, "postprocess_nodes", nodes, bundle)
+        return nodes[:k]
 
     @override
-    def _stores(self, *, asynchronous: bool, filters: Mapping[str, Any] | None = None) -> Stores:
-        call = caller(asynchronous)
-        is_hybrid = self.search_type == "hybrid"
-        parsers: Any = {"parents": self.parent_parser, "children": self.child_parser}
+    def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
+        keywords = self.shared.keywords
         return Stores(
-            rows=self._rows(call, asynchronous),
-            children=self._children(call, asynchronous, (filters or {}).get("filters")),
-            split=splitting(parsers, call),
-            call=threaded(asynchronous),
-            id_key=self.id_key,
-            headings=self.headings,
-            keywords=self._keywords if is_hybrid or self._keywords.is_open else None,
-        )
-
-    def _rows(self, call: Call, asynchronous: bool) -> Rows:
-        if isinstance(self.docstore, KeyValueStore):
-            return KeyValueRows(self.docstore, call, asynchronous)
-        if isinstance(self.docstore, BaseKVStore):
-            return KVStoreRows(self.docstore, call)
-        return DocumentStoreRows(self.docstore, call)
-
-    def _children(
-        self, call: Call, asynchronous: bool, filters: MetadataFilters | None
-    ) -> Children:
-        vectors = Vectors(self.embed_model, asynchronous=asynchronous)
-        collection = chroma_collection(self.vector_store)
-        if collection is None:
-            return VectorStoreChildren(
+            docstore=make_docstore(self.docstore),
+            children=make_child_store(
                 self.vector_store,
-                vectors,
-                call,
+                self.embed_model,
                 batch_size=self.batch_size,
                 smoothing=self.smoothing,
-                filters=filters,
-            )
-        return ChromaChildren(
-            collection,
-            vectors,
-            batch_size=self.batch_size,
-            smoothing=self.smoothing,
-            where={"where": _where(filters)},
-            asynchronous=asynchronous,
+                filters=(filters or {}).get("filters"),
+            ),
+            split=make_split({"parents": self.parent_parser, "children": self.child_parser}),
+            id_key=self.id_key,
+            headings=self.headings,
+            keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
         )
 
     @override
-    def _passages(
-        self, documents: Iterable[BaseNode], ids: Sequence[str] | None
-    ) -> Iterable[Passage]:
-        return named_passages(documents, ids)
+    def _entries(self, documents: Iterable[BaseNode], ids: Sequence[str] | None) -> Iterable[Entry]:
+        return to_entries(documents, ids)
 
     @override
-    def _document(self, passage: Passage) -> Document:
-        return to_document(passage)
+    def _document(self, entry: Entry) -> Document:
+        return to_document(entry)
 
     @override
-    def _result(self, passage: Passage) -> NodeWithScore:
-        node = to_node(passage, self.id_key)
-        return NodeWithScore(node=node, score=passage.metadata.get("score"))
+    def _result(self, entry: Entry) -> NodeWithScore:
+        return NodeWithScore(node=to_node(entry, self.id_key), score=entry.metadata.get("score"))
 
 
-def _where(filters: MetadataFilters | None) -> dict[str, Any] | None:
-    """LlamaIndex's filters as Chroma's."""
-    if filters is None or not filters.filters:
-        return None
-    from llama_index.vector_stores.chroma.base import _to_chroma_filter
+def parent_document_retriever(
+    documents: Iterable[BaseNode] | None = None,
+    *,
+    path: str | Path | None = None,
+    client: ClientAPI | None = None,
+    embed_model: Any = None,
+    vector_store: BasePydanticVectorStore | None = None,
+    docstore: Docstore | None = None,
+    child_parser: NodeParser | None = None,
+    parent_parser: NodeParser | EllipsisType | None = ...,
+    similarity_top_k: int = 4,
+    retrieve: Retrieve = "parents",
+    search_type: SearchType | None = None,
+    filters: MetadataFilters | None = None,
+    smoothing: float | None = None,
+    headings: bool | None = None,
+    reranker: Reranker | BaseNodePostprocessor | None = None,
+    id_key: str = "parent_id",
+    collection_name: str = "rag_splitters",
+    **options: Any,
+) -> ParentDocumentRetriever:
+    """Set up a `ParentDocumentRetriever`, and add `documents` to it.
 
-    return _to_chroma_filter(filters)
+    By default, everything is in memory. `path` is a folder to keep it in: children in a Chroma in
+    `path/chroma`, parents in `path/parents.sqlite`; one process at a time may have it open. Several
+    processes share an index through a `client` of a Chroma server (`chroma run`) and a `docstore`
+    on a server. Or pass a `vector_store` of another kind.
+
+    `embed_model` is a LlamaIndex or LangChain embedding model or a callable list[str] ->
+    list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A
+    folder can only be opened with the model that it was written with. `child_parser` defaults to
+    `RecursiveNodeParser(chunk_size=400)`, and `parent_parser` to the same with 2,000 characters;
+    `parent_parser=None` takes documents whole.
+
+    `search_type`, `smoothing` and `headings` default to what retrieves best by the figures in the
+    README: "hybrid", 0.6 and True. A `vector_store` that you pass is searched by "similarity"
+    alone, as it is. The other parameters are the retriever's.
+
+    Raises ValueError for options that contradict each other, and for a folder of another model;
+    FolderInUseError (a RuntimeError) for a folder that another process has open.
+    """
+    refuse_contradictions(path, client, vector_store, docstore, "vector_store")
+    model = HashingEmbeddings() if embed_model is None else embed_model
+    options |= search_options(vector_store is None, search_type, smoothing, headings)
+    with ExitStack() as resources:
+        place = Place(path, resources)
+        if vector_store is None:
+            vector_store = _open_chroma(place, client, model, collection_name)
+        if docstore is None and place.folder is not None:
+            docstore = SQLiteKeyValueStore(place.folder / "parents.sqlite")
+            resources.callback(docstore.close)
+        retriever = ParentDocumentRetriever(
+            vector_store=vector_store,
+            docstore=SimpleKVStore() if docstore is None else docstore,
+            embed_model=model,
+            child_parser=child_parser or RecursiveNodeParser(chunk_size=CHILD_SIZE),
+            parent_parser=RecursiveNodeParser(chunk_size=PARENT_SIZE)
+            if isinstance(parent_parser, EllipsisType)
+            else parent_parser,
+            similarity_top_k=similarity_top_k,
+            retrieve=retrieve,
+            filters=filters,
+            reranker=reranker,
+            id_key=id_key,
+            **options,
+        )
+        retriever.shared = Shared(place.guard, place.keywords)
+        if documents is not None:
+            retriever.add_documents(documents)
+        retriever.shared.resources = resources.pop_all()
+    return retriever
+
+
+def _open_chroma(place: Place, client: Any, model: Any, name: str) -> BasePydanticVectorStore:
+    from llama_index.vector_stores.chroma import ChromaVectorStore
+
+    _, collection = place.open_collection(client, model, name)
+    return ChromaVectorStore(chroma_collection=collection)
 
 
 def _at_least_one(name: str, value: int) -> int:

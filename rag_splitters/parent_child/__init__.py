@@ -1,7 +1,6 @@
-"""Parent-child retrieval: small chunks are searched, the larger chunks that hold them are returned.
+"""Parent-child retrieval without a framework.
 
-Without a framework: `plan` says what is written and removed, and in which order; `search` how
-children are found and made results; `consistency` compares and mends; `index` is all of it
-together, over the interfaces in `stores`. `langchain` and `llama_index` are the retrievers.
-Stores of parents are in `sqlite`, `redis` and `postgres`.
+Small chunks are searched, and the larger chunks that contain them are returned. `index` has what
+the retrievers of both frameworks do; it adds documents with `indexing`, answers questions with
+`search`, and compares and repairs the stores, which look like `stores` says, with `consistency`.
 """

@@ -1,4 +1,4 @@
-"""Keeping an index equal to a set of documents, and finding what an interruption left."""
+"""Keeping an index equal to a set of documents, and repairing what an interruption left."""
 
 from __future__ import annotations
 
@@ -6,27 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rag_splitters.parent_child.passages import SOURCE_KEY, Passage
-from rag_splitters.parent_child.plan import (
-    Added,
-    add,
-    documents_from,
-    matches,
-    records_of,
-    remove,
-)
-from rag_splitters.parent_child.records import SOURCES, Record
-from rag_splitters.parent_child.state import in_step, rebuild
-from rag_splitters.parent_child.stores import Stores, parts
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.indexing import Outcome, add, find_documents, has_metadata, remove
+from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry
+from rag_splitters.parent_child.revisions import is_in_step, rebuild_keyword_index
+from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.ids import source_identity
 
-__all__ = ["Synced", "Verified", "sync", "verify"]
+__all__ = ["SyncReport", "VerifyReport", "sync", "verify"]
 
 _GROUP_DOCUMENTS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class SyncReport:
     """What `sync` did, by the ids of the documents."""
 
     added: list[str]
@@ -36,54 +29,54 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """What `verify` found; with `repair`, what it mended."""
+class VerifyReport:
+    """What `verify` found; with `repair`, what it repaired."""
 
     documents: int
     """How many documents the index has."""
     unfinished: list[str] = field(default_factory=list)
     """Documents whose adding or removing was interrupted."""
     without_parents: list[str] = field(default_factory=list)
-    """Documents of which parents are missing in the docstore."""
+    """Documents with parents that are missing in the docstore."""
     without_children: list[str] = field(default_factory=list)
-    """Documents of which children are missing in the vector store."""
+    """Documents with children that are missing in the vector store."""
     orphans: list[str] | None = field(default_factory=list)
-    """Children in the vector store that no document has; None where it cannot be listed."""
+    """Children in the vector store that belong to no document; None if it cannot be listed."""
     stray_parents: list[str] = field(default_factory=list)
-    """Rows of the docstore that no document has."""
+    """Parents in the docstore that belong to no document."""
     keywords_in_step: bool = True
-    """Does the keyword index, if one is kept, know the state of the docstore?"""
+    """Is the keyword index, if one is kept, in step with the docstore?"""
 
     @property
     def is_sound(self) -> bool:
-        """Was nothing found?"""
-        found = (self.unfinished, self.without_parents, self.without_children, self.orphans)
-        return not any(found) and not self.stray_parents and self.keywords_in_step
+        """Is there nothing to repair?"""
+        problems = (self.unfinished, self.without_parents, self.without_children, self.orphans)
+        return not any(problems) and not self.stray_parents and self.keywords_in_step
 
 
 async def sync(
-    stores: Stores, documents: Iterable[Passage], scope: Mapping[str, Any] | None
-) -> Synced:
+    stores: Stores, documents: Iterable[Entry], scope: Mapping[str, Any] | None
+) -> SyncReport:
     """Make the index hold these documents and, within the scope, no others."""
-    kept: dict[str, Added] = {}
-    for outcome in await add(stores, _in_scope(documents, scope)):
-        first = kept.setdefault(outcome.identity, outcome)
+    outcomes: dict[str, Outcome] = {}
+    for outcome in await add(stores, _check_scope(documents, scope)):
+        first = outcomes.setdefault(outcome.identity, outcome)
         if outcome.was_written and not first.was_written:
-            kept[outcome.identity] = outcome
-    there = await documents_from(stores, scope)
-    deleted = await remove(stores, [name for name in there if name not in kept], None)
-    written = [outcome for outcome in kept.values() if outcome.was_written]
-    return Synced(
-        added=[outcome.identity for outcome in written if not outcome.was_there],
-        changed=[outcome.identity for outcome in written if outcome.was_there],
-        unchanged=[name for name, outcome in kept.items() if not outcome.was_written],
+            outcomes[outcome.identity] = outcome
+    identities = await find_documents(stores, scope)
+    deleted = await remove(stores, [each for each in identities if each not in outcomes], None)
+    written = [outcome for outcome in outcomes.values() if outcome.was_written]
+    return SyncReport(
+        added=[outcome.identity for outcome in written if not outcome.existed],
+        changed=[outcome.identity for outcome in written if outcome.existed],
+        unchanged=[name for name, outcome in outcomes.items() if not outcome.was_written],
         deleted=deleted,
     )
 
 
-def _in_scope(documents: Iterable[Passage], scope: Mapping[str, Any] | None) -> Iterator[Passage]:
+def _check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> Iterator[Entry]:
     for document in documents:
-        if not matches(document, scope):
+        if not has_metadata(document, scope):
             name = source_identity(document.text, document.metadata, document.id)
             raise ValueError(
                 f"document {name!r} is outside of scope={dict(scope or {})!r}, so the next sync "
@@ -92,83 +85,79 @@ def _in_scope(documents: Iterable[Passage], scope: Mapping[str, Any] | None) -> 
         yield document
 
 
-async def verify(stores: Stores, *, repair: bool) -> Verified:
-    """Compare records, parents, children and keywords; mend what does not agree."""
-    found = await _checked(stores)
-    if not repair or found.is_sound:
-        return found
-    await _finished(stores, found)
-    if found.orphans:
-        await stores.children.forget(found.orphans)
-    await stores.rows.remove(found.stray_parents)
-    if stores.keywords is not None and not await in_step(stores, stores.keywords):
-        await rebuild(stores, stores.keywords)
-    return found
+async def verify(stores: Stores, *, repair: bool) -> VerifyReport:
+    """Compare records, parents, children and keyword index, and repair what does not agree."""
+    report = await _compare(stores)
+    if not repair or report.is_sound:
+        return report
+    await _repair_documents(stores, report)
+    if report.orphans:
+        await stores.children.remove(report.orphans)
+    await stores.docstore.remove(report.stray_parents)
+    if stores.keywords is not None and not await is_in_step(stores, stores.keywords):
+        await rebuild_keyword_index(stores, stores.keywords)
+    return report
 
 
-async def _finished(stores: Stores, found: Verified) -> None:
-    """Finish what was interrupted, and write anew what lacks something."""
-    wanting = {*found.unfinished, *found.without_parents, *found.without_children}
-    for part in parts(sorted(wanting), _GROUP_DOCUMENTS):
-        records = [record for record in await records_of(stores, part) if record is not None]
-        going = [record.identity for record in records if record.pending == "removing"]
-        await remove(stores, going, None)
+async def _repair_documents(stores: Stores, report: VerifyReport) -> None:
+    """Finish what was interrupted, and write again the documents that lack something."""
+    damaged = {*report.unfinished, *report.without_parents, *report.without_children}
+    for group in batched(sorted(damaged), _GROUP_DOCUMENTS):
+        records = [record for record in await stores.read_records(group) if record is not None]
+        leaving = [record.identity for record in records if record.pending == "removing"]
+        await remove(stores, leaving, None)
         staying = [record.document for record in records if record.pending != "removing"]
         await add(stores, staying, always=True)
 
 
-async def _checked(stores: Stores) -> Verified:
-    keys = [key async for key in stores.rows.keys("")]
-    sources = [key for key in keys if key.startswith(SOURCES)]
-    parents_there = {key for key in keys if not key.startswith((SOURCES, "state/"))}
-    unfinished, no_parents, no_children = [], [], []
+async def _compare(stores: Stores) -> VerifyReport:
+    keys = await stores.docstore.list_keys("")
+    parents = {key for key in keys if not key.startswith((RECORD_PREFIX, "state/"))}
+    unfinished, without_parents, without_children = [], [], []
     listed_parents: set[str] = set()
     listed_children: set[str] = set()
-    for part in parts(sources, _GROUP_DOCUMENTS):
-        for row in await stores.rows.read(part):
-            record = Record.from_row(row)
-            if record is None:
-                continue
+    async for records in stores.read_all_records():
+        for record in records:
             listed_parents.update(record.parents)
             listed_children.update(record.children)
             if record.pending:
                 unfinished.append(record.identity)
                 continue
-            if not parents_there.issuperset(record.parents):
-                no_parents.append(record.identity)
+            if not parents.issuperset(record.parents):
+                without_parents.append(record.identity)
             if None in await stores.children.read(record.children, "id"):
-                no_children.append(record.identity)
-    return Verified(
-        documents=len(sources),
+                without_children.append(record.identity)
+    return VerifyReport(
+        documents=sum(key.startswith(RECORD_PREFIX) for key in keys),
         unfinished=unfinished,
-        without_parents=no_parents,
-        without_children=no_children,
-        orphans=await _orphans(stores, listed_children),
-        stray_parents=await _stray(stores, parents_there - listed_parents),
-        keywords_in_step=stores.keywords is None or await in_step(stores, stores.keywords),
+        without_parents=without_parents,
+        without_children=without_children,
+        orphans=await _find_orphans(stores, listed_children),
+        stray_parents=await _find_stray_parents(stores, parents - listed_parents),
+        keywords_in_step=stores.keywords is None or await is_in_step(stores, stores.keywords),
     )
 
 
-async def _orphans(stores: Stores, listed: set[str]) -> list[str] | None:
-    """Our children that no record lists; those that others wrote are not ours to judge."""
+async def _find_orphans(stores: Stores, listed: set[str]) -> list[str] | None:
+    """Return our children that no record lists; children of other programs are left alone."""
     try:
         return [
             child.id or ""
-            async for child in stores.children.all()
+            async for child in stores.children.read_all()
             if SOURCE_KEY in child.metadata and child.id not in listed
         ]
     except NotImplementedError:
         return None
 
 
-async def _stray(stores: Stores, keys: set[str]) -> list[str]:
-    """Those of the keys under which a parent of ours is; other rows are not ours to judge."""
-    found: list[str] = []
-    for part in parts(sorted(keys), _GROUP_DOCUMENTS):
-        rows = zip(part, await stores.rows.read(part), strict=True)
-        found += [
+async def _find_stray_parents(stores: Stores, keys: set[str]) -> list[str]:
+    """Return the keys that hold a parent of ours; rows of other programs are left alone."""
+    strays: list[str] = []
+    for group in batched(sorted(keys), _GROUP_DOCUMENTS):
+        rows = zip(group, await stores.docstore.read(group), strict=True)
+        strays += [
             key
             for key, row in rows
             if row is not None and row.id == key and "chunk_index" in row.metadata
         ]
-    return found
+    return strays

@@ -1,4 +1,4 @@
-"""One writer at a time: within a process, and of a folder among processes."""
+"""One writer at a time: within a process, and among processes that share a folder."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from rag_splitters.calls import Call
+
 __all__ = ["FolderInUseError", "Guard", "own_folder"]
 
-_WAIT = 0.01  # seconds between two looks of a task at a guard that another holds
+_POLL_SECONDS = 0.01
 _guards: WeakValueDictionary[Path, Guard] = WeakValueDictionary()
-_making = threading.Lock()
+_guards_lock = threading.Lock()
 
 
 class FolderInUseError(RuntimeError):
@@ -34,15 +36,21 @@ class Guard:
         return self._lock.locked()
 
     @asynccontextmanager
-    async def held(self, *, asynchronous: bool) -> AsyncIterator[None]:
-        """Wait for the operation before this one; without `asynchronous`, without suspending.
+    async def hold(self) -> AsyncIterator[None]:
+        """Wait for the operation before this one, without blocking an event loop.
 
-        Raises: RuntimeError for a synchronous call that would wait for a task of its own thread.
+        Raises RuntimeError for a synchronous operation that would wait for a task of its own
+        thread.
         """
-        if asynchronous:
-            while not self._lock.acquire(blocking=False):
-                await asyncio.sleep(_WAIT)
-        elif not self._lock.acquire(blocking=False):
+        await Call(self._acquire, self._poll)
+        try:
+            yield
+        finally:
+            self._holder = None
+            self._lock.release()
+
+    def _acquire(self) -> None:
+        if not self._lock.acquire(blocking=False):
             if self._holder == threading.get_ident():
                 raise RuntimeError(
                     "an asynchronous operation on this index is under way in this thread: await "
@@ -50,23 +58,21 @@ class Guard:
                 )
             self._lock.acquire()
         self._holder = threading.get_ident()
-        try:
-            yield
-        finally:
-            self._holder = None
-            self._lock.release()
+
+    async def _poll(self) -> None:
+        while not self._lock.acquire(blocking=False):
+            await asyncio.sleep(_POLL_SECONDS)
+        self._holder = threading.get_ident()  # the event loop's thread
 
 
 def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
-    """Take a folder for this process.
+    """Take a folder for this process, and return its guard and a function that gives it back.
 
-    Within a process it can be taken several times, and all share one guard. The system gives the
+    A process can take a folder several times; all share one guard. The operating system gives the
     folder back when the process ends, however it ends.
 
-    Returns: the guard, and how to give the folder back.
-
-    Raises: FolderInUseError where another process has it: Chroma's files are silently damaged when
-    two processes write to them.
+    Raises FolderInUseError if another process has the folder: Chroma's files are silently damaged
+    when two processes write to them.
     """
     from filelock import FileLock, Timeout
 
@@ -77,14 +83,14 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise FolderInUseError(_refusal(folder, owner)) from None
+        raise FolderInUseError(_in_use_message(folder, owner)) from None
     owner.write_text(str(os.getpid()), encoding="utf-8")
-    with _making:
+    with _guards_lock:
         guard = _guards.setdefault(path, Guard())
     return guard, lock.release
 
 
-def _refusal(folder: Path, owner: Path) -> str:
+def _in_use_message(folder: Path, owner: Path) -> str:
     try:
         process = f"process {owner.read_text(encoding='utf-8')}"
     except OSError:
@@ -92,6 +98,6 @@ def _refusal(folder: Path, owner: Path) -> str:
     return (
         f"{folder} is open in {process}, and one process at a time may have a Chroma folder open. "
         f"Close it there; or, for several processes, run `chroma run --path {folder / 'chroma'}` "
-        "and hand in client=chromadb.HttpClient() and a docstore that they share, such as "
+        "and pass client=chromadb.HttpClient() and a docstore that they share, such as "
         "PostgreSQL's or Redis's"
     )

@@ -1,36 +1,57 @@
-"""Key-value stores of JSON: what those in SQLite, Redis and PostgreSQL have in common."""
+"""Key-value stores of JSON: what they have in common, and the one in a SQLite file."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import os
+import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-__all__ = ["KeyValueStore", "StoreError", "check_json"]
+from rag_splitters.calls import Call, arun, run
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.sqlite import Database, decode, encode
 
+__all__ = [
+    "KeyValueDocstore",
+    "KeyValueStore",
+    "SQLiteKeyValueStore",
+    "StoreError",
+    "check_json",
+    "entry_from_value",
+    "entry_to_value",
+]
 
-_PLAIN = {str, int, float, bool, type(None)}
+_SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
+_SELECT = "SELECT key, value FROM rows WHERE key IN ({})"
+_UPSERT = "INSERT INTO rows VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_DELETE = "DELETE FROM rows WHERE key = ?"
+_KEYS = "SELECT key FROM rows WHERE key >= ? AND key < ? ORDER BY key LIMIT 1000"
+_WRITE_BATCH = 1000
+_SCALARS = {str, int, float, bool, type(None)}
 
 
 class StoreError(OSError):
-    """A store could not do what it was asked; the message names it, and holds no password."""
+    """A store failed; the message names the store and contains no password."""
 
 
 class KeyValueStore(ABC):
     """Keeps JSON values under string keys.
 
-    Every `mset` and every `mdelete` happens as a whole or not at all. Strings are kept exactly,
+    Every `mset` and every `mdelete` is applied completely or not at all. Strings are kept exactly,
     lone surrogates and NUL included. Nothing is pickled. A store may be used from any thread, and
-    each method has an asynchronous form, named by an "a" before it; after a fork, open it again.
+    each method has an asynchronous twin whose name begins with "a". After a fork, open it again.
 
-    All methods raise a `StoreError` where the back end fails or the store is closed.
+    All methods raise a `StoreError` if the back end fails or the store is closed.
 
-    A back end writes `_read`, `_write`, `_remove` and `_page`, which are given bytes, and may be
-    plain functions or, where it overrides `_call` and `_acall`, coroutine functions.
+    A back end implements `_read`, `_write`, `_remove` and `_page`, which are given bytes. They are
+    plain functions or, if it overrides `_call` and `_acall`, coroutine functions.
     """
 
     _failures: tuple[type[Exception], ...] = ()
@@ -41,45 +62,69 @@ class KeyValueStore(ABC):
         self._process = os.getpid()
 
     def mget(self, keys: Sequence[str]) -> list[Any]:
-        """The values of the keys, in their order; None where there is none."""
-        encoded = _encoded(keys)
-        return _values(encoded, self._now(self._read, encoded))
+        """Return the values of the keys, in their order; None where there is none."""
+        return run(self.read(keys))
 
     async def amget(self, keys: Sequence[str]) -> list[Any]:
         """Asynchronous `mget`."""
-        encoded = _encoded(keys)
-        return _values(encoded, await self._later(self._read, encoded))
+        return await arun(self.read(keys))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
-        """Write all the pairs or, where one of them cannot be written, none."""
-        self._now(self._write, _rows(key_value_pairs))
+        """Write all the pairs, or none if one of them cannot be written."""
+        run(self.write(key_value_pairs))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
         """Asynchronous `mset`."""
-        await self._later(self._write, _rows(key_value_pairs))
+        await arun(self.write(key_value_pairs))
 
     def mdelete(self, keys: Sequence[str]) -> int:
-        """Remove all the keys at once; how many of them were there."""
-        return int(self._now(self._remove, _encoded(keys)))
+        """Remove all the keys at once, and return how many of them existed."""
+        return run(self.remove(keys))
 
     async def amdelete(self, keys: Sequence[str]) -> int:
         """Asynchronous `mdelete`."""
-        return int(await self._later(self._remove, _encoded(keys)))
+        return await arun(self.remove(keys))
 
     def yield_keys(self, prefix: str | None = None) -> Iterator[str]:
-        """The keys that begin with `prefix`, in the order of their code points."""
+        """Return the keys that begin with `prefix`, in the order of their code points."""
         start, end = _bounds(prefix)
-        while page := self._now(self._page, start, end):
-            yield from map(_decode, page)
+        while page := run(self._run_operation(self._page, start, end)):
+            yield from map(decode, page)
             start = _next_after(page[-1])
 
     async def ayield_keys(self, prefix: str | None = None) -> AsyncIterator[str]:
         """Asynchronous `yield_keys`."""
         start, end = _bounds(prefix)
-        while page := await self._later(self._page, start, end):
+        while page := await arun(self._run_operation(self._page, start, end)):
             for key in page:
-                yield _decode(key)
+                yield decode(key)
             start = _next_after(page[-1])
+
+    async def read(self, keys: Sequence[str]) -> list[Any]:
+        """`mget` for coroutines that `calls.run` or `calls.arun` drives."""
+        encoded = [encode(key) for key in keys]
+        rows = await self._run_operation(self._read, encoded)
+        # Each is parsed separately: a key that is asked for twice gives values that share nothing.
+        values = (rows.get(key) for key in encoded)
+        return [None if value is None else json.loads(decode(value)) for value in values]
+
+    async def write(self, key_value_pairs: Iterable[tuple[str, Any]]) -> None:
+        """`mset` for coroutines that `calls.run` or `calls.arun` drives."""
+        rows = {encode(key): encode(_to_json(key, value)) for key, value in key_value_pairs}
+        await self._run_operation(self._write, rows)
+
+    async def remove(self, keys: Sequence[str]) -> int:
+        """`mdelete` for coroutines that `calls.run` or `calls.arun` drives."""
+        return int(await self._run_operation(self._remove, [encode(key) for key in keys]))
+
+    async def list_keys(self, prefix: str) -> list[str]:
+        """`yield_keys` for coroutines that `calls.run` or `calls.arun` drives."""
+        keys: list[str] = []
+        start, end = _bounds(prefix)
+        while page := await self._run_operation(self._page, start, end):
+            keys += map(decode, page)
+            start = _next_after(page[-1])
+        return keys
 
     def close(self) -> None:
         """Close the store; it cannot be used afterwards."""
@@ -87,19 +132,19 @@ class KeyValueStore(ABC):
 
     @abstractmethod
     def _read(self, keys: list[bytes]) -> Any:
-        """Those of the keys that are there, with their values, as a dictionary."""
+        """Return a dictionary of those of the keys that exist, with their values."""
 
     @abstractmethod
     def _write(self, rows: dict[bytes, bytes]) -> Any:
-        """Write all the rows or none."""
+        """Write all the rows, or none."""
 
     @abstractmethod
     def _remove(self, keys: list[bytes]) -> Any:
-        """Remove all the keys; how many were there."""
+        """Remove all the keys, and return how many existed."""
 
     @abstractmethod
     def _page(self, start: bytes, end: bytes) -> Any:
-        """The first keys, in order, that are not before `start` and are before `end`."""
+        """Return the first keys, in order, from `start` on and before `end`."""
 
     def _call(self, operation: Callable[..., Any], *args: Any) -> Any:
         return operation(*args)
@@ -107,13 +152,11 @@ class KeyValueStore(ABC):
     async def _acall(self, operation: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.to_thread(operation, *args)
 
-    def _now(self, operation: Callable[..., Any], *args: Any) -> Any:
+    async def _run_operation(self, operation: Callable[..., Any], *args: Any) -> Any:
         with self._checked():
-            return self._call(operation, *args)
-
-    async def _later(self, operation: Callable[..., Any], *args: Any) -> Any:
-        with self._checked():
-            return await self._acall(operation, *args)
+            return await Call(
+                partial(self._call, operation, *args), partial(self._acall, operation, *args)
+            )
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
@@ -130,8 +173,93 @@ class KeyValueStore(ABC):
             raise StoreError(f"{self!r}{reason}") from error
 
 
+class SQLiteKeyValueStore(KeyValueStore):
+    """Keeps JSON values under string keys in one SQLite file.
+
+    For the parents of a folder, or wherever a small durable store is needed without a server. What
+    is written is on disk when `mset` returns. There may be several readers and one writer at a
+    time, from any thread or process (write-ahead log).
+
+    >>> import contextlib, tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "rows.sqlite"
+    >>> with contextlib.closing(SQLiteKeyValueStore(path)) as store:
+    ...     store.mset([("b", [1, None]), ("a", {"x": "y"})])
+    ...     store.mget(["a", "missing"]), list(store.yield_keys())
+    ([{'x': 'y'}, None], ['a', 'b'])
+    """
+
+    _failures = (sqlite3.Error,)
+
+    def __init__(self, path: str | Path) -> None:
+        """Open the file at `path`, which is created with its folder if it does not exist."""
+        super().__init__()
+        self.path = Path(path)
+        with self._checked():
+            # Durable: a parent must be on disk before its children are.
+            self._database = Database(self.path, _SCHEMA)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def close(self) -> None:
+        """Close the file; the store cannot be used afterwards."""
+        super().close()
+        self._database.close()
+
+    def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
+        return dict(self._database.read_in(_SELECT, keys))
+
+    def _write(self, rows: dict[bytes, bytes]) -> None:
+        self._database.write_many(_UPSERT, rows.items())
+
+    def _remove(self, keys: list[bytes]) -> int:
+        return self._database.write_many(_DELETE, ((key,) for key in keys))
+
+    def _page(self, start: bytes, end: bytes) -> list[bytes]:
+        return [key for (key,) in self._database.read(_KEYS, (start, end))]
+
+
+class KeyValueDocstore:
+    """The docstore in a key-value store of ours; see `rag_splitters.parent_child.stores.Docstore`.
+
+    Both frameworks read and write the same rows.
+    """
+
+    def __init__(self, store: KeyValueStore) -> None:
+        self._store = store
+
+    async def read(self, keys: Sequence[str]) -> list[Entry | None]:
+        """Read rows."""
+        values = await self._store.read(keys)
+        return [None if value is None else entry_from_value(value) for value in values]
+
+    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
+        """Write rows."""
+        for batch in batched(rows, _WRITE_BATCH):
+            await self._store.write([(key, entry_to_value(entry)) for key, entry in batch])
+
+    async def remove(self, keys: Sequence[str]) -> None:
+        """Remove rows."""
+        for batch in batched(keys, _WRITE_BATCH):
+            await self._store.remove(batch)
+
+    async def list_keys(self, prefix: str) -> list[str]:
+        """List the keys that begin with a prefix."""
+        return await self._store.list_keys(prefix)
+
+
+def entry_to_value(entry: Entry) -> dict[str, Any]:
+    """Return an entry as a store of JSON keeps it."""
+    return {"text": entry.text, "metadata": entry.metadata, "id": entry.id}
+
+
+def entry_from_value(value: Mapping[str, Any]) -> Entry:
+    """Return the entry that `entry_to_value` converted."""
+    return Entry(value["text"], dict(value["metadata"]), value["id"])
+
+
 def check_json(value: object, where: str) -> None:
-    """Raise a TypeError that names the place where `value` holds something that JSON lacks.
+    """Raise a TypeError that names the place of anything in `value` that JSON lacks.
 
     Tuples pass, and come back as lists.
 
@@ -144,10 +272,10 @@ None, lists and dicts with string keys
     while pending:
         item, place = pending.pop()
         if type(item) is dict and set(map(type, item)) <= {str}:
-            inside = [each for each in item.items() if type(each[1]) not in _PLAIN]
+            inside = [each for each in item.items() if type(each[1]) not in _SCALARS]
             pending += [(inner, f"{place}[{key!r}]") for key, inner in inside]
         elif isinstance(item, list | tuple):
-            if not _PLAIN.issuperset(map(type, item)):
+            if not _SCALARS.issuperset(map(type, item)):
                 pending += [(inner, f"{place}[{index}]") for index, inner in enumerate(item)]
         elif not isinstance(item, str | int | float | None):
             raise TypeError(
@@ -161,39 +289,16 @@ def _kind(item: object) -> str:
     return "dict with keys that are not strings" if isinstance(item, dict) else name
 
 
-def _rows(key_value_pairs: Iterable[tuple[str, Any]]) -> dict[bytes, bytes]:
-    """What to write; of several values for one key, the last."""
-    return {_encode(key): _encode(_to_json(key, value)) for key, value in key_value_pairs}
-
-
-def _values(keys: Sequence[bytes], found: dict[bytes, bytes]) -> list[Any]:
-    # Each is parsed for itself: a key that is asked for twice gives values that share nothing.
-    values = (found.get(key) for key in keys)
-    return [None if value is None else json.loads(_decode(value)) for value in values]
-
-
 def _to_json(key: str, value: object) -> str:
     check_json(value, f"the value of key {key!r}")
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _bounds(prefix: str | None) -> tuple[bytes, bytes]:
-    start = _encode(prefix or "")
+    start = encode(prefix or "")
     # No byte of a key is 0xFF, so this is behind everything that begins with the prefix.
     return start, start + b"\xff"
 
 
 def _next_after(key: bytes) -> bytes:
     return key + b"\0"
-
-
-def _encoded(keys: Iterable[str]) -> list[bytes]:
-    return [_encode(key) for key in keys]
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _decode(content: bytes) -> str:
-    return content.decode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""Joining children that were found and lie side by side in their document into one passage."""
+"""Merging children that match and lie side by side in their document into one passage."""
 
 from __future__ import annotations
 
@@ -7,128 +7,128 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_splitters.parent_child.passages import SOURCE_KEY, Passage, base_of, full_child
-from rag_splitters.parent_child.plan import records_of
-from rag_splitters.parent_child.stores import Found, Stores
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry, restore_child
+from rag_splitters.parent_child.stores import Match, Stores
 from rag_splitters.text.ids import chunk_id
 
-__all__ = ["match_of", "merged_passages", "source_of"]
+__all__ = ["describe_match", "merge_children", "source_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Ranks of the children that make a passage, the best first, and where the passage is."""
+    """Children that lie side by side: their ranks, the best first, and where the passage is."""
 
     ranks: list[int]
     start: int | None = None
     end: int | None = None
 
 
-async def merged_passages(
-    stores: Stores, found: Sequence[Found], parents: Mapping[str, Passage], k: int, size: int
-) -> list[Passage]:
-    """The first k passages that the children make when neighbours are joined.
+async def merge_children(
+    stores: Stores, matches: Sequence[Match], parents: Mapping[str, Entry], k: int, size: int
+) -> list[Entry]:
+    """Return the first k passages that result when neighbouring children are merged.
 
     Children are taken in the order of their rank until they would make more than k. Two are
-    neighbours where no more than white space is between them; text that both have is not repeated.
-    A passage grows to at most `size` characters. A child without positions stays by itself.
+    neighbours if only white space is between them; text that both have is not repeated. A passage
+    grows to at most `size` characters. A child without positions stays by itself.
     """
-    documents = await _documents(stores, found)
-    runs = _first_runs(found, documents, k, size)
-    return [_passage(run, found, documents, parents, stores) for run in runs]
+    documents = await _read_documents(stores, matches)
+    runs = _first_runs(matches, documents, k, size)
+    return [_build_passage(stores, run, matches, documents, parents) for run in runs]
 
 
-async def _documents(stores: Stores, found: Sequence[Found]) -> dict[str, Passage]:
-    """The source documents of the children, as far as there is a record of them."""
-    names = {match.child.metadata.get(SOURCE_KEY) for match in found}
-    identities = sorted(name for name in names if isinstance(name, str))
-    records = zip(identities, await records_of(stores, identities), strict=True)
+async def _read_documents(stores: Stores, matches: Sequence[Match]) -> dict[str, Entry]:
+    """Return the source documents of the children, by identity, if there is a record of them."""
+    identities = {match.child.metadata.get(SOURCE_KEY) for match in matches}
+    ordered = sorted(each for each in identities if isinstance(each, str))
+    records = zip(ordered, await stores.read_records(ordered), strict=True)
     return {identity: record.document for identity, record in records if record is not None}
 
 
 def _first_runs(
-    found: Sequence[Found], documents: Mapping[str, Passage], k: int, size: int
+    matches: Sequence[Match], documents: Mapping[str, Entry], k: int, size: int
 ) -> list[_Run]:
-    """The runs of as many children as make no more than k: by doubling, then by halving."""
+    """Return the runs of as many children as make no more than k: by doubling, then by halving."""
     runs: list[_Run] = []
-    taken, refused, count = 0, len(found) + 1, 1
-    while taken < count < refused:
-        more = _runs(found[:count], documents, size)
-        if len(more) > k:
-            refused = count
+    few_enough, too_many, count = 0, len(matches) + 1, 1
+    while few_enough < count < too_many:
+        candidates = _runs(matches[:count], documents, size)
+        if len(candidates) > k:
+            too_many = count
         else:
-            runs, taken = more, count
-        count = min(2 * taken or 1, (taken + refused) // 2)
+            runs, few_enough = candidates, count
+        count = min(2 * few_enough or 1, (few_enough + too_many) // 2)
     return runs
 
 
-def _runs(found: Sequence[Found], documents: Mapping[str, Passage], size: int) -> list[_Run]:
-    """The children in runs, that of the best child first."""
-    placed: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+def _runs(matches: Sequence[Match], documents: Mapping[str, Entry], size: int) -> list[_Run]:
+    """Return the children in runs, that of the best child first."""
+    spans: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     runs: list[_Run] = []
-    for rank, match in enumerate(found):
+    for rank, match in enumerate(matches):
         start, end = (match.child.metadata.get(key) for key in ("start_index", "end_index"))
         identity = match.child.metadata.get(SOURCE_KEY, "")
         if identity in documents and isinstance(start, int) and isinstance(end, int):
-            placed[identity].append((start, end, rank))
+            spans[identity].append((start, end, rank))
         else:
             runs.append(_Run([rank]))
-    for identity, spans in placed.items():
-        runs += _joined(sorted(spans), documents[identity], size)
+    for identity, own_spans in spans.items():
+        runs += _join(sorted(own_spans), documents[identity], size)
     return sorted(runs, key=lambda run: run.ranks[0])
 
 
-def _joined(spans: Sequence[tuple[int, int, int]], document: Passage, size: int) -> list[_Run]:
-    """The spans of a document, which are in order, in runs."""
+def _join(spans: Sequence[tuple[int, int, int]], document: Entry, size: int) -> list[_Run]:
+    """Join the spans (start, end, rank) of a document, which are in order, into runs."""
     runs: list[_Run] = []
     for start, end, rank in spans:
         last = runs[-1] if runs else None
         if last and last.start is not None and last.end is not None:
-            reach = max(last.end, end)
-            fits = reach == last.end or reach - last.start <= size
-            if fits and not _text(document, last.end, start).strip():
-                runs[-1] = _Run(sorted([*last.ranks, rank]), last.start, reach)
+            new_end = max(last.end, end)
+            fits = new_end == last.end or new_end - last.start <= size
+            if fits and not _text_between(document, last.end, start).strip():
+                runs[-1] = _Run(sorted([*last.ranks, rank]), last.start, new_end)
                 continue
         runs.append(_Run([rank], start, end))
     return runs
 
 
-def _passage(
-    run: _Run,
-    found: Sequence[Found],
-    documents: Mapping[str, Passage],
-    parents: Mapping[str, Passage],
+def _build_passage(
     stores: Stores,
-) -> Passage:
-    best = found[run.ranks[0]]
-    child = full_child(best.child, parents[best.child.metadata[stores.id_key]], stores.inherited)
-    told = {
+    run: _Run,
+    matches: Sequence[Match],
+    documents: Mapping[str, Entry],
+    parents: Mapping[str, Entry],
+) -> Entry:
+    best = matches[run.ranks[0]]
+    parent = parents[best.child.metadata[stores.id_key]]
+    child = restore_child(best.child, parent, stores.inherited_keys)
+    added = {
         **source_of(best),
         "score": best.score,
-        "matches": [match_of(found[rank]) for rank in run.ranks],
+        "matches": [describe_match(matches[rank]) for rank in run.ranks],
     }
     if run.start is None or run.end is None:
-        return Passage(child.text, child.metadata | told, child.id)
+        return Entry(child.text, child.metadata | added, child.id)
     identity = best.child.metadata[SOURCE_KEY]
-    text = _text(documents[identity], run.start, run.end)
+    text = _text_between(documents[identity], run.start, run.end)
     own = {key: value for key, value in child.metadata.items() if key != "chunk_index"}
-    places = {"start_index": run.start, "end_index": run.end}
-    return Passage(text, own | places | told, chunk_id(identity, run.start, run.end, text))
+    positions = {"start_index": run.start, "end_index": run.end}
+    return Entry(text, own | positions | added, chunk_id(identity, run.start, run.end, text))
 
 
-def _text(document: Passage, start: int, end: int) -> str:
-    """What is between two positions; nothing where they are the wrong way round."""
-    base = base_of(document)
-    return document.text[start - base : max(start, end) - base]
+def _text_between(document: Entry, start: int, end: int) -> str:
+    """Return what is between two positions; nothing if the end comes first."""
+    offset = document.offset
+    return document.text[start - offset : max(start, end) - offset]
 
 
-def source_of(found: Found) -> dict[str, Any]:
-    """The document of a child, where it is told, under the key that results have it."""
-    return {key: value for key, value in found.child.metadata.items() if key == SOURCE_KEY}
+def source_of(match: Match) -> dict[str, Any]:
+    """Return the identity of a child's document, if it has one, under the key that results use."""
+    return {key: value for key, value in match.child.metadata.items() if key == SOURCE_KEY}
 
 
-def match_of(found: Found) -> dict[str, Any]:
-    """Where a child that matched is, and its score."""
-    places = ("start_index", "end_index")
-    told = {key: found.child.metadata[key] for key in places if key in found.child.metadata}
-    return told | {"score": found.score}
+def describe_match(match: Match) -> dict[str, Any]:
+    """Return position and score of a child, as results list their matches."""
+    keys = ("start_index", "end_index")
+    positions = {key: match.child.metadata[key] for key in keys if key in match.child.metadata}
+    return positions | {"score": match.score}

@@ -1,4 +1,4 @@
-"""Opening what an index is kept in, for the factories of both frameworks."""
+"""Opening an index: what the factories of both frameworks share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.guard import Guard, own_folder
-from rag_splitters.parent_child.keywords import KeywordIndex
+from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.search import SearchType
 
 if TYPE_CHECKING:
@@ -22,37 +22,37 @@ CHILD_SIZE, PARENT_SIZE = 400, 2000
 
 
 class Place:
-    """A folder, or memory; what is opened in it is closed by `opened`.
+    """A folder or memory, and what is opened in it.
 
     Parameters:
-        path: the folder, which this process owns from now on, or None.
-        opened: closes everything, the last first.
+        path: the folder, which this process owns from now on; None for memory.
+        resources: closes everything, the last first.
 
-    Raises: FolderInUseError where another process has the folder.
+    Raises FolderInUseError if another process has the folder.
     """
 
-    def __init__(self, path: str | Path | None, opened: ExitStack) -> None:
+    def __init__(self, path: str | Path | None, resources: ExitStack) -> None:
         self.folder = None if path is None else Path(path)
-        self.opened = opened
+        self.resources = resources
         self.guard = Guard()
         if self.folder is not None:
             self.guard, release = own_folder(self.folder)
-            opened.callback(release)
+            resources.callback(release)
         self.keywords = KeywordIndex(self.folder and self.folder / "keywords.sqlite")
-        opened.callback(self.keywords.close)
+        resources.callback(self.keywords.close)
 
-    def collection(self, client: Any, model: Any, name: str) -> tuple[Any, Collection]:
-        """The client and the collection for a model's vectors; see `open_collection`."""
-        description = describe_model(model)
-        client, collection, close = open_collection(self.folder, client, description, name)
-        self.opened.callback(close)
+    def open_collection(self, client: Any, model: Any, name: str) -> tuple[Any, Collection]:
+        """Open the client and the collection for a model's vectors; see `open_collection`."""
+        model_name = describe_model(model)
+        client, collection, close = open_collection(self.folder, client, model_name, name)
+        self.resources.callback(close)
         return client, collection
 
 
 def refuse_contradictions(
     path: object, client: object, vector_store: object, docstore: object, name: str
 ) -> None:
-    """Raise a ValueError for stores of which one would not be used.
+    """Raise a ValueError if one of these stores would not be used.
 
     Parameters:
         path: the folder.
@@ -63,15 +63,24 @@ def refuse_contradictions(
     """
     has_children = vector_store is not None or client is not None
     if path is not None and has_children and docstore is not None:
-        raise ValueError(f"path has nothing to keep: docstore and {name} or client were given")
+        raise ValueError(
+            f"path would not be used: docstore and {name} or client hold everything already"
+        )
     if vector_store is not None and client is not None:
-        raise ValueError(f"client would not be used: the {name} is given")
+        raise ValueError(f"client would not be used: pass either client or {name}")
 
 
 def search_options(
     is_ours: bool, search_type: SearchType | None, smoothing: float | None, headings: bool | None
 ) -> dict[str, Any]:
-    """The options as they were given, else what finds most, else what any vector store can do.
+    """Fill in the options that are None.
+
+    Parameters:
+        is_ours: whether the index is our own Chroma, which can do what retrieves best; other vector
+            stores get what every one of them can do.
+        search_type: as the user passed it, like the other options.
+        smoothing: see the retrievers.
+        headings: see the retrievers.
 
     >>> search_options(True, None, None, False)
     {'search_type': 'hybrid', 'smoothing': 0.6, 'headings': False}

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import math
+import socket
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from rag_splitters.parent_child.postgres_connections import PostgresConnections, Statement
-from rag_splitters.parent_child.remote import MOST_ROWS, RemoteKeyValueStore, batches
-from rag_splitters.parent_child.stores import parts
+from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
+from rag_splitters.parent_child.remote import RemoteKeyValueStore
 
-__all__ = ["PostgresKeyValueStore"]
+if TYPE_CHECKING:
+    from psycopg import AsyncConnection
+    from psycopg.sql import Composed
 
-_MOST_KEY_BYTES = 2600  # an index of PostgreSQL takes a little more
+__all__ = ["PostgresConnections", "PostgresKeyValueStore", "Statement"]
+
+Statement = tuple[str, Sequence[Any]]
+"""A statement, and the values of its placeholders."""
+
+_MAX_KEY_BYTES = 2600  # PostgreSQL's indexes take a little more
 _LOCK = 0x72616753  # any number that others do not use
 
 # bytea and not text, which holds neither NUL nor lone surrogates.
@@ -27,23 +37,23 @@ _KEYS = "SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT
 class PostgresKeyValueStore(RemoteKeyValueStore):
     """Keeps JSON values under string keys in a table of PostgreSQL.
 
-    Each `mset` and `mdelete` is one transaction. A connection that the server has dropped is opened
-    again. The table is made where it does not exist; a key may have 2,600 bytes in UTF-8.
+    Each `mset` and `mdelete` is one transaction. A connection that the server dropped is opened
+    again. The table is created if it does not exist. A key may have 2,600 bytes in UTF-8.
 
     Parameters:
         url: `postgresql://user:password@host:port/database`, or libpq's `host=... dbname=...`.
-        table: the table, or `schema.table`; stores of one table have the same rows.
-        timeout: seconds that the server has to answer one request.
+        table: the table, or `schema.table`; stores with the same table share their rows.
+        timeout: seconds to wait for the server to answer one request.
 
-    Raises: ImportError without the extra `postgres`; ValueError for a URL that cannot be read. The
-    server is first asked when the store is first used.
+    Raises ImportError without the extra `postgres`, and ValueError for an invalid URL. The first
+    connection is made when the store is first used.
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
         self._connections = PostgresConnections(url, timeout)
         super().__init__(self._connections, timeout)
         self.table = table
-        self._is_made = False
+        self._has_table = False
         from psycopg import Error
 
         self._failures = (Error, OSError)
@@ -52,44 +62,164 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
         return f"{type(self).__name__}({self._connections.place!r}, table={self.table!r})"
 
     async def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
-        for part in parts(keys, MOST_ROWS):
-            (rows,) = await self._transact((_READ, [part]))
-            found.update(rows)
-        return found
+        values: dict[bytes, bytes] = {}
+        for batch in batched(keys, MAX_ROWS):
+            (rows,) = await self._transact((_READ, [batch]))
+            values.update(rows)
+        return values
 
     async def _write(self, rows: dict[bytes, bytes]) -> None:
         for key in rows:
-            if len(key) > _MOST_KEY_BYTES:
+            if len(key) > _MAX_KEY_BYTES:
                 raise ValueError(
-                    f"a key in PostgreSQL must not have more than {_MOST_KEY_BYTES} bytes, "
+                    f"a key in PostgreSQL must not have more than {_MAX_KEY_BYTES} bytes, "
                     f"got {len(key)}: {key[:40].decode('utf-8', 'replace')!r}..."
                 )
-        columns = (list(zip(*part, strict=True)) for part in batches(rows.items()))
+        columns = (list(zip(*batch, strict=True)) for batch in bounded_requests(rows.items()))
         await self._change(*((_WRITE, [list(keys), list(values)]) for keys, values in columns))
 
     async def _remove(self, keys: list[bytes]) -> int:
-        return sum(await self._change(*((_REMOVE, [part]) for part in parts(keys, MOST_ROWS))))
+        batches = batched(keys, MAX_ROWS)
+        return sum(await self._change(*((_REMOVE, [batch]) for batch in batches)))
 
     async def _page(self, start: bytes, end: bytes) -> list[bytes]:
         (rows,) = await self._transact((_KEYS, [start, end]))
         return [key for (key,) in rows]
 
     async def _change(self, *statements: Statement) -> list[Any]:
-        """What each has touched. One store at a time: its rows are not mixed with another's."""
-        alone = ("SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)", [_LOCK])
-        return (await self._transact(alone, *statements))[1:] if statements else []
+        """Run statements for one store at a time, and return how many rows each changed."""
+        lock = ("SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)", [_LOCK])
+        return (await self._transact(lock, *statements))[1:] if statements else []
 
     async def _transact(self, *statements: Statement) -> list[Any]:
-        if not self._is_made:
-            await self._make_table()
-            self._is_made = True
+        if not self._has_table:
+            await self._create_table()
+            self._has_table = True
         return await self._connections.transact(self.table, *statements)
 
-    async def _make_table(self) -> None:
-        """Make the table, if need be: a user who may not make one finds it made."""
+    async def _create_table(self) -> None:
+        """Create the table, unless it exists: some users may not create one."""
         transact = self._connections.transact
-        (found,) = await transact(self.table, ("SELECT to_regclass({literal})", []))
-        if found == [(None,)]:
-            locked = ("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            await transact(self.table, locked, (_CREATE, []))
+        (rows,) = await transact(self.table, ("SELECT to_regclass({literal})", []))
+        if rows == [(None,)]:
+            lock = ("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            await transact(self.table, lock, (_CREATE, []))
+
+
+class PostgresConnections:
+    """A pool with as many connections as there are operations at once.
+
+    Parameters:
+        url: as psycopg takes it.
+        timeout: seconds to wait for the server to answer.
+
+    Raises ImportError without the extra `postgres`, and ValueError for an invalid URL.
+    """
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._settings = _settings(url, timeout)
+        self._timeout = timeout
+        self._idle: list[AsyncConnection[Any]] = []
+
+    @property
+    def place(self) -> str:
+        """The URL without user and password."""
+        host, port, name = (self._settings.get(key) or "" for key in ("host", "port", "dbname"))
+        return f"postgresql://{host}{port and ':'}{port}/{name}"
+
+    async def transact(self, table: str, *statements: Statement) -> list[Any]:
+        """Run statements together or not at all.
+
+        Returns the rows of each statement or, if it has none, how many it changed. If a connection
+        is lost, the statements are sent once more. `{table}` in a statement stands for the table's
+        name, and `{literal}` for the same as a string.
+        """
+        from psycopg import OperationalError, sql
+
+        name = sql.Identifier(*table.replace("%", "%%").split("."))  # % is for placeholders
+        literal = sql.Literal(name.as_string(None))
+        composed = [
+            (sql.SQL(query).format(table=name, literal=literal), values)
+            for query, values in statements
+        ]
+        if self._idle:
+            connection = self._idle.pop()
+            try:
+                return await self._execute(connection, composed)
+            except OperationalError:
+                if not connection.broken:
+                    raise
+                await self.disconnect()  # perhaps a restarted server: the others are lost too
+        return await self._execute(await self._connect(), composed)
+
+    async def disconnect(self) -> None:
+        """Close the connections that are not in use."""
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def _execute(
+        self,
+        connection: AsyncConnection[Any],
+        statements: Sequence[tuple[Composed, Sequence[Any]]],
+    ) -> list[Any]:
+        from psycopg import sql
+
+        try:
+            if len(statements) == 1:
+                results = [await self._run(connection, *statements[0])]
+            else:
+                await self._run(connection, sql.SQL("BEGIN"))
+                results = [await self._run(connection, *statement) for statement in statements]
+                await self._run(connection, sql.SQL("COMMIT"))
+        except BaseException:
+            await connection.close()  # which also rolls back
+            raise
+        self._idle.append(connection)
+        return results
+
+    async def _run(
+        self, connection: AsyncConnection[Any], query: Any, values: Sequence[Any] = ()
+    ) -> Any:
+        from psycopg import OperationalError
+
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self._timeout, _hang_up, connection)
+        try:
+            cursor = await connection.execute(query, values, binary=True)
+            return await cursor.fetchall() if cursor.description else cursor.rowcount
+        except OperationalError as error:
+            if loop.time() < timer.when():
+                raise
+            raise TimeoutError(f"no answer within {self._timeout:g} seconds") from error
+        finally:
+            timer.cancel()
+
+    async def _connect(self) -> AsyncConnection[Any]:
+        from psycopg import AsyncConnection
+
+        # Nothing is prepared on the server: poolers such as PgBouncer do not keep that.
+        return await AsyncConnection.connect(
+            **self._settings, autocommit=True, prepare_threshold=None
+        )
+
+
+def _settings(url: str, timeout: float) -> dict[str, Any]:
+    try:
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError as error:
+        raise ImportError(
+            "PostgreSQL stores need psycopg: pip install 'rag-splitters[postgres]'"
+        ) from error
+    try:
+        return {"connect_timeout": math.ceil(timeout), **conninfo_to_dict(url)}
+    except ProgrammingError:
+        raise ValueError(  # without the URL and the cause, which may contain a password
+            "invalid PostgreSQL URL: use postgresql://user:password@host/database"
+        ) from None
+
+
+def _hang_up(connection: AsyncConnection[Any]) -> None:
+    """End a connection whose server is silent, so that whoever waits for it gets an error."""
+    with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+        line.shutdown(socket.SHUT_RDWR)

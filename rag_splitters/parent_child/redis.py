@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from rag_splitters.parent_child.remote import MOST_ROWS, RemoteKeyValueStore, batches
-from rag_splitters.parent_child.stores import parts
+from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
+from rag_splitters.parent_child.remote import RemoteKeyValueStore
 
 if TYPE_CHECKING:
     from redis.asyncio import ConnectionPool
@@ -22,20 +22,20 @@ _Command = tuple[Any, ...]
 class RedisKeyValueStore(RemoteKeyValueStore):
     """Keeps JSON values under string keys in Redis.
 
-    Each `mset` and `mdelete` is one transaction. A connection that the server has dropped is opened
-    again. How durable rows are is for the server to say: turn on its append-only file, and turn off
-    the eviction of keys, for what is evicted is lost.
+    Each `mset` and `mdelete` is one transaction. A connection that the server dropped is opened
+    again. How durable the rows are depends on the server: turn on its append-only file, and turn
+    off the eviction of keys, because an evicted row is lost.
 
-    The rows of a namespace are the hash `namespace:rows`; the sorted set `namespace:keys` has its
-    keys in order.
+    The rows of a namespace are in the hash `namespace:rows`; the sorted set `namespace:keys` holds
+    its keys in order.
 
     Parameters:
         url: `redis://[user:password@]host:port/database`, `rediss://` for TLS, or `unix://`.
-        namespace: stores of one namespace have the same rows.
-        timeout: seconds that the server has to answer one request.
+        namespace: stores with the same namespace share their rows.
+        timeout: seconds to wait for the server to answer one request.
 
-    Raises: ImportError without the extra `redis`; ValueError for a URL that cannot be read. The
-    server is first asked when the store is first used.
+    Raises ImportError without the extra `redis`, and ValueError for an invalid URL. The first
+    connection is made when the store is first used.
     """
 
     def __init__(
@@ -54,23 +54,24 @@ class RedisKeyValueStore(RemoteKeyValueStore):
         return f"{type(self).__name__}({self._place!r}, namespace={self.namespace!r})"
 
     async def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
-        for part in parts(keys, MOST_ROWS):
-            (values,) = await self._transact([("HMGET", self._hash, *part)])
-            found.update((k, v) for k, v in zip(part, values, strict=True) if v is not None)
-        return found
+        rows: dict[bytes, bytes] = {}
+        for batch in batched(keys, MAX_ROWS):
+            (values,) = await self._transact([("HMGET", self._hash, *batch)])
+            rows.update((k, v) for k, v in zip(batch, values, strict=True) if v is not None)
+        return rows
 
     async def _write(self, rows: dict[bytes, bytes]) -> None:
         commands: list[_Command] = []
-        for batch in batches(rows.items()):
+        for batch in bounded_requests(rows.items()):
             commands.append(("HSET", self._hash, *(part for row in batch for part in row)))
             commands.append(("ZADD", self._index, *(part for key, _ in batch for part in (0, key))))
         await self._transact(commands)
 
     async def _remove(self, keys: list[bytes]) -> int:
-        hash_parts = [("HDEL", self._hash, *part) for part in parts(keys, MOST_ROWS)]
-        index_parts = [("ZREM", self._index, *part) for part in parts(keys, MOST_ROWS)]
-        return sum((await self._transact(hash_parts + index_parts))[: len(hash_parts)])
+        batches = batched(keys, MAX_ROWS)
+        from_hash = [("HDEL", self._hash, *batch) for batch in batches]
+        from_index = [("ZREM", self._index, *batch) for batch in batches]
+        return sum((await self._transact(from_hash + from_index))[: len(from_hash)])
 
     async def _page(self, start: bytes, end: bytes) -> list[bytes]:
         between = (b"[" + start, b"(" + end, "LIMIT", 0, _PAGE)
@@ -78,14 +79,14 @@ class RedisKeyValueStore(RemoteKeyValueStore):
         return list(page)
 
     async def _transact(self, commands: Sequence[_Command]) -> list[Any]:
-        """The answers to the commands, which happen together or not at all."""
+        """Run commands that take effect together or not at all, and return their results."""
         from redis import ConnectionError as ConnectionLostError
 
         try:
             return await self._execute(commands)
         except ConnectionLostError:
-            # The server was restarted, say: once more, on a new connection. All that is done here
-            # may be done twice.
+            # Perhaps the server was restarted: try once more, on a new connection. Every command
+            # that is used here may be run twice.
             await self._pool.disconnect(inuse_connections=False)
             return await self._execute(commands)
 
@@ -109,8 +110,8 @@ def _pool(url: str, timeout: float) -> ConnectionPool:
     try:
         pool = ConnectionPool.from_url(url, **waits, retry=Retry(NoBackoff(), 0))
     except (ValueError, TypeError):
-        raise ValueError(  # neither the URL nor the cause, for they may hold a password
-            "the URL of Redis cannot be read: give redis://[user:password@]host:port/database"
+        raise ValueError(  # without the URL and the cause, which may contain a password
+            "invalid Redis URL: use redis://[user:password@]host:port/database"
         ) from None
     pool.connection_kwargs["decode_responses"] = False  # whatever the URL says: rows are bytes
     return pool

@@ -1,151 +1,119 @@
-"""What parent-child retrieval asks of the stores, the splitters and the models that it is given.
+"""What parent-child retrieval asks of the stores and splitters that it is given.
 
-Every method is `async`. One made for a synchronous call never suspends, so that `run` can drive it
-without an event loop; so the order of reads and writes is written once for both.
+Every method is a coroutine that awaits only `rag_splitters.calls.Call`, so each operation is
+written once and `run` or `arun` drives it.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
-from rag_splitters.parent_child.passages import Passage
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record, record_key
 
-if TYPE_CHECKING:
-    from rag_splitters.parent_child.keywords import KeywordIndex
-
-__all__ = [
-    "Children",
-    "Detail",
-    "Found",
-    "Level",
-    "Rows",
-    "Split",
-    "Stores",
-    "parts",
-    "run",
-    "threaded",
-]
+__all__ = ["ChildStore", "Detail", "Docstore", "Level", "Match", "Split", "Stores"]
 
 Detail = Literal["id", "metadata", "text"]
-"""How much is asked of a child: its id, its metadata too, or its text as well. A store may give
+"""How much of a child is read: its id, its metadata too, or its text as well. A store may return
 more; each costs time."""
 Level = Literal["parents", "children"]
-Split = Callable[[Level, list[Passage]], Awaitable["list[list[Passage]] | None"]]
-T = TypeVar("T")
+Split = Callable[[Level, list[Entry]], Awaitable["list[list[Entry]] | None"]]
+"""(level, entries) -> the chunks of each entry; None if there is no splitter for the level."""
+
+_RECORDS_PER_READ = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A child that a search found, and its score where the store tells it."""
+class Match:
+    """A child that a search found, and its score if the store tells it."""
 
-    child: Passage
+    child: Entry
     score: float | None
 
 
-class Rows(Protocol):
-    """The docstore: parents, and a record of each source document."""
+class Docstore(Protocol):
+    """The key-value store of parents, and of a record for each source document."""
 
-    async def read(self, keys: Sequence[str]) -> list[Passage | None]:
-        """The rows of the keys, in their order; None where there is none."""
+    async def read(self, keys: Sequence[str]) -> list[Entry | None]:
+        """Return the rows of the keys, in their order; None where there is none."""
 
-    async def write(self, rows: Sequence[tuple[str, Passage]]) -> None:
-        """Write rows."""
+    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
+        """Write rows, in this order."""
 
     async def remove(self, keys: Sequence[str]) -> None:
-        """Remove rows; keys that are not there are passed over."""
+        """Remove rows; missing keys are ignored."""
 
-    def keys(self, prefix: str) -> AsyncIterator[str]:
-        """The keys that begin so."""
+    async def list_keys(self, prefix: str) -> list[str]:
+        """Return the keys that begin with a prefix."""
 
 
-class Children(Protocol):
-    """The vector store."""
+class ChildStore(Protocol):
+    """The vector store of children."""
 
     @property
     def merges_metadata(self) -> bool:
-        """Whether a rewritten child keeps old metadata keys, except for those set to None."""
+        """Does a rewritten child keep its old metadata keys, except for those set to None?"""
 
     @property
     def smoothing(self) -> float:
-        """The width by which neighbours' vectors are mixed, in children; 0 for not at all."""
+        """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
 
-    async def index(self, documents: Sequence[Sequence[Passage]]) -> None:
+    async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
         """Embed the children of some documents, in their order, and write them by their ids."""
 
-    async def forget(self, ids: Sequence[str]) -> None:
-        """Remove children; those that are not there are passed over."""
+    async def remove(self, ids: Sequence[str]) -> None:
+        """Remove children; missing ids are ignored."""
 
-    async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Passage | None]:
-        """The children with these ids, in their order; None where there is none."""
+    async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
+        """Return the children with these ids, in their order; None where there is none."""
 
-    async def allowed(self, ids: Sequence[str]) -> Collection[str]:
-        """Those of the ids that a query's filter does not refuse."""
+    async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
+        """Return those of the ids that the query's filter lets through."""
 
-    async def of_parents(self, id_key: str, ids: Sequence[str]) -> list[Passage]:
-        """The children of some parents. Raises: NotImplementedError where it cannot be asked."""
+    async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
+        """Return the children of some parents.
 
-    def all(self) -> AsyncIterator[Passage]:
-        """Every child. Raises: NotImplementedError where the store cannot be listed."""
+        Raises NotImplementedError if the store cannot look them up.
+        """
 
-    async def find(self, query: str, n: int, detail: Detail = "text") -> list[Found]:
-        """The n nearest children, best first; fewer where there are no more."""
+    def read_all(self) -> AsyncIterator[Entry]:
+        """Return every child. Raises NotImplementedError if the store cannot be listed."""
 
-    async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Found]:
-        """n of the `pool` nearest, by maximal marginal relevance; 1 asks for the nearest alone."""
+    async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
+        """Return the n nearest children, best first; fewer if there are no more."""
+
+    async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:
+        """Return n of the `pool` nearest children by maximal marginal relevance.
+
+        A `balance` of 1 asks for the nearest alone.
+        """
 
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """All that one operation works on."""
+    """Everything that one operation works on."""
 
-    rows: Rows
-    children: Children
+    docstore: Docstore
+    children: ChildStore
     split: Split
-    call: Callable[..., Awaitable[Any]]
-    """Calls what blocks; see `threaded`."""
     id_key: str
+    """The key in a child's metadata that holds its parent's id."""
     headings: bool = False
     """Do title and headings stand before a child's text where that is embedded or indexed?"""
     keywords: KeywordIndex | None = None
-    inherited: frozenset[str] | None = None
-    """The keys of a parent's metadata that its children keep; None: all."""
+    inherited_keys: frozenset[str] | None = None
+    """The keys of a document's metadata that its children keep; None: all."""
 
+    async def read_records(self, identities: Sequence[str]) -> list[Record | None]:
+        """Return the record of each document, or None."""
+        rows = await self.docstore.read([record_key(identity) for identity in identities])
+        return [Record.from_row(*pair) for pair in zip(rows, identities, strict=True)]
 
-def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine whose stores never suspend, with or without an event loop around.
-
-    >>> async def answer() -> int:
-    ...     return 42
-    >>> run(answer())
-    42
-    """
-    try:
-        work.send(None)
-    except StopIteration as finished:
-        result: T = finished.value
-        return result
-    work.close()
-    raise RuntimeError("the stores of a synchronous call must not suspend")
-
-
-def threaded(asynchronous: bool) -> Callable[..., Awaitable[Any]]:
-    """How to call what blocks: in a thread or, for a synchronous operation, just so."""
-    if asynchronous:
-        return asyncio.to_thread
-
-    async def called(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> T:
-        return function(*args, **kwargs)
-
-    return called
-
-
-def parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """The items in slices of at most `size`.
-
-    >>> parts("abcde", 2)
-    ['ab', 'cd', 'e']
-    """
-    return [items[start : start + size] for start in range(0, len(items), size)]
+    async def read_all_records(self) -> AsyncIterator[list[Record]]:
+        """Return the records of all documents, some at a time."""
+        for keys in batched(await self.docstore.list_keys(RECORD_PREFIX), _RECORDS_PER_READ):
+            records = [Record.from_row(row) for row in await self.docstore.read(keys)]
+            yield [record for record in records if record is not None]

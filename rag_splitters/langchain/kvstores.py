@@ -9,10 +9,14 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore, check_json
+from rag_splitters.calls import arun, run
+from rag_splitters.parent_child.keyvalue import (
+    KeyValueStore,
+    SQLiteKeyValueStore,
+    check_json,
+)
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
-from rag_splitters.parent_child.sqlite import SQLiteKeyValueStore
 
 __all__ = ["DocumentStore", "PostgresStore", "RedisStore", "SQLiteStore"]
 
@@ -20,11 +24,11 @@ __all__ = ["DocumentStore", "PostgresStore", "RedisStore", "SQLiteStore"]
 class DocumentStore(BaseStore[str, Document]):
     """Keeps LangChain documents in a key-value store of JSON.
 
-    Text, id and metadata come back exactly, and are not pickled; metadata that JSON lacks (a date,
-    a UUID, bytes, a set) raises a TypeError that names the key, before anything is written. What
-    the store cannot do raises a `StoreError` (an OSError).
+    Text, id and metadata are kept exactly, and are not pickled. Metadata that JSON cannot hold (a
+    date, a UUID, bytes, a set) raises a TypeError that names the key, before anything is written.
+    If the store fails, it raises a `StoreError` (an OSError).
 
-    Use `SQLiteStore`, `RedisStore` or `PostgresStore`, or give it a `KeyValueStore` of your own.
+    Use `SQLiteStore`, `RedisStore` or `PostgresStore`, or pass a `KeyValueStore` of your own.
     """
 
     def __init__(self, rows: KeyValueStore) -> None:
@@ -34,23 +38,23 @@ class DocumentStore(BaseStore[str, Document]):
         return f"{type(self).__name__}({self.rows!r})"
 
     def mget(self, keys: Sequence[str]) -> list[Document | None]:
-        """The documents under the keys, in their order; None where there is none."""
-        return [_document(row) for row in self.rows.mget(keys)]
+        """Return the documents under the keys, in their order; None where there is none."""
+        return run(self._read(keys))
 
     async def amget(self, keys: Sequence[str]) -> list[Document | None]:
         """Asynchronous `mget`."""
-        return [_document(row) for row in await self.rows.amget(keys)]
+        return await arun(self._read(keys))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        """Write all the documents or, where one of them cannot be written, none."""
-        self.rows.mset([_row(key, document) for key, document in key_value_pairs])
+        """Write all the documents, or none if one of them cannot be written."""
+        run(self._write(key_value_pairs))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
         """Asynchronous `mset`."""
-        await self.rows.amset([_row(key, document) for key, document in key_value_pairs])
+        await arun(self._write(key_value_pairs))
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Remove all the keys at once; those that are not there are passed over."""
+        """Remove all the keys at once; missing ones are ignored."""
         self.rows.mdelete(keys)
 
     async def amdelete(self, keys: Sequence[str]) -> None:
@@ -58,7 +62,7 @@ class DocumentStore(BaseStore[str, Document]):
         await self.rows.amdelete(keys)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """The keys that begin with `prefix`, in order."""
+        """Return the keys that begin with `prefix`, in order."""
         return self.rows.yield_keys(prefix)
 
     def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
@@ -69,12 +73,19 @@ class DocumentStore(BaseStore[str, Document]):
         """Close the store; it cannot be used afterwards."""
         self.rows.close()
 
+    async def _read(self, keys: Sequence[str]) -> list[Document | None]:
+        values = await self.rows.read(keys)
+        return [None if value is None else _to_document(value) for value in values]
+
+    async def _write(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
+        await self.rows.write([_to_row(key, document) for key, document in key_value_pairs])
+
 
 class SQLiteStore(DocumentStore):
     """Keeps LangChain documents in one SQLite file.
 
-    The docstore of a folder; of use wherever a `BaseStore[str, Document]` is. `DocumentStore` says
-    how documents are kept, `SQLiteKeyValueStore` how safely.
+    It is the docstore of an index in a folder, and works wherever a `BaseStore[str, Document]`
+    does. See `DocumentStore` for how documents are kept, and `SQLiteKeyValueStore` for how safely.
 
     >>> import tempfile
     >>> store = SQLiteStore(Path(tempfile.mkdtemp()) / "documents.sqlite")
@@ -84,15 +95,15 @@ class SQLiteStore(DocumentStore):
     """
 
     def __init__(self, path: str | Path) -> None:
-        """Open the file at `path`; it and its folder are made where they do not exist."""
+        """Open the file at `path`, which is created with its folder if it does not exist."""
         super().__init__(SQLiteKeyValueStore(path))
 
 
 class RedisStore(DocumentStore):
     """Keeps LangChain documents in Redis (langchain-redis has no `BaseStore`).
 
-    For parents that several processes or machines share. `DocumentStore` says how documents are
-    kept; `RedisKeyValueStore` has the parameters, and says what the server must be set to.
+    For parents that several processes or machines share. See `DocumentStore` for how documents are
+    kept, and `RedisKeyValueStore` for the parameters and the settings that the server needs.
     """
 
     def __init__(
@@ -104,20 +115,18 @@ class RedisStore(DocumentStore):
 class PostgresStore(DocumentStore):
     """Keeps LangChain documents in a table of PostgreSQL (langchain-postgres has no `BaseStore`).
 
-    For parents that several processes or machines share. `DocumentStore` says how documents are
-    kept; `PostgresKeyValueStore` has the parameters.
+    For parents that several processes or machines share. See `DocumentStore` for how documents are
+    kept, and `PostgresKeyValueStore` for the parameters.
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
         super().__init__(PostgresKeyValueStore(url, table=table, timeout=timeout))
 
 
-def _row(key: str, document: Document) -> tuple[str, dict[str, Any]]:
+def _to_row(key: str, document: Document) -> tuple[str, dict[str, Any]]:
     check_json(document.metadata, f"document {key!r}: metadata")
     return key, {"text": document.page_content, "metadata": document.metadata, "id": document.id}
 
 
-def _document(row: dict[str, Any] | None) -> Document | None:
-    if row is None:
-        return None
-    return Document(page_content=row["text"], metadata=row["metadata"], id=row["id"])
+def _to_document(value: dict[str, Any]) -> Document:
+    return Document(page_content=value["text"], metadata=value["metadata"], id=value["id"])

@@ -1,0 +1,348 @@
+"""LangChain's documents, splitters, docstores and vector stores for parent-child retrieval."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from functools import partial
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.load import dumps, loads
+from langchain_core.stores import BaseStore, ByteStore
+from langchain_core.vectorstores import VectorStore
+from langchain_text_splitters import TextSplitter
+
+from rag_splitters.calls import Call
+from rag_splitters.langchain.kvstores import (
+    DocumentStore,
+    PostgresStore,
+    RedisStore,
+    SQLiteStore,
+)
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.chroma import ChromaChildren
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore
+from rag_splitters.parent_child.records import Entry, copy_metadata, storable_text
+from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
+from rag_splitters.parent_child.vectors import Vectors
+
+__all__ = [
+    "ByteDocuments",
+    "VectorStoreChildren",
+    "call_method",
+    "chroma_collection",
+    "make_child_store",
+    "make_docstore",
+    "make_split",
+    "to_document",
+    "to_entries",
+    "to_entry",
+]
+
+_BATCH = 1000
+_NUMBER_KEY = "_rag_splitters_entry"
+
+
+def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
+    """Call a method of LangChain's; in asynchronous use, its twin whose name begins with "a"."""
+    twin = getattr(target, f"a{name}", None)
+    return Call(
+        partial(getattr(target, name), *args, **kwargs),
+        partial(twin, *args, **kwargs) if twin and inspect.iscoroutinefunction(twin) else None,
+    )
+
+
+# Documents and splitters
+
+
+def to_entry(document: Document) -> Entry:
+    """Convert a document; the metadata is shared."""
+    return Entry(document.page_content, document.metadata, document.id)
+
+
+def to_document(entry: Entry) -> Document:
+    """Convert an entry to a document that shares nothing with it."""
+    return Document(page_content=entry.text, metadata=copy_metadata(entry.metadata), id=entry.id)
+
+
+def to_entries(documents: Iterable[Document], ids: Sequence[str] | None) -> Iterable[Entry]:
+    """Convert documents, under `ids` if given."""
+    if ids is None:
+        return map(to_entry, documents)
+    documents = list(documents)
+    if len(ids) != len(documents):
+        raise ValueError(f"ids must be one for each of {len(documents)} documents, got {len(ids)}")
+    pairs = zip(documents, ids, strict=True)
+    return [Entry(document.page_content, document.metadata, i) for document, i in pairs]
+
+
+def make_split(splitters: Mapping[Level, TextSplitter | None]) -> Split:
+    """Return what cuts entries with LangChain's splitters, all of them with one call."""
+
+    async def split(level: Level, entries: list[Entry]) -> list[list[Entry]] | None:
+        splitter = splitters.get(level)
+        if splitter is None:
+            return None
+        numbered = [
+            Document(
+                page_content=entry.text,
+                metadata={**copy_metadata(entry.metadata), _NUMBER_KEY: number},
+            )
+            for number, entry in enumerate(entries)
+        ]
+        chunks: list[list[Entry]] = [[] for _ in entries]
+        for document in await call_method(splitter, "transform_documents", numbered):
+            metadata = dict(document.metadata)
+            chunks[metadata.pop(_NUMBER_KEY)].append(Entry(document.page_content, metadata))
+        return chunks
+
+    return split
+
+
+# Docstores
+
+
+def make_docstore(store: BaseStore[str, Document]) -> Docstore:
+    """Return the docstore in a store; one of ours is used without documents in between."""
+    ours = (DocumentStore, PostgresStore, RedisStore, SQLiteStore)
+    if isinstance(store, DocumentStore) and type(store) in ours:
+        return KeyValueDocstore(store.rows)
+    return _StoreDocstore(store)
+
+
+class _StoreDocstore:
+    """The docstore in a `BaseStore`; see `rag_splitters.parent_child.stores.Docstore`."""
+
+    def __init__(self, store: BaseStore[str, Document]) -> None:
+        self._store = store
+
+    async def read(self, keys: Sequence[str]) -> list[Entry | None]:
+        """Read rows."""
+        entries: list[Entry | None] = []
+        for batch in batched(keys, _BATCH):
+            documents = await call_method(self._store, "mget", list(batch))
+            entries += [None if each is None else to_entry(each) for each in documents]
+        return entries
+
+    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
+        """Write rows."""
+        for batch in batched(rows, _BATCH):
+            pairs = [(key, to_document(entry)) for key, entry in batch]
+            await call_method(self._store, "mset", pairs)
+
+    async def remove(self, keys: Sequence[str]) -> None:
+        """Remove rows."""
+        for batch in batched(keys, _BATCH):
+            await call_method(self._store, "mdelete", list(batch))
+
+    async def list_keys(self, prefix: str) -> list[str]:
+        """List the keys that begin with a prefix."""
+
+        async def collect() -> list[str]:
+            return [key async for key in self._store.ayield_keys(prefix=prefix or None)]
+
+        return await Call(lambda: list(self._store.yield_keys(prefix=prefix or None)), collect)
+
+
+class ByteDocuments(BaseStore[str, Document]):
+    """Documents in a store of bytes, written as `langchain_classic`'s `create_kv_docstore` does."""
+
+    def __init__(self, byte_store: ByteStore) -> None:
+        self._store = byte_store
+
+    def __eq__(self, other: object) -> bool:
+        """Is it over the same store?"""
+        return isinstance(other, ByteDocuments) and other._store is self._store
+
+    def __hash__(self) -> int:
+        return id(self._store)
+
+    def mget(self, keys: Sequence[str]) -> list[Document | None]:
+        """Return the documents of the keys."""
+        return [_load_document(value) for value in self._store.mget(keys)]
+
+    async def amget(self, keys: Sequence[str]) -> list[Document | None]:
+        """Asynchronous `mget`."""
+        return [_load_document(value) for value in await self._store.amget(keys)]
+
+    def mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
+        """Write documents."""
+        self._store.mset([(key, dumps(each).encode()) for key, each in key_value_pairs])
+
+    async def amset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
+        """Asynchronous `mset`."""
+        await self._store.amset([(key, dumps(each).encode()) for key, each in key_value_pairs])
+
+    def mdelete(self, keys: Sequence[str]) -> None:
+        """Remove documents."""
+        self._store.mdelete(keys)
+
+    async def amdelete(self, keys: Sequence[str]) -> None:
+        """Asynchronous `mdelete`."""
+        await self._store.amdelete(keys)
+
+    def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
+        """Return the keys that begin with `prefix`."""
+        yield from self._store.yield_keys(prefix=prefix)
+
+    async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
+        """Asynchronous `yield_keys`."""
+        async for key in self._store.ayield_keys(prefix=prefix):
+            yield key
+
+
+def _load_document(value: bytes | None) -> Document | None:
+    if value is None:
+        return None
+    document = loads(value.decode(), allowed_objects=[Document])
+    if not isinstance(document, Document):
+        raise TypeError(f"the byte store holds a {type(document).__name__} and not a document")
+    return document
+
+
+# Vector stores
+
+
+def make_child_store(
+    vectorstore: VectorStore,
+    *,
+    batch_size: int | None,
+    smoothing: float,
+    search_kwargs: Mapping[str, Any],
+) -> ChildStore:
+    """Return the children in a vector store; Chroma is used directly, with vectors of our own."""
+    collection = chroma_collection(vectorstore)
+    if collection is None:
+        return VectorStoreChildren(vectorstore, batch_size=batch_size, search_kwargs=search_kwargs)
+    rest = dict(search_kwargs)
+    where = {"where": rest.pop("filter", None), "where_document": rest.pop("where_document", None)}
+    if rest:
+        raise ValueError(
+            f"search_kwargs {sorted(rest)} are unknown: use filter, where_document, "
+            "score_threshold, fetch_k or lambda_mult"
+        )
+    return ChromaChildren(
+        collection,
+        Vectors(vectorstore.embeddings),
+        batch_size=batch_size,
+        smoothing=smoothing,
+        where=where,
+        similarity=_relevance_function(vectorstore),
+    )
+
+
+class VectorStoreChildren:
+    """The children in any LangChain vector store.
+
+    See `rag_splitters.parent_child.stores.ChildStore`.
+    """
+
+    merges_metadata = False
+    smoothing = 0.0
+
+    def __init__(
+        self,
+        vectorstore: VectorStore,
+        *,
+        batch_size: int | None = None,
+        search_kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._vectorstore = vectorstore
+        self._batch_size = batch_size or _BATCH
+        self._search_kwargs = dict(search_kwargs or {})
+        self._relevance = _relevance_function(vectorstore)
+
+    async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
+        """Embed children and write them."""
+        children = [child for children in documents for child in children]
+        for batch in batched(children, self._batch_size):
+            converted = [
+                Document(page_content=storable_text(c.text), metadata=c.metadata, id=c.id)
+                for c in batch
+            ]
+            ids = [child.id for child in batch]
+            await call_method(self._vectorstore, "add_documents", converted, ids=ids)
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        """Remove children from the vector store."""
+        for batch in batched(ids, self._batch_size):
+            if await call_method(self._vectorstore, "delete", list(batch)) is False:
+                raise RuntimeError(f"the vector store did not delete {len(batch)} children")
+
+    async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
+        """Read children by their ids, from stores that support it."""
+        children: dict[str | None, Entry] = {}
+        for batch in batched(ids, self._batch_size):
+            for document in await call_method(self._vectorstore, "get_by_ids", list(batch)):
+                children[document.id] = to_entry(document)
+        return [children.get(name) for name in ids]
+
+    async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
+        """Select all: not every store can be asked which children a filter lets through."""
+        if self._search_kwargs:
+            raise ValueError(
+                "search_type='hybrid' with a filter needs Chroma: another vector store cannot "
+                f"tell which children {sorted(self._search_kwargs)} lets through"
+            )
+        return ids
+
+    async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
+        """Fail: LangChain has no way to ask."""
+        raise NotImplementedError
+
+    async def read_all(self) -> AsyncIterator[Entry]:
+        """Fail: LangChain has no way to list a vector store."""
+        raise NotImplementedError
+        yield  # makes this a generator
+
+    async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
+        """Find the nearest children; scores become similarities if the store says how."""
+        kwargs = {**self._search_kwargs, "k": n}
+        text = storable_text(query)
+        try:
+            pairs = await call_method(
+                self._vectorstore, "similarity_search_with_score", text, **kwargs
+            )
+        except NotImplementedError:
+            documents = await call_method(self._vectorstore, "similarity_search", text, **kwargs)
+            return [Match(to_entry(document), None) for document in documents]
+        relevance = self._relevance
+        return [
+            Match(to_entry(d), s if s is None or relevance is None else relevance(s))
+            for d, s in pairs
+        ]
+
+    async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:
+        """Find children by the store's own maximal marginal relevance, which returns no scores."""
+        kwargs = {**self._search_kwargs, "k": n, "fetch_k": pool, "lambda_mult": balance}
+        documents = await call_method(
+            self._vectorstore, "max_marginal_relevance_search", storable_text(query), **kwargs
+        )
+        return [Match(to_entry(document), None) for document in documents]
+
+
+def chroma_collection(vectorstore: VectorStore) -> Any:
+    """Return the collection of a Chroma that has an embedding model; None for anything else."""
+    chromadb = sys.modules.get("chromadb")
+    if chromadb is None or vectorstore.embeddings is None:
+        return None
+    collection = getattr(vectorstore, "_collection", None)
+    return collection if isinstance(collection, chromadb.Collection) else None
+
+
+def _relevance_function(vectorstore: VectorStore) -> Callable[[float], float] | None:
+    """Return the store's own function from its score to a similarity, if it has one."""
+    try:
+        return vectorstore._select_relevance_score_fn()
+    except (NotImplementedError, ValueError):
+        return None

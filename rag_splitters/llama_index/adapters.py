@@ -1,0 +1,402 @@
+"""LlamaIndex's documents, parsers, docstores and vector stores for parent-child retrieval."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    NodeRelationship,
+    RelatedNodeInfo,
+    TextNode,
+)
+from llama_index.core.storage.docstore import BaseDocumentStore
+from llama_index.core.storage.kvstore.types import BaseKVStore
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+)
+
+from rag_splitters.calls import Call, call
+from rag_splitters.llama_index.nodes import text_of
+from rag_splitters.llama_index.parsers import ChunkerNodeParser
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.chroma import ChromaChildren
+from rag_splitters.parent_child.keyvalue import (
+    KeyValueDocstore,
+    KeyValueStore,
+    entry_from_value,
+    entry_to_value,
+)
+from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry, copy_metadata
+from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
+from rag_splitters.parent_child.vectors import Vectors, embed_children
+
+__all__ = [
+    "VectorStoreChildren",
+    "call_method",
+    "chroma_collection",
+    "make_child_store",
+    "make_docstore",
+    "make_split",
+    "to_document",
+    "to_entries",
+    "to_node",
+]
+
+_BATCH = 1000
+_COLLECTION = "parent_child"
+_ROW_ID_KEY = "_row_id"
+
+
+def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
+    """Call a method of LlamaIndex's; in asynchronous use, its twin with "a" or "async_" before it.
+
+    The twins that interfaces define by default block the event loop, so a thread is used instead.
+    """
+    twins = [twin for twin in (f"a{name}", f"async_{name}") if _implements(target, twin)]
+    return Call(
+        partial(getattr(target, name), *args, **kwargs),
+        partial(getattr(target, twins[0]), *args, **kwargs) if twins else None,
+    )
+
+
+def _implements(target: Any, name: str) -> bool:
+    """Does its class implement a method, other than by the default of LlamaIndex's interface?"""
+    owners = [kind for kind in type(target).__mro__ if name in vars(kind)]
+    return bool(owners) and owners[0] not in (BasePydanticVectorStore, NodeParser)
+
+
+# Documents and parsers
+
+
+def to_entries(documents: Iterable[BaseNode], ids: Sequence[str] | None) -> Iterable[Entry]:
+    """Convert documents.
+
+    A document is identified by `ids` if given, else by the id that the user gave it. The random id
+    that it has otherwise identifies nothing: then text and metadata do.
+    """
+    if ids is None:
+        return map(_to_entry, documents)
+    documents = list(documents)
+    if len(ids) != len(documents):
+        raise ValueError(f"ids must be one for each of {len(documents)} documents, got {len(ids)}")
+    pairs = zip(documents, ids, strict=True)
+    return [Entry(text_of(document), document.metadata, i) for document, i in pairs]
+
+
+def _to_entry(document: BaseNode) -> Entry:
+    identity = document.node_id if "id_" in document.model_fields_set else None
+    return Entry(text_of(document), document.metadata, identity)
+
+
+def to_document(entry: Entry) -> Document:
+    """Convert an entry to a document that shares nothing with it."""
+    return Document(id_=entry.id or "", text=entry.text, metadata=copy_metadata(entry.metadata))
+
+
+def to_node(entry: Entry, id_key: str) -> TextNode:
+    """Convert a result to a node with positions; no model is shown the metadata that we added."""
+    metadata = copy_metadata(entry.metadata)
+    start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
+    source = metadata.pop(SOURCE_KEY, None)
+    metadata.pop("score", None)
+    added = [key for key in (*POSITION_KEYS, id_key, "matches") if key in metadata]
+    return TextNode(
+        id_=entry.id or "",
+        text=entry.text,
+        metadata=metadata,
+        start_char_idx=start,
+        end_char_idx=end,
+        excluded_embed_metadata_keys=added,
+        excluded_llm_metadata_keys=added,
+        relationships=_source_relationship(source) if source else {},
+    )
+
+
+def _source_relationship(source: str) -> dict[NodeRelationship, Any]:
+    return {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=source)}
+
+
+def make_split(parsers: Mapping[Level, NodeParser | None]) -> Split:
+    """Return what cuts entries with LlamaIndex's parsers, all of them with one call.
+
+    Only our own parsers' positions are used: the others' are found by a search, and guesses.
+    """
+
+    async def split(level: Level, entries: list[Entry]) -> list[list[Entry]] | None:
+        parser = parsers.get(level)
+        if parser is None:
+            return None
+        numbered = [
+            Document(id_=str(number), text=entry.text, metadata=copy_metadata(entry.metadata))
+            for number, entry in enumerate(entries)
+        ]
+        chunks: list[list[Entry]] = [[] for _ in entries]
+        is_exact = isinstance(parser, ChunkerNodeParser)
+        for node in await _parse(parser, numbered):
+            chunks[int(node.ref_doc_id or "")].append(_to_chunk(node, is_exact))
+        return chunks
+
+    return split
+
+
+def _parse(parser: NodeParser, documents: list[Document]) -> Call[list[BaseNode]]:
+    twin = None
+    if _implements(parser, "_aparse_nodes") or _implements(parser, "aget_nodes_from_documents"):
+        twin = partial(parser.aget_nodes_from_documents, documents)
+    return Call(partial(parser.get_nodes_from_documents, documents), twin)
+
+
+def _to_chunk(node: BaseNode, is_exact: bool) -> Entry:
+    metadata = dict(node.metadata)
+    start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
+    if is_exact and start is not None and end is not None:
+        metadata |= {"start_index": start, "end_index": end}
+    text = text_of(node)
+    if is_exact and _is_for_embedding_alone(node, "context"):  # our LangChain splitter leaves it
+        text = f"{metadata['context']}\n\n{text}"
+    return Entry(text, metadata)
+
+
+def _is_for_embedding_alone(node: BaseNode, key: str) -> bool:
+    is_embedded = key not in node.excluded_embed_metadata_keys
+    return is_embedded and key in node.excluded_llm_metadata_keys
+
+
+# Docstores
+
+
+def make_docstore(store: KeyValueStore | BaseKVStore | BaseDocumentStore) -> Docstore:
+    """Return the docstore in a store of any kind."""
+    if isinstance(store, KeyValueStore):
+        return KeyValueDocstore(store)
+    if isinstance(store, BaseKVStore):
+        return _KVDocstore(store)
+    return _NodeDocstore(store)
+
+
+class _KVDocstore:
+    """The docstore in a `BaseKVStore`, as a collection of its own."""
+
+    def __init__(self, store: BaseKVStore) -> None:
+        self._store = store
+
+    async def read(self, keys: Sequence[str]) -> list[Entry | None]:
+        """Read rows."""
+        values = [await call_method(self._store, "get", key, _COLLECTION) for key in keys]
+        return [None if value is None else entry_from_value(value) for value in values]
+
+    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
+        """Write rows, one by one: not every store takes several."""
+        for key, entry in rows:
+            await call_method(self._store, "put", key, entry_to_value(entry), _COLLECTION)
+
+    async def remove(self, keys: Sequence[str]) -> None:
+        """Remove rows."""
+        for key in keys:
+            await call_method(self._store, "delete", key, _COLLECTION)
+
+    async def list_keys(self, prefix: str) -> list[str]:
+        """List the keys that begin with a prefix; the store can only return all rows."""
+        rows = await call_method(self._store, "get_all", _COLLECTION)
+        return [key for key in rows if key.startswith(prefix)]
+
+
+class _NodeDocstore:
+    """The docstore in a `BaseDocumentStore`, as nodes."""
+
+    def __init__(self, store: BaseDocumentStore) -> None:
+        self._store = store
+
+    async def read(self, keys: Sequence[str]) -> list[Entry | None]:
+        """Read rows."""
+        entries: list[Entry | None] = []
+        for key in keys:
+            node = await call_method(self._store, "get_document", key, raise_error=False)
+            if node is None:
+                entries.append(None)
+                continue
+            metadata = dict(node.metadata)
+            entries.append(Entry(text_of(node), metadata, metadata.pop(_ROW_ID_KEY, key)))
+        return entries
+
+    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
+        """Write rows."""
+        for batch in batched(rows, _BATCH):
+            nodes = [_row_node(key, entry) for key, entry in batch]
+            await call_method(self._store, "add_documents", nodes, allow_update=True)
+
+    async def remove(self, keys: Sequence[str]) -> None:
+        """Remove rows."""
+        for key in keys:
+            await call_method(self._store, "delete_document", key, raise_error=False)
+
+    async def list_keys(self, prefix: str) -> list[str]:
+        """List the keys that begin with a prefix; the store can only return all documents."""
+        return await call(lambda: [key for key in self._store.docs if key.startswith(prefix)])
+
+
+def _row_node(key: str, entry: Entry) -> TextNode:
+    metadata = copy_metadata(entry.metadata)
+    if entry.id != key:
+        metadata[_ROW_ID_KEY] = entry.id
+    return TextNode(id_=key, text=entry.text, metadata=metadata)
+
+
+# Vector stores
+
+
+def make_child_store(
+    vector_store: BasePydanticVectorStore,
+    embed_model: Any,
+    *,
+    batch_size: int | None,
+    smoothing: float,
+    filters: MetadataFilters | None,
+) -> ChildStore:
+    """Return the children in a vector store; Chroma is used directly."""
+    collection = chroma_collection(vector_store)
+    if collection is None:
+        return VectorStoreChildren(
+            vector_store,
+            Vectors(embed_model),
+            batch_size=batch_size,
+            smoothing=smoothing,
+            filters=filters,
+        )
+    return ChromaChildren(
+        collection,
+        Vectors(embed_model),
+        batch_size=batch_size,
+        smoothing=smoothing,
+        where={"where": _chroma_filter(filters)},
+    )
+
+
+class VectorStoreChildren:
+    """The children in any LlamaIndex vector store that keeps texts.
+
+    See `rag_splitters.parent_child.stores.ChildStore`.
+    """
+
+    merges_metadata = False
+
+    def __init__(
+        self,
+        vector_store: BasePydanticVectorStore,
+        vectors: Vectors,
+        *,
+        batch_size: int | None,
+        smoothing: float,
+        filters: MetadataFilters | None,
+    ) -> None:
+        self._store = vector_store
+        self._vectors = vectors
+        self._batch_size = batch_size or _BATCH
+        self._filters = filters
+        self.smoothing = smoothing
+
+    async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
+        """Embed and write; old children are removed first, because not every store replaces."""
+        batches = embed_children(documents, self._vectors, self._batch_size, self.smoothing)
+        async for children, vectors in batches:
+            nodes = [
+                _child_node(child, vector.tolist())
+                for child, vector in zip(children, vectors, strict=True)
+            ]
+            await call_method(self._store, "delete_nodes", [node.id_ for node in nodes])
+            await call_method(self._store, "add", nodes)
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        """Remove children."""
+        for batch in batched(ids, self._batch_size):
+            await call_method(self._store, "delete_nodes", list(batch))
+
+    async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
+        """Read children by their ids, from stores that support it."""
+        children: dict[str, Entry] = {}
+        for batch in batched(ids, self._batch_size):
+            for node in await call_method(self._store, "get_nodes", list(batch)):
+                children[node.node_id] = _to_child(node)
+        return [children.get(name) for name in ids]
+
+    async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
+        """Select all: not every store can be asked which children a filter lets through."""
+        if self._filters is not None:
+            raise ValueError(
+                "search_type='hybrid' with filters needs Chroma: another vector store cannot tell "
+                "which children they let through"
+            )
+        return ids
+
+    async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
+        """Fail: not every store of LlamaIndex can be asked."""
+        raise NotImplementedError
+
+    async def read_all(self) -> AsyncIterator[Entry]:
+        """Fail: not every store of LlamaIndex can be listed."""
+        raise NotImplementedError
+        yield  # makes this a generator
+
+    async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
+        """Find the nearest children, with the store's similarity."""
+        return await self._query(query, n, VectorStoreQueryMode.DEFAULT)
+
+    async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:
+        """Find children by the store's own maximal marginal relevance."""
+        return await self._query(query, n, VectorStoreQueryMode.MMR, balance)
+
+    async def _query(
+        self, query: str, n: int, mode: VectorStoreQueryMode, balance: float | None = None
+    ) -> list[Match]:
+        vector = await self._vectors.embed_question(query)
+        store_query = VectorStoreQuery(
+            query_embedding=vector.tolist(),
+            query_str=query,
+            similarity_top_k=n,
+            filters=self._filters,
+            mode=mode,
+            mmr_threshold=balance,
+        )
+        result = await call_method(self._store, "query", store_query)
+        nodes = result.nodes or []
+        scores = result.similarities or [None] * len(nodes)
+        pairs = zip(nodes, scores, strict=True)
+        return [Match(_to_child(node), score) for node, score in pairs]
+
+
+def chroma_collection(vector_store: BasePydanticVectorStore) -> Any:
+    """Return the collection of a `ChromaVectorStore`; None for anything else."""
+    chromadb = sys.modules.get("chromadb")
+    client = None if chromadb is None else vector_store.client
+    return client if chromadb is not None and isinstance(client, chromadb.Collection) else None
+
+
+def _chroma_filter(filters: MetadataFilters | None) -> dict[str, Any] | None:
+    if filters is None or not filters.filters:
+        return None
+    from llama_index.vector_stores.chroma.base import _to_chroma_filter
+
+    return _to_chroma_filter(filters)
+
+
+def _child_node(child: Entry, vector: list[float]) -> TextNode:
+    return TextNode(
+        id_=child.id or "",
+        text=child.text,
+        metadata=child.metadata,
+        embedding=vector,
+        relationships=_source_relationship(child.metadata[SOURCE_KEY]),
+    )
+
+
+def _to_child(node: BaseNode) -> Entry:
+    return Entry(text_of(node), dict(node.metadata), node.node_id)

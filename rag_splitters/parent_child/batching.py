@@ -1,0 +1,41 @@
+"""Cutting rows, children and texts into batches that a store or a model takes in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+__all__ = ["MAX_ROWS", "batched", "bounded_requests"]
+
+MAX_ROWS = 500
+"""Maximum number of rows in one request to a server."""
+_MAX_BYTES = 4_000_000
+
+T = TypeVar("T")
+
+
+def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Cut items into slices of at most `size`.
+
+    >>> batched("abcde", 2)
+    ['ab', 'cd', 'e']
+    """
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def bounded_requests(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Cut rows into requests of a bounded size; a row that is larger goes alone.
+
+    >>> [len(batch) for batch in bounded_requests([(b"key", bytes(1_500_000))] * 5)]
+    [2, 2, 1]
+    """
+    batch: list[tuple[bytes, bytes]] = []
+    size = 0
+    for key, value in rows:
+        size += len(key) + len(value)
+        if batch and (size > _MAX_BYTES or len(batch) == MAX_ROWS):
+            yield batch
+            batch, size = [], len(key) + len(value)
+        batch.append((key, value))
+    if batch:
+        yield batch

@@ -1,0 +1,143 @@
+"""The parents and children that a document is to have: their texts, positions, ids and metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rag_splitters.parent_child.records import (
+    POSITION_KEYS,
+    SOURCE_KEY,
+    Entry,
+    copy_metadata,
+    flatten_metadata,
+    storable_text,
+)
+from rag_splitters.parent_child.stores import Stores
+from rag_splitters.structure.outline import Outline
+from rag_splitters.text.ids import chunk_id
+
+__all__ = ["Draft", "draft_documents", "heading_context"]
+
+_MAX_HEADING = 120  # characters; a longer one says too little for what it costs
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A source document, and the parents and children that it is to have."""
+
+    identity: str
+    source: Entry
+    parents: list[Entry]
+    children: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class _Parent:
+    """A parent, and where it begins in its document, if that is known exactly."""
+
+    entry: Entry
+    start: int | None
+
+
+async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> list[Draft]:
+    """Cut documents, by identity, into parents and children with one call of each splitter."""
+    sources = list(documents.items())
+    chunks = await stores.split("parents", [source.without_positions() for _, source in sources])
+    chunks_per_source = [None] * len(sources) if chunks is None else chunks
+    parents_per_source = [
+        _make_parents(identity, source, chunks)
+        for (identity, source), chunks in zip(sources, chunks_per_source, strict=True)
+    ]
+    parents = [parent for parents in parents_per_source for parent in parents]
+    whole = [parent.entry.without_positions() for parent in parents]
+    chunks_per_parent = iter(await stores.split("children", whole) or [])
+    return [
+        _make_draft(stores, identity, source, [(each, next(chunks_per_parent)) for each in parents])
+        for (identity, source), parents in zip(sources, parents_per_source, strict=True)
+    ]
+
+
+def heading_context(source: Entry) -> Callable[[Entry], str]:
+    """Return a function that tells the context of a document's children: title and headings.
+
+    >>> source = Entry("# Cats\\n\\nThey sleep.", {"title": "Animals"})
+    >>> heading_context(source)(Entry("They sleep.", {"start_index": 8, "end_index": 19}))
+    'Animals > Cats'
+    """
+    outline = Outline.of(source.text, metadata=source.metadata)
+    offset = source.offset
+    title = source.metadata.get("title")
+    titles = [title] if isinstance(title, str) else []
+
+    def context(child: Entry) -> str:
+        start = child.metadata.get("start_index")
+        headings = outline.above(start - offset) if isinstance(start, int) else ()
+        lines = [" ".join(line.split())[:_MAX_HEADING] for line in [*titles, *headings]]
+        return " > ".join(dict.fromkeys(filter(None, lines)))
+
+    return context
+
+
+def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> list[_Parent]:
+    """Make the parents of a document from its chunks; without chunks, it is its only parent.
+
+    A document that is itself a chunk with exact positions passes its own start on.
+    """
+    if chunks is None:
+        positions = {"start_index": 0, "end_index": len(source.text)}
+        chunks = [replace(source, metadata=source.metadata | positions)]
+    parents = []
+    for number, chunk in enumerate(chunks):
+        span = chunk.span
+        is_exact = span is not None and source.text[slice(*span)] == chunk.text
+        metadata, new_id = _identify(identity, chunk, source.offset, number)
+        start = source.offset + span[0] if is_exact and span else None
+        parents.append(_Parent(Entry(chunk.text, copy_metadata(metadata), new_id), start))
+    return parents
+
+
+def _make_draft(
+    stores: Stores,
+    identity: str,
+    source: Entry,
+    chunks_per_parent: Sequence[tuple[_Parent, Sequence[Entry]]],
+) -> Draft:
+    """Make the children of a document from the chunks of each of its parents.
+
+    Where parents overlap, a child that lies in two of them belongs to the first. A parent without
+    children could never be found, and is left out.
+    """
+    context = heading_context(source) if stores.headings else None
+    dropped_keys = (
+        set() if stores.inherited_keys is None else source.metadata.keys() - stores.inherited_keys
+    )
+    parents: dict[str, Entry] = {}
+    children: dict[str, Entry] = {}
+    chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
+    for number, (parent, chunk) in enumerate(chunks):
+        metadata, new_id = _identify(identity, chunk, parent.start, number)
+        if new_id in children or not chunk.text.strip():
+            continue
+        metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
+        metadata = flatten_metadata(metadata, parent.entry.metadata)
+        parent_id = parent.entry.id or ""
+        metadata |= {stores.id_key: parent_id, SOURCE_KEY: storable_text(identity)}
+        child = Entry(chunk.text, metadata, new_id)
+        children[new_id] = replace(child, context=context(child)) if context else child
+        parents[parent_id] = parent.entry
+    return Draft(identity, source, list(parents.values()), list(children.values()))
+
+
+def _identify(
+    identity: str, chunk: Entry, base: int | None, number: int
+) -> tuple[dict[str, Any], str]:
+    """Return a chunk's metadata, with its positions in the document if known, and its id."""
+    metadata = {k: v for k, v in chunk.metadata.items() if k not in POSITION_KEYS}
+    metadata["chunk_index"] = number
+    if base is None or chunk.span is None:
+        return metadata, chunk_id(identity, number, number, chunk.text)
+    start, end = base + chunk.span[0], base + chunk.span[1]
+    metadata |= {"start_index": start, "end_index": end}
+    return metadata, chunk_id(identity, start, end, chunk.text)

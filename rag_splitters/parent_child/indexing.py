@@ -1,0 +1,225 @@
+"""Adding and removing documents: what is written and removed, and in which order.
+
+The order keeps two promises. A child that can be found has its parent in the docstore: parents are
+written before their children and removed after them. And indexing is crash-safe: if the process
+dies, the record of a document lists every chunk that may exist, so running the same again finishes
+the job. A record is marked as pending before anything changes, and made final at the end.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.drafts import Draft, draft_documents
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record, record_key
+from rag_splitters.parent_child.revisions import begin_revision, update_keyword_index
+from rag_splitters.parent_child.stores import Stores
+from rag_splitters.text.ids import source_identity, stable_uuid
+
+__all__ = ["Outcome", "add", "find_documents", "get", "has_metadata", "remove"]
+
+_LAYOUT = "2"  # increase it when what is stored changes, so that everything is written again
+_GROUP_DOCUMENTS = 512
+_GROUP_CHARACTERS = 1_500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What adding a document did."""
+
+    identity: str
+    existed: bool
+    was_written: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A document to write: its draft, its new record, and the one that it replaces."""
+
+    draft: Draft
+    new: Record
+    old: Record | None
+
+
+async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = False) -> list[Outcome]:
+    """Add or replace documents, and return the outcome of each, in order.
+
+    Unchanged documents are skipped: nothing is embedded or written. Pass `always=True` to write
+    them anyway. If several documents share an identity, the last one wins.
+    """
+    outcomes: list[Outcome] = []
+    for group in _groups(documents):
+        identities = [source_identity(each.text, each.metadata, each.id) for each in group]
+        by_identity = await _add_group(
+            stores, dict(zip(identities, group, strict=True)), always=always
+        )
+        outcomes += [by_identity[identity] for identity in identities]
+    return outcomes
+
+
+async def _add_group(
+    stores: Stores, documents: Mapping[str, Entry], *, always: bool
+) -> dict[str, Outcome]:
+    drafts = await draft_documents(stores, documents)
+    old_records = await stores.read_records(list(documents))
+    outcomes: dict[str, Outcome] = {}
+    changes: list[_Change] = []
+    for draft, old in zip(drafts, old_records, strict=True):
+        new = _make_record(stores, draft)
+        is_changed = old is None or bool(old.pending) or old.digest != new.digest
+        if is_changed or always:
+            changes.append(_Change(draft, new, old))
+        outcomes[draft.identity] = Outcome(draft.identity, old is not None, is_changed or always)
+    if changes:
+        await _write(stores, changes)
+    return outcomes
+
+
+async def _write(stores: Stores, changes: Sequence[_Change]) -> None:
+    children = [_children_to_write(stores, change) for change in changes]
+    pending_records: list[tuple[str, Entry]] = []
+    removed_children, removed_parents = [], []
+    for change in changes:
+        pending = change.new.pending_after(change.old)
+        pending_records.append(pending.to_row())
+        removed_children += _removed_ids(pending.children, change.new.children)
+        removed_parents += _removed_ids(pending.parents, change.new.parents)
+    parents = [(each.id or "", each) for change in changes for each in change.draft.parents]
+    # Records first: a store may write a few rows at a time, and the process die in between.
+    revision = await begin_revision(stores, [*pending_records, *parents])
+    await stores.children.write(children)
+    await stores.children.remove(removed_children)
+    await stores.docstore.remove(removed_parents)
+    await stores.docstore.write([change.new.to_row() for change in changes])
+    await update_keyword_index(stores, revision, children, removed_children)
+
+
+async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) -> list[str]:
+    """Remove documents, by identity or `metadata["source"]`, with everything made of them.
+
+    Returns the identities of those that existed.
+    """
+    if ids is None and source is None:
+        raise ValueError('delete() needs ids=[...] or source="..."')
+    by_source = [] if source is None else await find_documents(stores, {"source": source})
+    removed: list[str] = []
+    for group in batched(list(dict.fromkeys([*(ids or ()), *by_source])), _GROUP_DOCUMENTS):
+        records = dict(zip(group, await stores.read_records(group), strict=True))
+        removed += await _remove_parents(stores, [i for i, each in records.items() if each is None])
+        removed += await _remove_records(
+            stores, [record for record in records.values() if record is not None]
+        )
+    return removed
+
+
+async def _remove_records(stores: Stores, records: Sequence[Record]) -> list[str]:
+    if not records:
+        return []
+    children = [child for record in records for child in record.children]
+    # Mark the records first, so that a crash between here and the end is repaired by adding or
+    # removing the documents again.
+    pending = [replace(record, pending="removing").to_row() for record in records]
+    revision = await begin_revision(stores, pending)
+    await stores.children.remove(children)
+    await stores.docstore.remove([parent for record in records for parent in record.parents])
+    await stores.docstore.remove([record_key(record.identity) for record in records])
+    await update_keyword_index(stores, revision, [], children)
+    return [record.identity for record in records]
+
+
+async def _remove_parents(stores: Stores, ids: Sequence[str]) -> list[str]:
+    """Remove parents that no record lists, as `langchain_classic` writes them."""
+    rows = zip(ids, await stores.docstore.read(ids), strict=True)
+    parents = [parent for parent, row in rows if row is not None]
+    if not parents:
+        return []
+    try:
+        children = await stores.children.read_children_of(stores.id_key, parents)
+    except NotImplementedError:
+        raise ValueError(
+            f"{', '.join(parents[:5])}: these are parents and not documents that were added here. "
+            "They cannot be removed alone, because this vector store cannot look up their "
+            "children: remove their documents"
+        ) from None
+    ours = {child.metadata[stores.id_key] for child in children if SOURCE_KEY in child.metadata}
+    foreign = [parent for parent in parents if parent not in ours]
+    orphans = [each.id or "" for each in children if each.metadata[stores.id_key] not in ours]
+    revision = await begin_revision(stores, [])
+    await stores.children.remove(orphans)
+    await stores.docstore.remove(foreign)
+    await update_keyword_index(stores, revision, [], orphans)
+    return foreign
+
+
+async def find_documents(stores: Stores, metadata: Mapping[str, object] | None) -> list[str]:
+    """Return the identities of documents with these metadata, or of all; reads every record."""
+    return [
+        record.identity
+        async for records in stores.read_all_records()
+        for record in records
+        if has_metadata(record.document, metadata)
+    ]
+
+
+def has_metadata(document: Entry, metadata: Mapping[str, object] | None) -> bool:
+    """Does the document have all of these metadata?"""
+    missing = object()
+    return all(document.metadata.get(k, missing) == v for k, v in (metadata or {}).items())
+
+
+async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
+    """Return source documents as they were added, or parents by their UUIDs, in order."""
+    unique = list(dict.fromkeys(ids))
+    records = await stores.read_records(unique)
+    parents = await stores.docstore.read(unique)
+    pairs = zip(records, parents, strict=True)
+    entries = (parent if record is None else record.document for record, parent in pairs)
+    return [entry for entry in entries if entry is not None]
+
+
+def _make_record(stores: Stores, draft: Draft) -> Record:
+    settings = f"{_LAYOUT} {stores.children.smoothing:g} {stores.headings:d}"
+    content = source_identity(draft.source.text, draft.source.metadata)
+    parents = tuple(parent.id or "" for parent in draft.parents)
+    children = tuple(child.id or "" for child in draft.children)
+    metadata = json.dumps([child.metadata for child in draft.children], sort_keys=True)
+    digest = stable_uuid(settings, content, *parents, "", *children, metadata)
+    keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
+    return Record(draft.identity, draft.source, digest, parents, children, keys)
+
+
+def _children_to_write(stores: Stores, change: _Change) -> list[Entry]:
+    """Return the children, with None under old metadata keys if the store would keep those."""
+    children, old = change.draft.children, change.old
+    if old is None or not stores.children.merges_metadata:
+        return children
+    return [
+        replace(
+            child,
+            metadata=child.metadata
+            | dict.fromkeys(key for key in old.child_keys if key not in child.metadata),
+        )
+        for child in children
+    ]
+
+
+def _groups(documents: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Return the documents in groups that bound what is in memory at once."""
+    group: list[Entry] = []
+    characters = 0
+    for document in documents:
+        group.append(document)
+        characters += len(document.text)
+        if len(group) == _GROUP_DOCUMENTS or characters >= _GROUP_CHARACTERS:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
+
+
+def _removed_ids(before: tuple[str, ...], after: tuple[str, ...]) -> list[str]:
+    remaining = set(after)
+    return [each for each in before if each not in remaining]

@@ -1,0 +1,153 @@
+"""Keeping the keyword index in step with the docstore.
+
+Once a keyword index is kept of it, the docstore has one row that names its revision. Every
+operation writes a new revision before anything else changes, and gives the keyword index the same
+one at the end. If the two differ (another process wrote, or an operation did not finish), the
+keyword index is rebuilt before it is searched.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rag_splitters.calls import call
+from rag_splitters.parent_child.drafts import heading_context
+from rag_splitters.parent_child.guard import Guard
+from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.records import Entry, Record
+from rag_splitters.parent_child.stores import Stores
+
+__all__ = [
+    "Revision",
+    "begin_revision",
+    "is_in_step",
+    "prepare_keyword_index",
+    "rebuild_keyword_index",
+    "update_keyword_index",
+]
+
+_REVISION_KEY = "state/keywords"
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """The docstore's revision that an operation began."""
+
+    name: str
+    was_in_step: bool
+    """Did the keyword index know the revision before this one?"""
+
+
+async def begin_revision(stores: Stores, rows: Sequence[tuple[str, Entry]]) -> Revision | None:
+    """Write a new revision, and then the first rows of an operation in their order.
+
+    Returns None if no keyword index is kept of the docstore.
+    """
+    before = await _read_revision(stores)
+    if before is None:
+        if stores.keywords is None:
+            await stores.docstore.write(rows)
+            return None
+        before = await rebuild_keyword_index(stores, stores.keywords)
+    name = uuid.uuid4().hex
+    await stores.docstore.write([_revision_row(name), *rows])
+    was_in_step = stores.keywords is not None and stores.keywords.revision == before
+    return Revision(name, was_in_step)
+
+
+async def update_keyword_index(
+    stores: Stores,
+    revision: Revision | None,
+    documents: Sequence[Sequence[Entry]],
+    removed_ids: Sequence[str],
+) -> None:
+    """Apply an operation to the keyword index, if that knew the revision before it.
+
+    Parameters:
+        documents: the children that the operation wrote, for each document.
+        removed_ids: the children that it removed.
+    """
+    if revision is None:
+        return
+    if await _read_revision(stores) != revision.name:
+        # Another process wrote meanwhile, and may take its own keyword index for complete.
+        await stores.docstore.write([_revision_row(uuid.uuid4().hex)])
+    elif revision.was_in_step and stores.keywords is not None:
+        texts = [[(each.id or "", each.searched_text) for each in doc] for doc in documents]
+        await call(stores.keywords.update, texts, removed_ids, revision.name)
+
+
+async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex, guard: Guard) -> None:
+    """Bring the keyword index in step before a search.
+
+    While this process writes, the index is searched as it is: the operation will update it.
+    """
+    if await is_in_step(stores, keywords) or (guard.is_held and keywords.is_usable):
+        keywords.is_usable = True
+        return
+    async with guard.hold():
+        if not await is_in_step(stores, keywords):
+            await rebuild_keyword_index(stores, keywords)
+        keywords.is_usable = True
+
+
+async def is_in_step(stores: Stores, keywords: KeywordIndex) -> bool:
+    """Does the keyword index know the docstore's revision?"""
+    revision = await _read_revision(stores)
+    return revision is not None and revision == keywords.revision
+
+
+async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> str:
+    """Rebuild the keyword index from the children that the docstore's records list.
+
+    Returns the revision that the index knows afterwards, unless another process wrote meanwhile.
+    """
+    revision = await _read_revision(stores)
+    # The end of an operation that is under way must be noticed: give it another revision to find.
+    if revision is None or not await _fill(stores, keywords):
+        revision = uuid.uuid4().hex
+        await stores.docstore.write([_revision_row(revision)])
+        await _fill(stores, keywords)
+    if await _read_revision(stores) == revision:
+        await call(keywords.update, [], [], revision)
+    return revision
+
+
+async def _fill(stores: Stores, keywords: KeywordIndex) -> bool:
+    """Fill the index with all children, and return whether no operation was under way."""
+    is_quiet = True
+    keywords.is_usable = False
+    await call(keywords.clear)
+    async for records in stores.read_all_records():
+        is_quiet = is_quiet and not any(record.pending for record in records)
+        ids = [child for record in records for child in record.children]
+        children = {each.id: each for each in await stores.children.read(ids) if each is not None}
+        documents = [
+            _searched_texts(
+                stores, record, [children[each] for each in record.children if each in children]
+            )
+            for record in records
+        ]
+        await call(keywords.update, documents, [])
+    return is_quiet
+
+
+def _searched_texts(
+    stores: Stores, record: Record, children: Sequence[Entry]
+) -> list[tuple[str, str]]:
+    """Return id and searched text of a document's children."""
+    if stores.headings:
+        context = heading_context(record.document)
+        children = [replace(child, context=context(child)) for child in children]
+    return [(child.id or "", child.searched_text) for child in children]
+
+
+async def _read_revision(stores: Stores) -> str | None:
+    (row,) = await stores.docstore.read([_REVISION_KEY])
+    return None if row is None else row.text
+
+
+def _revision_row(name: str) -> tuple[str, Entry]:
+    return _REVISION_KEY, Entry(name, {}, _REVISION_KEY)
