@@ -13,7 +13,7 @@ from rag_splitters.chunker import SizedChunker
 from rag_splitters.fields import Function
 from rag_splitters.meaning.units import Range
 from rag_splitters.models import Embeddings, embed
-from rag_splitters.models.vectors import Place
+from rag_splitters.models.embedder import Place
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack

@@ -15,8 +15,7 @@ from pydantic import BaseModel
 from rag_splitters.calls import Batch, Call
 from rag_splitters.models.calling import ModelError
 from rag_splitters.models.chat import Answer, ChatModel
-from rag_splitters.models.embedding import Embedder
-from rag_splitters.models.vectors import Place
+from rag_splitters.models.embedder import Embedder, Place
 
 if TYPE_CHECKING:
     import numpy as np

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Place", "as_vectors"]
-
-Place: TypeAlias = tuple[int, int]
-"""The position of a text: the number of its document, and the offset in it."""
+__all__ = ["as_vectors"]
 
 
 def as_vectors(answer: Any, count: int, where: Callable[[int], str]) -> NDArray[np.float32]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -33,13 +33,16 @@ from rag_splitters.models.clients import (
 from rag_splitters.models.describing import describe_model, load_model, stable_name
 from rag_splitters.models.hashing import HashingEmbeddings
 from rag_splitters.models.secrets import pack_model, unpack_model
-from rag_splitters.models.vectors import Place, as_vectors
+from rag_splitters.models.validating import as_vectors
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embedder", "Embeddings"]
+__all__ = ["Embedder", "Embeddings", "Place"]
+
+Place: TypeAlias = tuple[int, int]
+"""The position of a text: the number of its document, and the offset in it."""
 
 _KINDS = (
     "a LangChain Embeddings, a LlamaIndex BaseEmbedding or a callable list of texts -> list of "
