@@ -357,7 +357,7 @@ def test_column_that_is_there_twice_is_refused() -> None:
         ({"metadata_columns": "page"}, ValueError, "must be a list of names, got 'page'"),
         ({"id_column": "text"}, ValueError, "must differ, got 'text' twice"),
         ({"batch_size": 0}, ValueError, "batch_size must be a whole number of at least 1, got 0"),
-        ({"page_break": "("}, ValueError, "is no regular expression"),
+        ({"page_break": "("}, ValueError, "is not a valid regular expression"),
         (
             {"chunker": rag_splitters.llama_index.SentenceNodeParser(id_func=str)},
             ValueError,

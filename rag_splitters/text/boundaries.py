@@ -1,7 +1,7 @@
 """Where may text be cut? Grapheme clusters, words, sentences, lines, paragraphs, separators.
 
-A *finder* is bound to one text and answers `finder(low, high)`: the last cut `c` with
-`low < c <= high`, or -1. A cut is an offset: what ends there stays before it.
+A *cut* is an offset: the characters before it end one piece, those from it on begin the next. A
+*finder* belongs to one text; `finder(low, high)` is the last cut `c` with `low < c <= high`, or -1.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ __all__ = [
 Finder: TypeAlias = Callable[[int, int], int]
 
 _CLUSTER = regex.compile(r"\X", regex.DOTALL)
-# After these, whether a cluster goes on depends on more than the character before.
+# After these characters, it takes more than the last one to tell whether a cluster goes on.
 _CONTEXTUAL = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Regional_Indicator}]")
 _NEWLINE = r"(?:\r\n|\n|\r)"
 _BLANK_LINE = re.compile(rf"{_NEWLINE}[^\S\r\n]*{_NEWLINE}\s*")
 _LINE = re.compile(_NEWLINE)
 _NOT_SPACE = re.compile(r"\S")
-# Scripts that write no spaces: every character may begin a word.
+# Scripts without spaces between words: every character may begin a word.
 UNSPACED = (
     r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
     r"\U00020000-\U0003ffff"
@@ -57,7 +57,7 @@ _LAST_WORD_START = re.compile(
 
 
 def at_cluster(text: str, low: int, position: int) -> bool:
-    """Is `position` between two grapheme clusters? `low` is known to be."""
+    """Is `position` a boundary between grapheme clusters? `low` must be one."""
     if position >= len(text) or position <= low:
         return True
     after, before = text[position], text[position - 1]
@@ -69,23 +69,22 @@ def at_cluster(text: str, low: int, position: int) -> bool:
 
 
 def cluster_floor(text: str, low: int, position: int) -> int:
-    """The last offset from `low` to `position` between two grapheme clusters."""
+    """The last boundary between grapheme clusters from `low`, which must be one, to `position`."""
     if position >= len(text):
         return len(text)
-    known = position
-    while known > low and (
-        _CONTEXTUAL.match(text[known - 1]) or cluster_end(text, known - 1, known + 1) != known
+    boundary = position  # go back to a certain boundary, then on again cluster by cluster
+    while boundary > low and (
+        _CONTEXTUAL.match(text[boundary - 1])
+        or cluster_end(text, boundary - 1, boundary + 1) != boundary
     ):
-        known -= 1
-    while (end := cluster_end(text, known)) <= position:
-        if end == known:
-            break
-        known = end
-    return known
+        boundary -= 1
+    while boundary < (end := cluster_end(text, boundary)) <= position:
+        boundary = end
+    return boundary
 
 
 def cluster_end(text: str, start: int, stop: int | None = None) -> int:
-    """Where the grapheme cluster that begins at `start` ends, if the text ended at `stop`."""
+    """The end of the grapheme cluster that begins at `start`, in the text up to `stop`."""
     match = _CLUSTER.match(text, start, len(text) if stop is None else stop)
     return match.end() if match else start
 
@@ -93,15 +92,15 @@ def cluster_end(text: str, start: int, stop: int | None = None) -> int:
 def next_word(text: str, position: int, end: int) -> int:
     """The first offset from `position` on, before `end`, at which a word begins, or -1.
 
-    A word begins after white space; in scripts without spaces (Chinese, Japanese, Thai ...) at
-    every grapheme cluster.
+    A word begins after white space. In scripts without spaces (Chinese, Japanese, Thai), each
+    grapheme cluster begins one.
     """
     if position == 0:
         if text and not text[0].isspace():
             return 0
     elif (space := text.find(" ", position - 1, end - 1)) >= 0:
-        passed = text[position - 1 : space]  # a quick yes: the rest of a word, then a space
-        if "!" <= text[space + 1] <= "~" and passed.isascii() and passed.isprintable():
+        rest = text[position - 1 : space]  # the usual case: the rest of a word, then a space
+        if "!" <= text[space + 1] <= "~" and rest.isascii() and rest.isprintable():
             return space + 1
     while match := _WORD_START.search(text, position, end):
         if at_cluster(text, max(0, match.start() - 64), match.start()):
@@ -124,28 +123,28 @@ def last_word(text: str, low: int, position: int) -> int:
 
 
 def skip_space(text: str, position: int) -> int:
-    """The first cluster from `position` on that is not white space."""
+    """The first cluster from `position` on that is not white space, or the text's end."""
     match = _NOT_SPACE.search(text, position)
     if not match:
         return len(text)
-    found = match.start()
-    if text[found] < "\u0300" or found == position:
-        return found
-    return cluster_floor(text, position, found)  # a mark on top of a space belongs to it
+    start = match.start()
+    if text[start] < "\u0300" or start == position:
+        return start
+    return cluster_floor(text, position, start)  # a mark on top of a space belongs to it
 
 
 def trim_space(text: str, low: int, end: int) -> int:
-    """`end` less the white space before it, but not below `low`."""
-    kept = end
-    while kept > low and text[kept - 1].isspace():
-        kept -= 1
-    if kept < end and kept > low and text[kept - 1] > "\u05ff" and not at_cluster(text, low, kept):
-        return cluster_end(text, kept - 1)  # a prefix mark holds the space behind it
-    return kept
+    """`end` without the white space before it, but at least `low`."""
+    stop = end
+    while stop > low and text[stop - 1].isspace():
+        stop -= 1
+    if stop < end and stop > low and text[stop - 1] > "\u05ff" and not at_cluster(text, low, stop):
+        return cluster_end(text, stop - 1)  # a prefix mark (U+0600) includes the space after it
+    return stop
 
 
 def positions(cuts: Sequence[int]) -> Finder:
-    """The finder of known cuts, in ascending order."""
+    """The finder of these cuts, which must ascend."""
 
     def last(low: int, high: int) -> int:
         index = bisect_right(cuts, high) - 1
@@ -155,19 +154,20 @@ def positions(cuts: Sequence[int]) -> Finder:
 
 
 def _lazily(cuts: Callable[[], Sequence[int]]) -> Finder:
-    """The finder of cuts that are looked for when first asked."""
-    known: list[Finder] = []
+    """The finder of cuts that are computed at its first call."""
+    finder: Finder | None = None
 
     def last(low: int, high: int) -> int:
-        if not known:
-            known.append(positions(cuts()))
-        return known[0](low, high)
+        nonlocal finder
+        if finder is None:
+            finder = positions(cuts())
+        return finder(low, high)
 
     return last
 
 
 def paragraph_cuts(text: str) -> list[int]:
-    """The offsets at which a paragraph begins after a blank line.
+    """The offsets at which paragraphs begin, except the first paragraph.
 
     >>> paragraph_cuts("one\\n\\ntwo\\r\\n \\r\\nthree")
     [5, 13]
@@ -176,7 +176,7 @@ def paragraph_cuts(text: str) -> list[int]:
 
 
 def paragraphs(text: str) -> Finder:
-    """Finds the ends of paragraphs: blank lines, with any line break."""
+    """The finder of ends of paragraphs: blank lines, with any kind of line break."""
     if _has_lone_return(text):
         return _lazily(partial(paragraph_cuts, text))
     find = text.rfind
@@ -196,7 +196,7 @@ def paragraphs(text: str) -> Finder:
 
 
 def lines(text: str) -> Finder:
-    """Finds the ends of lines, with any line break."""
+    """The finder of ends of lines, with any kind of line break."""
     if _has_lone_return(text):
         return _lazily(lambda: [match.end() for match in _LINE.finditer(text)])
     return _after(text, "\n")
@@ -207,18 +207,18 @@ def _has_lone_return(text: str) -> bool:
 
 
 def sentences(text: str) -> Finder:
-    """Finds the ends of sentences by our own rules."""
+    """The finder of ends of sentences, by our own rules."""
     return partial(last_sentence_cut, text)
 
 
 def words(text: str) -> Finder:
-    """Finds the ends of words: white space of any kind."""
+    """The finder of ends of words: white space of any kind."""
 
     def last(low: int, high: int) -> int:
         part = text[low:high]
-        kept = part.rstrip()
-        if len(kept) < len(part):
-            return high if kept else -1
+        words_only = part.rstrip()
+        if len(words_only) < len(part):
+            return high if words_only else -1
         pieces = part.rsplit(None, 1)
         return high - len(pieces[1]) if len(pieces) == 2 else -1
 
@@ -226,10 +226,10 @@ def words(text: str) -> Finder:
 
 
 def separators(text: str, separator: str, is_regex: bool = False) -> Finder:
-    """Finds one separator: text, or a regular expression.
+    """The finder of one separator: literal text, or a regular expression.
 
-    One that begins with white space and goes on with other characters ("\\ndef ") opens what
-    follows, and is cut before; every other one closes what precedes it.
+    A separator that begins with white space and goes on with other characters ("\\ndef ") opens
+    what follows, so the cut is before it. Any other ends what precedes, so the cut is after it.
     """
     if not is_regex and not _opens(separator) and not ("\n" in separator and "\r" in text):
         return _after(text, separator)
@@ -246,29 +246,35 @@ def _cut_at(match: re.Match[str]) -> int:
 
 
 def _after(text: str, separator: str) -> Finder:
-    """Finds the ends of a literal separator."""
+    """The finder of the ends of a literal separator."""
     find, width = text.rfind, len(separator)
 
     def last(low: int, high: int) -> int:
-        found = find(separator, low, high)
-        return found + width if found >= 0 else -1
+        start = find(separator, low, high)
+        return start + width if start >= 0 else -1
 
     return last
 
 
-def separator_pattern(wanted: Sequence[str], is_regex: bool = False) -> re.Pattern[str]:
-    """One pattern that matches any of the separators; "\\n" in a plain one is any line break.
+def separator_pattern(separators: Sequence[str], is_regex: bool = False) -> re.Pattern[str]:
+    """One pattern that matches any of the separators.
 
-    Raises: ValueError for an empty separator or a regular expression that does not compile.
+    Parameters:
+        separators: literal texts, in which "\\n" stands for any line break, or regular expressions.
+        is_regex: are they regular expressions?
+
+    Raises: ValueError for an empty separator or an invalid regular expression.
     """
-    for separator in wanted:
+    for separator in separators:
         if not separator:
-            raise ValueError("separators must not be empty strings")
+            raise ValueError("separators must not contain empty strings")
         try:
             re.compile(separator if is_regex else "")
         except re.error as error:
-            raise ValueError(f"separator {separator!r} is no regular expression: {error}") from None
+            raise ValueError(
+                f"separator {separator!r} is not a valid regular expression: {error}"
+            ) from None
     if is_regex:
-        return re.compile("|".join(f"(?:{separator})" for separator in wanted), re.MULTILINE)
-    escaped = [re.escape(separator).replace("\\\n", _NEWLINE) for separator in wanted]
+        return re.compile("|".join(f"(?:{separator})" for separator in separators), re.MULTILINE)
+    escaped = [re.escape(separator).replace("\\\n", _NEWLINE) for separator in separators]
     return re.compile("|".join(escaped))

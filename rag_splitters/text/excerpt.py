@@ -1,4 +1,4 @@
-"""Excerpt: what is left of a text when some of it is replaced, and where each character stood."""
+"""Excerpts: parts of a text with replacements, in which every character keeps its source offset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_splitters.text.boundaries import at_cluster, cluster_end, cluster_floor
 __all__ = ["Excerpt", "Replacement", "boundary_after", "boundary_before", "data_in", "without_data"]
 
 Replacement: TypeAlias = tuple[int, int, str]
-"""Start and end in the source, and the text that stands there instead."""
+"""Start and end in the source, and the new text for what is there."""
 
 _DATA = re.compile(
     r"(data:[\w.+/-]{0,100}(?:;[\w.+=-]{1,100}){0,4};base64,)[A-Za-z0-9+/=_%-]+", re.IGNORECASE
@@ -24,13 +24,13 @@ _BASE64 = re.compile("base64,", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A text made from a part of a source, with the position of everything in it.
+    """A text made from a part of a source, with the source position of everything in it.
 
     Parameters:
         text: the text.
         offsets: where its segments begin.
         starts: where each segment begins in the source.
-        ends: where each segment ends in the source. One that is as long as in the text is a copy.
+        ends: where each segment ends in the source. A segment of the same length is a copy.
 
     >>> excerpt = Excerpt.of("a &lt; b", 0, 8, [(2, 6, "<")])
     >>> excerpt.text, excerpt.start(2), excerpt.end(3), excerpt.start(4)
@@ -46,14 +46,14 @@ class Excerpt:
     def of(
         cls, source: str, start: int, end: int, replacements: Iterable[Replacement] = ()
     ) -> Excerpt:
-        """The part of the source from `start` to `end`, with ascending replacements made."""
+        """The part of the source from `start` to `end`, with these replacements, which ascend."""
         pieces: list[str] = []
         offsets: list[int] = []
         starts: list[int] = []
         ends: list[int] = []
         length, position = 0, start
-        for low, high, instead in (*replacements, (end, end, "")):
-            for piece, begin, stop in ((source[position:low], position, low), (instead, low, high)):
+        for low, high, new in (*replacements, (end, end, "")):
+            for piece, begin, stop in ((source[position:low], position, low), (new, low, high)):
                 if piece:
                     offsets.append(length)
                     starts.append(begin)
@@ -66,47 +66,48 @@ class Excerpt:
     def start(self, offset: int) -> int:
         """Where the character at `offset` begins in the source."""
         index = bisect_right(self.offsets, offset) - 1
-        return self.starts[index] + (offset - self.offsets[index] if self._copied(index) else 0)
+        return self.starts[index] + (offset - self.offsets[index] if self._is_copy(index) else 0)
 
     def end(self, offset: int) -> int:
         """Where the character before `offset` ends in the source."""
         index = bisect_right(self.offsets, offset - 1) - 1
-        if not self._copied(index):
+        if not self._is_copy(index):
             return self.ends[index]
         return self.starts[index] + offset - self.offsets[index]
 
-    def _copied(self, index: int) -> bool:
-        last = index + 1 == len(self.offsets)
-        length = (len(self.text) if last else self.offsets[index + 1]) - self.offsets[index]
+    def _is_copy(self, index: int) -> bool:
+        is_last = index + 1 == len(self.offsets)
+        length = (len(self.text) if is_last else self.offsets[index + 1]) - self.offsets[index]
         return self.ends[index] - self.starts[index] == length
 
     def spans(self, spans: Iterable[Span], source: str) -> list[Span]:
-        """Spans of this text as spans of the source: with their text where that differs."""
-        placed = []
+        """Spans of this text as spans of the source, with their own text where it differs."""
+        results = []
         for span in spans:
             start = boundary_before(source, self.start(span.start))
             end = boundary_after(source, self.end(span.end))
             content = span.text_of(self.text)
-            rewritten = span.content is not None or content != source[start:end]
-            placed.append(
-                replace(span, start=start, end=end, content=content if rewritten else None)
-            )
-        return placed
+            if span.content is None and content == source[start:end]:
+                results.append(replace(span, start=start, end=end))
+            else:
+                results.append(replace(span, start=start, end=end, content=content))
+        return results
 
 
 def data_in(text: str, start: int, end: int, least: int = 1) -> list[Replacement]:
-    """The data of the data URIs in a part of a text, to be replaced by nothing.
+    """Replacements that remove the data of the data URIs in a part of a text.
 
     Parameters:
         text: the text.
         start: where the part begins.
         end: where it ends.
-        least: shorter data, in characters, are left.
+        least: minimum length, in characters, of the data that are removed.
     """
     if not _BASE64.search(text, start, end):
         return []
-    found = (match.span() + match.span(1) for match in _DATA.finditer(text, start, end))
-    return [(middle, stop, "") for _, stop, _, middle in found if stop - middle >= least]
+    matches = _DATA.finditer(text, start, end)
+    data = ((match.end(1), match.end()) for match in matches)
+    return [(low, high, "") for low, high in data if high - low >= least]
 
 
 def without_data(text: str) -> str:
@@ -119,12 +120,12 @@ def without_data(text: str) -> str:
 
 
 def boundary_before(text: str, position: int) -> int:
-    """The last offset up to `position` between two grapheme clusters."""
+    """The last boundary between grapheme clusters up to `position`."""
     low = max(0, position - 64)
     return position if at_cluster(text, low, position) else cluster_floor(text, low, position)
 
 
 def boundary_after(text: str, position: int) -> int:
-    """The first offset from `position` on between two grapheme clusters."""
+    """The first boundary between grapheme clusters from `position` on."""
     floor = boundary_before(text, position)
     return position if floor == position else cluster_end(text, floor)

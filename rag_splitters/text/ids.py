@@ -1,4 +1,4 @@
-"""Ids that are the same in any process, on any machine and in both frameworks: UUID version 5."""
+"""Ids (UUID version 5) that are the same in any process, on any machine and in both frameworks."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 def stable_uuid(*parts: str) -> str:
-    """UUIDv5 of some strings, as text; lone surrogates are allowed.
+    """The UUIDv5 of some strings, which may contain lone surrogates.
 
-    Each part is preceded by its length, so that ("ab", "c") and ("a", "bc") differ.
+    The length of each part counts, so that ("ab", "c") and ("a", "bc") differ.
 
     >>> stable_uuid("a", "b") == stable_uuid("a", "b") != stable_uuid("ab")
     True
@@ -31,23 +31,27 @@ class ChunkIds:
     Parameters:
         text: the document's text.
         metadata: its metadata.
-        given: the id that the user gave it.
+        document_id: the user's id of it; without one, text and metadata identify the document.
 
     >>> ChunkIds("some text", {}, "report.pdf").of(0, 4) == chunk_id("report.pdf", 0, 4, "some")
     True
     """
 
-    def __init__(self, text: str, metadata: Mapping[str, Any], given: str | None = None) -> None:
-        self._hash = _hash(_describe(metadata), text) if given is None else _hash(given)
-        self._text = None if given is None else text  # the user's id says nothing of the text
+    def __init__(
+        self, text: str, metadata: Mapping[str, Any], document_id: str | None = None
+    ) -> None:
+        if document_id is None:
+            self._hash, self._text = _hash(_describe(metadata), text), None
+        else:  # the user's id does not identify the text, so each chunk's own text counts
+            self._hash, self._text = _hash(document_id), text
 
     def source(self) -> bytes:
-        """What tells the document from others."""
+        """A digest of what identifies the document."""
         digest: bytes = self._hash.digest()
         return digest
 
     def repeat(self, number: int) -> None:
-        """Make other ids, for a document that stands in a list for this many times."""
+        """Make other ids, for the occurrence with this number of the same document in a list."""
         self._hash.update(b"%d;" % number)
 
     def of(self, start: int, end: int, content: str | None = None) -> str:
@@ -56,7 +60,7 @@ class ChunkIds:
         Parameters:
             start: its offset in the document, in code points.
             end: the offset after its end.
-            content: its text where that is other than the document's there.
+            content: its text, if it differs from the document's slice.
         """
         if content is None and self._text is not None:
             content = self._text[start:end]
@@ -77,33 +81,31 @@ def _as_uuid(digest: str) -> str:
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{fourth}-{digest[20:32]}"
 
 
-def source_identity(text: str, metadata: Mapping[str, Any], given: str | None = None) -> str:
-    """What tells one document from another.
+def source_identity(text: str, metadata: Mapping[str, Any], document_id: str | None = None) -> str:
+    """The identity of a document: the user's id, or else a UUID of its text and metadata.
 
-    The id that the user gave it; else a UUID of its text and metadata, so that two documents that
-    begin alike do not share chunk ids.
+    So two documents that begin alike do not share chunk ids.
 
-    >>> source_identity("text", {"page": 1}, given="report.pdf")
+    >>> source_identity("text", {"page": 1}, "report.pdf")
     'report.pdf'
     """
-    if given is not None:
-        return given
-    return stable_uuid(_describe(metadata), text)
+    return stable_uuid(_describe(metadata), text) if document_id is None else document_id
 
 
 def chunk_id(identity: str, start: int, end: int, content: str) -> str:
-    """The id of a chunk: of its document's identity, its position in it (code points), its text."""
+    """The id of a chunk, from its document's identity, its position (code points) and its text."""
     digest = _hash(identity)
     digest.update(f"{start}:{end}:{content}".encode("utf-8", "surrogatepass"))
     return _as_uuid(digest.hexdigest())
 
 
 def _plain(value: object) -> Any:
-    """A stand-in for a metadata value that JSON lacks: the same in every process."""
+    """A form of a metadata value that JSON lacks which is the same in every process."""
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
-    shown = str(value)
-    return type(value).__qualname__ if " at 0x" in shown else shown
+    representation = str(value)
+    has_address = " at 0x" in representation
+    return type(value).__qualname__ if has_address else representation
 
 
 _encode = json.JSONEncoder(sort_keys=True, default=_plain).encode
@@ -114,12 +116,12 @@ def _describe(metadata: Mapping[str, Any]) -> str:
         return ""
     try:
         return _encode(metadata)
-    except TypeError:  # keys that JSON lacks or that cannot be sorted
+    except TypeError:  # keys that JSON does not have or that cannot be sorted
         return _encode(_sortable(metadata))
 
 
 def _sortable(value: Any) -> Any:
-    """The value with lists of pairs, sorted by their JSON, in the place of dictionaries."""
+    """The value with each dictionary as a list of pairs, sorted by their JSON."""
     if isinstance(value, Mapping):
         pairs = [[_plain(key), _sortable(each)] for key, each in value.items()]
         return sorted(pairs, key=_encode)

@@ -23,7 +23,8 @@ from rag_splitters.text.sizing import LengthFunction, Measure, sizer
 __all__ = ["Overlap", "Packer", "pack", "sentence_overlap", "word_overlap"]
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
-"""(start and end of a chunk, `after`) -> the first start for the next one behind `after`, or -1."""
+"""(start, end, after) -> the first offset behind `after`, inside the chunk from `start` to `end`,
+at which the next chunk may start; or -1."""
 
 _SPACE = re.compile(r"\s")
 
@@ -39,9 +40,9 @@ def pack(
     min_size: int = 0,
     trim: bool = True,
 ) -> list[Span]:
-    """Spans of at most `size` units, each cut at the last cut of the coarsest level that has one.
+    """Spans of at most `size` units, with an overlap of at most `overlap` units in whole words.
 
-    Parameters: see `Packer`; `overlap` in units, of whole words.
+    The other parameters are those of `Packer`.
 
     >>> from rag_splitters.text.boundaries import words
     >>> text = "one two three"
@@ -49,9 +50,15 @@ def pack(
     'three'
     """
     measure = sizer(length_function)(text)
-    again = word_overlap(text, measure, overlap, size) if overlap else None
     packer = Packer(
-        text, measure, size, levels, breaks=breaks, overlap=again, min_size=min_size, trim=trim
+        text,
+        measure,
+        size,
+        levels,
+        breaks=breaks,
+        overlap=word_overlap(text, measure, overlap, size) if overlap else None,
+        min_size=min_size,
+        trim=trim,
     )
     return [Span(start, end) for start, end in packer.pack()]
 
@@ -59,18 +66,18 @@ def pack(
 class Packer:
     """Packs a text into chunks, from left to right.
 
-    Each chunk reaches to the last cut of the coarsest level that has one inside the size, and in
-    the end to the last grapheme cluster that fits. A cluster that is too big stands alone.
+    A chunk ends at the last cut that fits of the coarsest level that has one; without any, at the
+    last grapheme cluster that fits. A cluster that is too big is a chunk of its own.
 
     Parameters:
         text: the text.
         measure: its measure.
-        size: the most that a chunk may measure, in the measure's units.
+        size: maximum chunk size, overlap included, in the measure's units.
         levels: finders of cuts, the coarsest first.
         breaks: offsets at which a new chunk begins, in ascending order.
-        overlap: says where the chunk after another one starts; None for no overlap.
-        min_size: chunks that measure less are merged with a neighbour where that fits.
-        trim: leave white space at a chunk's edges out.
+        overlap: where the next chunk may start inside a chunk; None for no overlap.
+        min_size: smaller chunks are merged with a neighbour if the result fits.
+        trim: leave out white space at the edges of chunks.
     """
 
     def __init__(
@@ -98,16 +105,16 @@ class Packer:
         """(start, end) of every chunk, in order; blank text gives none."""
         text, trim, overlap, cut_from = self.text, self.trim, self.overlap, self._cut
         text_end = trim_space(text, 0, len(text)) if trim else len(text)
-        begin = skip_space(text, 0) if trim else 0
         chunks: list[tuple[int, int]] = []
-        start, again, end = begin, -1, begin
+        begin = skip_space(text, 0) if trim else 0  # where the next chunk's new text begins
+        start, end, next_start = begin, begin, -1
         while begin < text_end:
             previous, previous_end = start, end
-            while again >= 0:
-                start, cut = again, cut_from(again, begin, text_end)
+            while next_start >= 0:  # the longest overlap that leaves room for new text
+                start, cut = next_start, cut_from(next_start, begin, text_end)
                 if cut > begin:
                     break
-                again = overlap(previous, previous_end, again) if overlap else -1
+                next_start = overlap(previous, previous_end, next_start) if overlap else -1
             else:
                 start, cut = begin, cut_from(begin, begin, text_end)
                 if cut <= begin:
@@ -119,11 +126,14 @@ class Packer:
                 skip_space(text, cut) if trim and cut < text_end and text[cut].isspace() else cut
             )
             if overlap and begin < text_end:
-                again = overlap(start, end, -1)
+                next_start = overlap(start, end, -1)
         return self._merge_last(chunks) if self.min_size else chunks
 
     def _cut(self, start: int, begin: int, text_end: int) -> int:
-        """Where to cut the chunk from `start`, whose new text is at `begin`; `begin` if nowhere."""
+        """Where to cut the chunk from `start` whose new text begins at `begin`.
+
+        `begin` itself if no new text fits.
+        """
         text, measure, size, trim = self.text, self.measure, self.size, self.trim
         stop = self._next_break(start, begin, text_end) if self.breaks else text_end
         limit = measure.furthest(start, size)
@@ -139,7 +149,7 @@ class Packer:
             end = trim_space(text, begin, cut) if trim else cut
             if end > begin and measure.length(start, end) <= size:
                 return cut
-            limit = min(end, limit) - 1  # the measure shrank as the text grew: try an earlier cut
+            limit = min(end, limit) - 1  # the user's function is not monotone: try less
         return begin
 
     def _ends_with_space(self, begin: int, limit: int) -> bool:
@@ -150,7 +160,7 @@ class Packer:
         return self.text[limit].isspace() and trim_space(self.text, begin, limit + 1) <= limit
 
     def _next_break(self, start: int, begin: int, text_end: int) -> int:
-        """The next break that leaves a chunk of at least `min_size`, or the text's end."""
+        """The first break that leaves a chunk of at least `min_size`, or the text's end."""
         for index in range(bisect_right(self.breaks, begin), len(self.breaks)):
             stop = self.breaks[index]
             if not at_cluster(self.text, begin, stop):
@@ -175,7 +185,7 @@ class Packer:
         return cluster_floor(text, begin, limit)
 
     def _merge_last(self, chunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """A last chunk below `min_size` joins the one before, or takes a part of it."""
+        """Merge a last chunk below `min_size` with the one before, or move text over to it."""
         text, measure = self.text, self.measure
         if len(chunks) < 2 or measure.length(*chunks[-1]) >= self.min_size:
             return chunks
@@ -185,8 +195,8 @@ class Packer:
         high = min(measure.earliest(end, self.min_size), middle)
         cut = self._best(start, start, high, high)
         left, right = trim_space(text, start, cut), skip_space(text, cut)
-        again = self.overlap(start, left, -1) if self.overlap else -1
-        right = again if again >= 0 else right
+        next_start = self.overlap(start, left, -1) if self.overlap else -1
+        right = next_start if next_start >= 0 else right
         fits = left > start and measure.length(right, end) <= self.size
         return [*chunks[:-2], (start, left), (right, end)] if fits else chunks
 
@@ -194,32 +204,32 @@ class Packer:
 def word_overlap(text: str, measure: Measure, size: int, chunk_size: int) -> Overlap:
     """As much of a chunk's tail as fits in `size`, from the beginning of a word.
 
-    Where the chunk ends inside a word that is itself too big for a chunk, from inside that word.
+    If the chunk ends inside a word that is itself too big for a chunk, from inside that word.
     """
     earliest, is_monotone = measure.earliest, measure.is_monotone
 
     def beginning(start: int, position: int, end: int) -> int:
-        found = next_word(text, position, end)
-        if found >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
-            return found
+        word = next_word(text, position, end)
+        if word >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
+            return word
         floor = cluster_floor(text, max(0, position - 64), position)
-        found = position if floor == position else cluster_end(text, floor)
-        return found if found < end else -1
+        boundary = position if floor == position else cluster_end(text, floor)
+        return boundary if boundary < end else -1
 
     def next_start(start: int, end: int, after: int) -> int:
         position = earliest(end, size) if after < 0 else after + 1
         if position <= start:
-            found = start
-        elif (found := next_word(text, position, end)) < 0:
-            found = beginning(start, position, end)
+            result = start
+        elif (result := next_word(text, position, end)) < 0:
+            result = beginning(start, position, end)
         if is_monotone:
-            return found
-        while found >= 0 and measure.length(found, end) > size:
-            found = beginning(start, found + 1, end)
+            return result
+        while result >= 0 and measure.length(result, end) > size:
+            result = beginning(start, result + 1, end)
         before = last_word(text, start, position) if after < 0 else -1
         while before >= start and measure.length(before, end) <= size:
-            found, before = before, last_word(text, start, before)
-        return found
+            result, before = before, last_word(text, start, before)
+        return result
 
     return next_start
 
@@ -238,13 +248,13 @@ def _is_inside_long_word(
 def sentence_overlap(
     text: str, cuts: Sequence[int], measure: Measure, size: int, count: int
 ) -> Overlap:
-    """The last `count` whole sentences of a chunk; fewer where the next would not fit beside them.
+    """The last `count` whole sentences of a chunk, or fewer if the next sentence must fit as well.
 
     Parameters:
         text: the text.
-        cuts: the offsets at which its sentences begin, but for the first.
+        cuts: the offsets at which its sentences begin, except the first.
         measure: its measure.
-        size: the most that a chunk may measure.
+        size: maximum chunk size.
         count: how many sentences.
     """
     starts = [skip_space(text, 0), *cuts]
@@ -254,9 +264,9 @@ def sentence_overlap(
         stop = starts[following + 1] if following + 1 < len(starts) else len(text)
         stop = trim_space(text, end, stop)
         for index in range(max(following - count, 0), following):
-            found = starts[index]
-            if found >= start and found > after and measure.length(found, stop) <= size:
-                return found
+            sentence = starts[index]
+            if max(start, after + 1) <= sentence and measure.length(sentence, stop) <= size:
+                return sentence
         return -1
 
     return next_start

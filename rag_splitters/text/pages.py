@@ -1,4 +1,4 @@
-"""Which page of a document is a position on?"""
+"""Pages: where they begin in a text, and which ones a span is on."""
 
 from __future__ import annotations
 
@@ -20,23 +20,25 @@ __all__ = [
 
 
 def check_page_break(pattern: str) -> str:
-    """The pattern, or ValueError if it is no regular expression or matches the empty text."""
+    """The pattern. Raises ValueError if it is invalid or matches the empty text."""
     try:
         matches_nothing = re.compile(pattern, re.MULTILINE).fullmatch("") is not None
     except re.error as error:
-        raise ValueError(f"page_break {pattern!r} is no regular expression: {error}") from None
+        raise ValueError(
+            f"page_break {pattern!r} is not a valid regular expression: {error}"
+        ) from None
     if matches_nothing:
         raise ValueError(f"page_break {pattern!r} must not match the empty text")
     return pattern
 
 
 def optional_page_break(pattern: str | None) -> str | None:
-    """The pattern, or None for none; see `check_page_break`."""
+    """The pattern, if there is one; see `check_page_break`."""
     return None if pattern is None else check_page_break(pattern)
 
 
 def page_breaks(text: str, pattern: str) -> list[int]:
-    """The offsets at which the pages of a text begin, but for the first.
+    """The offsets at which the pages of a text begin, except the first page.
 
     >>> page_breaks("one\\ftwo", "\\f")
     [4]
@@ -63,10 +65,10 @@ def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list
 
 
 def first_page(metadata: Mapping[str, Any]) -> int:
-    """The number of a document's first page, by what its loader wrote; 1 where it wrote nothing.
+    """The number of a document's first page according to its loader, or 1.
 
-    `page_start`, `page_number` and `page_label` count from 1; `page` from 0, as LangChain's loaders
-    do.
+    `page_start`, `page_number` and `page_label` count from 1. `page` counts from 0, as in
+    LangChain's loaders.
 
     >>> first_page({"page": 4})
     5

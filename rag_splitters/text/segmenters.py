@@ -1,4 +1,4 @@
-"""Sentence segmenters by name: our rules, NLTK's Punkt, spaCy, or the user's function."""
+"""Sentence segmenters: our own rules, NLTK's Punkt, a spaCy pipeline, or a user's function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Segmenter: TypeAlias = Callable[[str], Sequence[tuple[int, int]]]
 
 
 def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
-    """The segmenter, or ValueError for a name that is none of "rules", "punkt", "spacy:<model>"."""
+    """The segmenter. Raises ValueError unless it is a function or one of the names that we know."""
     if isinstance(segmenter, str) and segmenter not in ("rules", "punkt"):
         kind, _, model = segmenter.partition(":")
         if kind != "spacy" or not model:
@@ -28,7 +28,7 @@ def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
 
 
 def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
-    """The offsets at which the sentences of a text begin, but for the first.
+    """The offsets at which the sentences of a text begin, except the first.
 
     A sentence that begins inside a grapheme cluster is joined to the one before it.
 
@@ -36,8 +36,8 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
         segmenter: "rules", "punkt", "spacy:<model or folder>", or a function.
         text: the text.
 
-    Raises: ValueError for an answer that is no ascending list of (start, end) within the text;
-    ImportError where a package or its data is missing, with what to install.
+    Raises: ValueError if the segmenter's spans do not ascend or are outside the text; ImportError,
+    with what to install, if a package or its data is missing.
 
     >>> segmenter_cuts("rules", "One. Two.")
     [5]
@@ -51,8 +51,8 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
     for start, end in function(text):
         if not last <= start <= end <= len(text):
             raise ValueError(
-                f"the segmenter {segmenter!r} answered ({start}, {end}) after {last} for a text of "
-                f"{len(text)} characters: sentences must be ascending and inside the text"
+                f"the segmenter {segmenter!r} returned ({start}, {end}) after {last} for a text of "
+                f"{len(text)} characters: sentences must ascend and be inside the text"
             )
         cuts.append(start)
         last = end
@@ -61,7 +61,7 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
 
 @lru_cache(maxsize=8)
 def _named(name: str) -> Segmenter:
-    """The segmenter of a name, loaded once per process."""
+    """The segmenter with this name, loaded once per process."""
     check_segmenter(name)
     return _punkt() if name == "punkt" else _spacy(name.partition(":")[2])
 
@@ -75,7 +75,7 @@ def _punkt() -> Segmenter:
         tokenizer: Any = PunktTokenizer("english")
     except LookupError as error:
         raise ImportError(
-            "segmenter='punkt' needs NLTK's punkt_tab data, which is not downloaded unasked: "
+            "segmenter='punkt' needs NLTK's punkt_tab data, which is not downloaded by itself: "
             "python -m nltk.downloader punkt_tab"
         ) from error
     return lambda text: list(tokenizer.span_tokenize(text))
@@ -92,8 +92,8 @@ def _spacy(model: str) -> Segmenter:
         pipeline = spacy.load(model)
     except OSError as error:
         raise ImportError(
-            f"spaCy has no pipeline {model!r}: python -m spacy download {model}, or name the "
-            "folder of one"
+            f"spaCy has no pipeline {model!r}: python -m spacy download {model}, or give the "
+            "path of a pipeline's folder"
         ) from error
 
     def segment(text: str) -> list[tuple[int, int]]:

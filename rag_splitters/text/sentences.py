@@ -1,7 +1,7 @@
 """Where sentences begin: rules that decide each boundary from the few characters around it.
 
-The decision about a position depends on the white space before it, the 120 characters before
-that, and some 60 after it. So a window of a huge text gives the same boundaries as the whole.
+A decision looks at the white space before a position, at the 120 characters before that, and at
+about 60 characters after it. So a window of a huge text has the same boundaries as the whole.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import regex
 
 __all__ = ["last_sentence_cut", "sentence_cuts", "sentence_spans"]
 
-_CONTEXT = 120  # characters before a boundary's white space that its decision may look at
-_MARGIN = 200  # more than any mark, quotes, citations and emoji that one decision spans
-_REACH = 20  # the most characters of a citation or of emoji
+_CONTEXT = 120  # characters before a boundary's white space that a decision may look at
+_MARGIN = 200  # characters: more than the marks, quotes, citations and emoji of one boundary
+_REACH = 20  # characters: at least as long as any citation or emoji
 _FIRST_BLOCK = 192  # characters, about two sentences: the first search from a window's end
 
-_STRONG = "。！？｡।॥؟۔։።፧፨။។៕\u037e"  # ends a sentence whatever follows
-_WEAK = ".!?…‥‼⁇⁈⁉"  # ends a sentence if what stands around it agrees
+_STRONG = "。！？｡।॥؟۔։።፧፨။។៕\u037e"  # always ends a sentence
+_WEAK = ".!?…‥‼⁇⁈⁉"  # ends a sentence if its surroundings agree
 _CLOSERS = "\"')]}*_`“”‘’«»‹›」』）】〉》］"
 _OPENERS = "\"'([{*_`“”‘’„‚«»‹›「『（【¿¡"
 _EMOJI = r"[\u2600-\u27bf\ufe0f\u200d\U0001f1e6-\U0001faff]{1,8}"
@@ -32,8 +32,8 @@ _NEVER_FIRST = frozenset(_STRONG + _WEAK + ")]}）】〉》］」』,;:，、；
 _PARTICLES = frozenset("とっのはがをにでもや")  # 「行く。」と言った goes on
 _EXTENDER = regex.compile(r"[\p{M}\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]")
 
-# Every sentence begins where a match ends. A match always succeeds, so that a run of a million
-# marks is read once; begun inside a run, it ends where it would have ended anyway.
+# Every sentence begins where a match ends. The pattern never backtracks, so that a run of a million
+# marks is read once; a match that begins inside a run ends where the run's own match ends.
 _CANDIDATE = re.compile(
     rf"[{_STRONG}{_WEAK}\r\n\u2029]"
     rf"(?:(?<![\r\n\u2029])[{_STRONG}{_WEAK}{re.escape(_CLOSERS)}]*"
@@ -57,7 +57,8 @@ _NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
 
-# What must follow an abbreviation for its sentence to go on; "no starter": any but _STARTERS.
+# What must follow an abbreviation for its sentence to go on; "no starter": a word that is not one
+# of _STARTERS.
 _GOES_ON_WITH = {
     word: line.partition(":")[0]
     for line in (
@@ -83,12 +84,11 @@ _SMALL_WORDS = frozenset("a an and at by de for from in la of on or the to vs wi
 
 
 def sentence_cuts(text: str) -> list[int]:
-    """Finds where each sentence but the first begins, as ascending code-point offsets.
+    """The code-point offsets at which sentences begin, ascending, except the first sentence.
 
-    For cutting a whole text. A cut stands at the first visible character of a sentence, so white
-    space stays with the sentence before it. `text` may hold anything; nothing is raised. Our own
-    rules: English, common traps of German, and the marks of Chinese, Japanese, Hindi, Arabic,
-    Urdu, Armenian, Ethiopic, Burmese and Khmer.
+    Use it to cut a whole text. A cut is at the first visible character of a sentence, so white
+    space stays with the sentence before it. The rules cover English, the usual traps of German, and
+    the marks of Chinese, Japanese, Hindi, Arabic, Urdu, Armenian, Ethiopic, Burmese and Khmer.
 
     >>> sentence_cuts("Dr. Smith paid $3.14. He left.")
     [22]
@@ -97,11 +97,10 @@ def sentence_cuts(text: str) -> list[int]:
 
 
 def last_sentence_cut(text: str, low: int, high: int) -> int:
-    """Finds the last cut in (low, high], or -1, without reading the text outside that window.
+    """The last of `sentence_cuts(text)` that is above `low` and at most `high`, or -1.
 
-    For filling a chunk with as many sentences as fit. It is the largest of `sentence_cuts(text)`
-    that is over `low` and at most `high` (code-point offsets). The search goes from the window's
-    end, so it mostly costs a sentence or two; at most the window and the white space before it.
+    Use it to fill a chunk with as many sentences as fit. It searches backwards from `high`, so that
+    it usually reads a sentence or two, and never more than the window and the white space before.
 
     >>> last_sentence_cut("One is here. Two is here. Three.", 0, 20)
     13
@@ -122,16 +121,16 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
             continue
         end, cut = mark, mark + 2
         if text[mark] not in ".?!" or text[mark + 1] != " " or not text[cut : cut + 1].isupper():
-            found = _CANDIDATE.match(text, mark, high + _MARGIN)
-            cut = found.end() if found else -1
+            match = _CANDIDATE.match(text, mark, high + _MARGIN)
+            cut = match.end() if match else -1
         if low < cut <= high and _is_break(text, cut):
             return cut
     while end > begin:
         start = max(begin, end - size)
-        for found in reversed(list(_CANDIDATE.finditer(text, start, end))):
-            cut = found.end()
-            if cut > end - _REACH:  # the block's end may have cut this one short
-                cut = (_CANDIDATE.match(text, found.start(), high + _MARGIN) or found).end()
+        for match in reversed(list(_CANDIDATE.finditer(text, start, end))):
+            cut = match.end()
+            if cut > end - _REACH:  # the block's end may have cut this match short
+                cut = (_CANDIDATE.match(text, match.start(), high + _MARGIN) or match).end()
             if low < cut <= high and _is_break(text, cut):
                 return cut
         end, size = start, size * 2
@@ -142,21 +141,22 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Finds the (start, end) of each sentence, without the white space around it.
+    """The (start, end) of each sentence in code points, without the white space around it.
 
-    For strategies that embed or number sentences. Offsets are code points; the spans ascend, do
-    not overlap, and hold every visible character; blank text gives none.
+    Use it to embed or number sentences. The spans ascend, do not overlap, and cover every visible
+    character; blank text gives none.
 
     >>> sentence_spans(" Wait... what? Yes. ")
     [(1, 14), (15, 19)]
     """
-    starts = [found.start() for found in [_VISIBLE.search(text)] if found] + sentence_cuts(text)
+    first = _VISIBLE.search(text)
+    starts = [first.start(), *sentence_cuts(text)] if first else []
     ends = [*starts[1:], len(text)]
     return [(a, a + len(text[a:b].rstrip())) for a, b in zip(starts, ends, strict=False)]
 
 
 def _is_break(text: str, cut: int) -> bool:
-    """Whether a sentence other than the first begins at `cut`, which a candidate proposed."""
+    """Does a sentence other than the first begin at `cut`, where a candidate ends?"""
     if cut >= len(text):
         return False
     first = text[cut]
@@ -189,11 +189,11 @@ def _is_break(text: str, cut: int) -> bool:
 
 
 def _is_plain(text: str, cut: int) -> bool:
-    """A quick yes, before a capital: a word that is no abbreviation, a mark and one space."""
+    """A quick yes before a capital: an ordinary word, a mark and one space."""
     if cut < 14 or text[cut - 1] not in " \n":
         return False
     ended = text[cut - 13 : cut - 1]
-    if ended[-1] in _QUICK_CLOSERS:  # behind "?" and "!" somebody may say what was said
+    if ended[-1] in _QUICK_CLOSERS:  # "Why?" Mary asked: only a full stop is certain here
         ended = ended.rstrip(_QUICK_CLOSERS)
         if ended[-1:] != ".":
             return False
@@ -205,36 +205,36 @@ def _is_plain(text: str, cut: int) -> bool:
 
 
 def _plainly_goes_on(text: str, cut: int, first: str) -> bool:
-    """A quick no, behind a mark and one space: a small word, a number that is waited for."""
+    """A quick no after a mark and one space: a small word, or a number that the word calls for."""
     if first in _NEVER_FIRST:
         return True
     if first.isdecimal():
         words = text[max(0, cut - 9) : cut - 2].rsplit(None, 1)
         return bool(words) and _GOES_ON_WITH.get(words[-1].lower()) in ("number", "anything")
-    found = _FIRST_WORD.match(text, cut) if "a" <= first <= "z" else None
-    return found is not None and found[1].islower() and found[1] not in _PRONOUNS
+    word = _FIRST_WORD.match(text, cut) if "a" <= first <= "z" else None
+    return word is not None and word[1].islower() and word[1] not in _PRONOUNS
 
 
 def _belongs_before(text: str, cut: int, gap: str) -> bool:
-    """Whether the character at `cut` extends what is before it: a mark, or emoji that end it."""
+    """Does the character at `cut` belong to what precedes: a mark, or emoji that close it?"""
     is_late = len(gap) < 2 and gap in " \u00a0\u202f" and _LATE_ENDS.match(text, cut) is not None
     return is_late or _EXTENDER.match(text, cut) is not None
 
 
 def _breaks_unspaced(text: str, cut: int, core: str, ended: str) -> bool:
-    """Whether a sentence begins at `cut` although the white space after a mark was forgotten."""
+    """Does a sentence begin at `cut` although the white space after a mark is missing?"""
     word = _GLUED_WORD.match(text, cut)
     if word is None or not text[cut].isupper():
         return False
     before = core.rsplit(None, 1)[-1][:-1].rstrip(_CLOSERS).lstrip(_OPENERS)
     if not before[1:].isalpha() or before.lower() in _GOES_ON_WITH:
         return False
-    is_sure = core[-1] != "." or ended[-1] == "]"  # file.Name is not, really?Yes is
+    is_sure = core[-1] != "." or ended[-1] == "]"  # really?Yes is certain, file.Name is not
     return before[1:].islower() if is_sure else before.islower() and word[1].lower() in _STARTERS
 
 
 def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -> bool:
-    """Whether the line break in `gap` is a boundary by itself: blank line, list item, heading."""
+    """Is the line break in `gap` a boundary by itself: a blank line, a list item, a heading?"""
     is_item = not text[cut : cut + 5].isalpha() and _NEW_LINE_ITEM.match(text, cut)
     if is_item or (gap != "\n" and _BLANK_LINE.search(gap)):
         return True
@@ -255,7 +255,7 @@ def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -
 
 
 def _without_closers(ended: str) -> str:
-    """Strips closing quotes and brackets, citations like [1] and emoji, down to the mark."""
+    """The text up to its mark, without closing quotes and brackets, citations and emoji."""
     last = ended[-1]
     if last in _MARKS or (last not in _RUN and last < "\u2000"):
         return ended
@@ -265,24 +265,24 @@ def _without_closers(ended: str) -> str:
 
 
 def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -> bool:
-    """Whether the sentence that `core` ends, by a mark, is over before white space and `cut`."""
-    found, is_closed = _FIRST_WORD.match(text, cut), core != ended
-    word, stop = found.groups() if found else ("", "")
+    """Does `core`, which ends with a mark, end a sentence before the white space at `cut`?"""
+    match, is_closed = _FIRST_WORD.match(text, cut), core != ended
+    word, stop = match.groups() if match else ("", "")
     if word[:1].islower() and word.islower():  # not iPhone
         last = core.rsplit(None, 1)[-1][:-1]
         is_word = len(last) > 1 and last.isalpha() and last.islower()
         return word in _PRONOUNS and not is_closed and is_word and last not in _GOES_ON_WITH
     if is_closed and core[-1] != "." and _SPEAKER.match(text, cut):
         return False
-    wanted = _wanted_after(core, is_start)
-    if wanted == "number":
+    continuation = _continuation(core, is_start)
+    if continuation == "number":
         return _NUMBERED.match(text, cut) is None
     is_starter = word.lower() in _STARTERS and not stop
-    return not wanted or (wanted == "no starter" and is_starter)
+    return not continuation or (continuation == "no starter" and is_starter)
 
 
-def _wanted_after(core: str, is_start: bool) -> str:
-    """What must follow the last word of `core` for the sentence to go on; empty if it is over."""
+def _continuation(core: str, is_start: bool) -> str:
+    """What must follow the last word of `core` for its sentence to go on; empty if it is over."""
     token = core.rsplit(None, 1)[-1]
     last = token.removesuffix(".").lstrip(_OPENERS)
     if not last:  # "He left . She" in tokenised text, but not ". . ."
