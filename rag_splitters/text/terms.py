@@ -47,8 +47,8 @@ def text_terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:
     A text of punctuation alone gives its characters between spaces, so that only a blank text has
     no terms. `cache` holds the terms of words that were seen before.
 
-    >>> text_terms("The taxes of Tokyo, 東京都", {})
-    ['tax', 'tokyo', '東京', '京都']
+    >>> text_terms("The cats of Tokyo, 東京都", {})
+    ['cat', 'tokyo', '東京', '京都']
     """
     folded = _fold(text)
     words = _WORD.findall(folded)
@@ -88,7 +88,7 @@ def _fold(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Cut the commonest English endings, so that "taxes", "taxed" and "taxing" meet."""
+    """Cut the commonest English endings, so that "houses", "housed" and "housing" meet."""
     for ending, replacement, minimum in _ENDINGS:
         if len(word) >= minimum and word.endswith(ending):
             word = word[: -len(ending)] + replacement
