@@ -42,27 +42,26 @@ class Starts(BaseModel):
 
 
 class AgenticChunker(SizedChunker):
-    """Cuts where a chat model says that a chunk begins which makes sense by itself.
+    """Cuts where a chat model says that a self-contained chunk begins.
 
-    The model is shown the sentences with numbers and answers with numbers, so that it can neither
-    change nor lose a word, whatever stands in the text. A chunk that is larger than `chunk_size` is
-    cut further, at sentences, then words. Use it where good borders are worth a model call per 100
-    sentences.
+    The model sees the sentences with numbers and answers with numbers, so it can neither change nor
+    lose a word, whatever the text says. A chunk that is larger than `chunk_size` is cut further, at
+    sentences, then words. Use it if good borders are worth a model call per 100 sentences.
 
-    A text of more than `window` sentences is shown in windows that overlap by a tenth; the window
-    before decides about the first half of an overlap, the one behind about the second. The windows
-    of all texts are asked at once. A sentence of more than 1,000 characters counts as several, and
-    a text of one sentence is not asked about.
+    A text of more than `window` sentences is shown in windows that overlap by a tenth; the earlier
+    window decides about the first half of an overlap, the later one about the second. The windows
+    of all texts are asked about side by side. A sentence of more than 1,000 characters counts as
+    several, and the model is not asked about a text of one sentence.
 
-    LangChain and LlamaIndex models are asked for structured output (`Starts`), functions for
-    "1, 5, 9". An answer is of use if it holds numbers of sentences in the window and no others; 1
-    need not be among them. One that is not is asked for again, with what is wrong with it.
+    LangChain and LlamaIndex models are asked for structured output (`Starts`), functions for text
+    such as "1, 5, 9". An answer can be used if it holds numbers of sentences in the window and no
+    others; 1 need not be among them. Otherwise the model is asked again and told what was wrong.
 
-    Metadata: `fallback`, the name of the chunker whose borders were taken, where that was needed.
+    Metadata: `fallback`, the name of the chunker whose borders were taken, if that was necessary.
 
-    Raises: ModelError, which names the document, the window and the answer's beginning, for a call
-    that failed or an answer that is of no use; ValueError for an `llm` that is no chat model, a
-    prompt without {sentences}, an `on_error` that rewrites, or sizes that make no sense.
+    Raises ModelError, which names the document, the window and the answer's beginning, if a call
+    fails or no answer can be used; ValueError if `llm` is not a chat model, if the prompt lacks
+    {sentences}, or if the sizes are inconsistent.
 
     Source: asking a model for borders instead of words follows Duarte et al. (2024), LumberChunker:
     Long-Form Narrative Document Segmentation.
@@ -79,16 +78,16 @@ class AgenticChunker(SizedChunker):
     """What the model is asked; {sentences} stands for the numbered sentences."""
 
     window: int = Field(default=100, ge=2)
-    """How many sentences the model is shown at once."""
+    """Number of sentences that the model sees at once."""
 
     max_retries: int = Field(default=2, ge=0)
-    """How often an answer that is of no use is asked for again."""
+    """Number of times that the model is asked again after an answer that cannot be used."""
 
     on_error: Literal["raise"] | Nested = "raise"
-    """"raise", or a chunker whose borders are taken where the model failed on a window."""
+    """"raise", or a chunker whose borders are taken where the model failed."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         texts = [_Text(source, sentences_of(source.text, self.segmenter)) for source in sources]

@@ -24,21 +24,21 @@ __all__ = ["ClusterChunker"]
 
 
 class ClusterChunker(EmbeddingSizes):
-    """Finds the segmentation whose chunks are most alike inside, over the whole text at once.
+    """Finds the segmentation whose chunks are most similar inside, over the whole text at once.
 
-    The pieces are sentences, and parts of those that are long; dynamic programming finds the
-    chunks, of at most `chunk_size`, with the greatest sum of similarities between their pieces,
-    each less the mean similarity in the text. Use it where `SemanticChunker`'s one
-    threshold for the whole text cuts one part too fine and another too coarse.
+    The pieces are sentences, and parts of long sentences. Dynamic programming finds the chunks, of
+    at most `chunk_size`, with the greatest sum of similarities between their pieces, each less the
+    mean similarity in the text. Use it if the one threshold of `SemanticChunker` cuts one part of a
+    text too finely and another too coarsely.
 
-    Each piece is embedded once, for all documents in few requests. Time grows with the number of
-    pieces times the pieces of a chunk.
+    Each piece is embedded once, and all documents share a few requests. Time grows with the number
+    of pieces times the number of pieces in a chunk.
 
     Source: `ClusterSemanticChunker` of B. Smith and A. Troynikov (2024), Evaluating Chunking
-    Strategies for Retrieval, Chroma; there with pieces of 50 tokens, in time of their square.
+    Strategies for Retrieval, Chroma; there with pieces of 50 tokens, in quadratic time.
 
-    Raises: ValueError for sizes that make no sense; ModelError for a model that fails or answers
-    what is no list of vectors.
+    Raises ValueError if the sizes are inconsistent, and ModelError if the model fails or answers
+    with anything but vectors.
 
     >>> from rag_splitters.models import HashingEmbeddings
     >>> chunker = ClusterChunker(embeddings=HashingEmbeddings(), chunk_size=200)
@@ -49,7 +49,7 @@ class ClusterChunker(EmbeddingSizes):
     """
 
     piece_size: int | None = Field(default=None, ge=1)
-    """The most that a piece measures, in the chunks' unit; None: two fifths of `chunk_size`."""
+    """Maximum size of a piece, in the chunks' unit; None: two fifths of `chunk_size`."""
 
     def _passages(self, text: str) -> Passages:
         size = min(self.piece_size or max(1, 2 * self.chunk_size // 5), self.chunk_size)

@@ -56,27 +56,28 @@ _Model = Annotated[
 
 
 class ContextualChunker(Chunker):
-    """Puts a short context before every chunk, which says what it is about and where it stands.
+    """Puts a short context before every chunk that says what it is about and where it stands.
 
-    Another chunker cuts the text; a chat model is shown the document and the chunk, and writes the
-    context. Use it where chunks speak of "the company" and "that year", and a search would miss
-    them: a call for each chunk when indexing, none when searching. With `llm=None` the context is
-    the title (metadata `title`, else the first heading) and the headings over the chunk, for free.
+    Another chunker cuts the text; a chat model sees the document and the chunk, and writes the
+    context. Use it if chunks speak of "the company" and "that year", and a search would miss them.
+    It costs one call for each chunk when indexing, and none when searching. With `llm=None` the
+    context is the title (metadata `title`, else the first heading) and the headings over the chunk,
+    at no cost.
 
     The document comes first in the prompt, so that a provider's prompt cache reads it once for many
-    chunks. Of a long one, a window of `document_window` characters is shown; neighbours share it.
-    The contexts of all documents are asked for together, each one once; those that came are kept in
-    the `cache` before an error is raised, so that another try pays for the rest alone.
+    chunks. Of a long document, a window of `document_window` characters is shown, which
+    neighbouring chunks share. Each context is asked for once, for all documents together. Those
+    that arrived are in the `cache` before an error is raised, so another try pays for the rest.
 
     Rewrites: a chunk's text is the context, a blank line, and the chunk; `start` and `end` are the
     chunk's own. Metadata: `context`; `fallback`: "plain" for a chunk that the model failed on.
-    The context comes on top of the inner chunker's size; with `count_context` chunks are cut
-    smaller by a third, at most by 100 words, and a context that is too long is cut at a word.
-    The model's words are its own: show users the chunk, not the context.
+    The context comes on top of the inner chunker's size. With `count_context` chunks are smaller
+    by a third, at most by 100 words, and a context that is too long is cut at a word. The words of
+    a context are the model's own: show users the chunk, not the context.
 
-    Raises: ModelError, which names the document and the chunk, for a call that failed or an empty
-    answer; ValueError for an `llm` that is no chat model, a prompt without {document} or {chunk},
-    a `cache` that is none, or one for an `llm` without a name that the next run would know again.
+    Raises ModelError, which names the document and the chunk, if a call fails or an answer is
+    empty; ValueError if `llm` is not a chat model, if the prompt lacks {document} or {chunk}, if
+    `cache` is not a cache, or if it is used with an `llm` that has no stable name.
 
     Source: Anthropic (2024), Introducing Contextual Retrieval.
 
@@ -86,7 +87,7 @@ class ContextualChunker(Chunker):
     """
 
     chunker: Nested = RecursiveChunker()
-    """What cuts the text."""
+    """The chunker that cuts the text."""
 
     llm: _Model = None
     """A LangChain chat model, a LlamaIndex LLM, a function from prompt to answer, or None."""
@@ -97,19 +98,19 @@ class ContextualChunker(Chunker):
     """What the model is asked; {document} and {chunk} stand for the texts."""
 
     document_window: int | None = Field(default=20_000, ge=1)
-    """How many characters around a chunk the model is shown; None: the document, however long."""
+    """Number of characters around a chunk that the model sees; None: the whole document."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
-    """How many calls are under way at once; None: 4, and 1 for a function that is not async."""
+    """Maximum number of calls at a time; None: 4, or 1 for a function that is not async."""
 
     max_retries: int = Field(default=2, ge=0)
-    """How often an empty answer is asked for again."""
+    """Number of times that the model is asked again after an empty answer."""
 
     count_context: bool = False
-    """Does the context count towards the inner chunker's size?"""
+    """Whether the context counts towards the inner chunker's size."""
 
     cache: Cache = Field(default=None, repr=False)
-    """Where contexts are kept: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
+    """A cache for contexts: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
 
     cache_by: Literal["window", "chunk"] = "window"
     """A kept context is used again for the same chunk in the same window; or, with "chunk", for the

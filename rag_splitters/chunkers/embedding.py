@@ -19,22 +19,22 @@ __all__ = ["EmbeddingChunker"]
 
 
 class EmbeddingChunker(EmbeddingSizes):
-    """Adds sentences to a chunk while the retrieval model finds them alike.
+    """Adds sentences to a chunk as long as the retrieval model finds them similar.
 
-    A sentence joins the current chunk while its cosine similarity to the chunk's running mean is
-    at least `similarity_threshold` and the size allows; else it begins the next. A chunk below
-    `min_chunk_size` takes it in any case, or goes back to the chunk before if it is closer to that.
-    Use it with the model that will embed the chunks: each chunk's vector then lies near all of its
-    sentences.
+    A sentence joins the current chunk if its cosine similarity to the chunk's running mean is at
+    least `similarity_threshold` and the size allows it; otherwise it begins the next chunk. A chunk
+    below `min_chunk_size` takes the sentence in any case, or joins the chunk before if it is closer
+    to that. Use it with the model that will embed the chunks: each chunk's vector then lies near
+    all of its sentences.
 
-    Each sentence is embedded once, for all documents in few requests; those of less than 40
-    characters share a vector with a neighbour.
+    Each sentence is embedded once, and all documents share a few requests. Sentences of less than
+    40 characters share a vector with a neighbour.
 
-    Source: the running mean of M. Hearst's (1997) block comparison, TextTiling, with sentence
-    vectors for words; as "semantic chunking by centroid" in several packages.
+    Source: the running mean of M. Hearst's block comparison (1997, TextTiling), with sentence
+    vectors in place of words; several packages call it "semantic chunking by centroid".
 
-    Raises: ValueError for a threshold outside [-1, 1]; ModelError for a model that fails or answers
-    what is no list of vectors.
+    Raises ValueError if the threshold is outside [-1, 1], and ModelError if the model fails or
+    answers with anything but vectors.
 
     >>> from rag_splitters.models import HashingEmbeddings
     >>> chunker = EmbeddingChunker(
@@ -47,7 +47,7 @@ class EmbeddingChunker(EmbeddingSizes):
     """
 
     similarity_threshold: float = Field(default=0.7, ge=-1, le=1)
-    """The least cosine similarity, of a sentence and a chunk's mean, at which it joins."""
+    """Minimum cosine similarity of a sentence and a chunk's mean at which it joins."""
 
     def _passages(self, text: str) -> Passages:
         units = sentence_units(text, self.segmenter)

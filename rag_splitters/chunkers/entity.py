@@ -25,26 +25,26 @@ __all__ = ["EntityChunker"]
 class EntityChunker(MergingChunker):
     """Keeps sentences about the same entities together, and never cuts a mention of one.
 
-    Use it for news, contracts, patient records: texts in which names matter, and a chunk should say
-    what there is about one. It knows no entities by itself: hand in a recogniser.
+    Use it for news, contracts and patient records: texts in which names matter, and a chunk should
+    hold what is said about one. It knows no entities itself: pass a recogniser.
 
-    From each mention of an entity to its next one, at most `max_gap` sentences on, runs a chain. A
-    new chunk begins before a sentence that mentions entities where no chain runs on from what comes
-    before it; a sentence without any stays with the one before. Mentions are of one entity if their
-    texts are equal but for case, and a single word names the last entity with the same label of
-    whose name it is the first or last word ("Lovelace": "Ada Lovelace"). Sentences are packed up to
-    `chunk_size`, and where it forces a cut, one between sentences that share no entity comes first.
+    A chain runs from each mention of an entity to its next one, at most `max_gap` sentences on. A
+    new chunk begins before a sentence that mentions entities if no chain runs on from what comes
+    before it; a sentence without any stays with the one before. Mentions belong to one entity if
+    their texts are equal apart from case. A single word also names the last entity with the same
+    label whose name begins or ends with it ("Lovelace": "Ada Lovelace"). Sentences are packed up to
+    `chunk_size`; if that forces a cut, it falls between sentences that share no entity if possible.
 
-    A mention that is longer than `chunk_size` is cut as any text; an overlap gives way to mentions.
-    Metadata `entities`: {text, label, start, end} of each mention inside the chunk, where there are
-    any; start and end are code points of the source.
+    A mention that is longer than `chunk_size` is cut like any text, and an overlap gives way to
+    mentions. Metadata `entities`: text, label, start and end (code points of the source) of each
+    mention inside the chunk, if there are any.
 
     Source: lexical chains (Morris and Hirst, 1991, Lexical Cohesion Computed by Thesaural
     Relations) over entities and sentences, as in the entity grid (Barzilay and Lapata, 2008,
     Modeling Local Coherence: An Entity-Based Approach).
 
-    Raises: ValueError for what is no recogniser, mentions outside of the text, or sizes that make
-    no sense; ImportError, at first use, where spaCy or the pipeline of the name is missing.
+    Raises ValueError if `ner` is not a recogniser, if a mention lies outside of the text, or if the
+    sizes are inconsistent, and ImportError at first use if spaCy or the named pipeline is missing.
 
     >>> import re
     >>> def names(text):
@@ -60,13 +60,13 @@ class EntityChunker(MergingChunker):
     """A spaCy pipeline or its name or folder, a Hugging Face pipeline, a GLiNER, or a function."""
 
     labels: Texts = ()
-    """Only entities with these labels count; GLiNER must be told them. Empty: all."""
+    """Only entities with these labels count; GLiNER needs them. Empty: all labels."""
 
     max_gap: int = Field(default=3, ge=1)
-    """How many sentences on an entity must be mentioned again for its chain to run on."""
+    """Maximum number of sentences between two mentions of a chain."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         texts = [source.text for source in sources]

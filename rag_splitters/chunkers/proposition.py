@@ -51,28 +51,28 @@ If the passage states nothing, answer: none
 
 
 class PropositionChunker(SizedChunker):
-    """Rewrites passages as standalone statements by a chat model, each with where it comes from.
+    """Rewrites passages as standalone statements with a chat model, each with its evidence.
 
-    The text is cut into passages of whole sentences, of at most `chunk_size`, none over a
-    paragraph's end where that can be. The model is shown the sentences of each passage with numbers
-    and answers with propositions, each with the numbers of its evidence; the passages of all texts
-    are asked at once. Use it where questions ask for single facts, and a model call for each
-    passage is affordable when indexing.
+    The text is cut into passages of whole sentences, of at most `chunk_size`, which do not cross a
+    paragraph's end if possible. The model sees the sentences of each passage with numbers and
+    answers with propositions, each with the numbers of its evidence. The passages of all texts are
+    sent side by side. Use it if questions ask for single facts and you can afford a model call for
+    each passage when indexing.
 
-    Rewrites: a chunk's text is the proposition, and `start` and `end` bound its evidence, so that
-    several chunks may share a place. Propositions longer than `chunk_size` are cut. Metadata
-    `proposition`: True, or False for sentences that no proposition was made from, which are kept as
-    they are (with `fallback`: "keep" where the model failed). Dropped: what the propositions made
-    from a sentence do not say of it. The model decides that, and it may also say what the text does
-    not: show users the evidence, not the proposition.
+    Rewrites: a chunk's text is the proposition, and `start` and `end` bound its evidence, so
+    several chunks may have the same position. Propositions longer than `chunk_size` are cut.
+    Metadata `proposition`: True, or False for sentences without a proposition, which stay as they
+    are (with `fallback`: "keep" if the model failed). Dropped: whatever the propositions leave out
+    of the sentences that they are made from. The model decides that, and it may also say something
+    that the text does not: show users the evidence, not the proposition.
 
     LangChain and LlamaIndex models are asked for structured output (`Propositions`), functions for
-    lines like "3-4: text", or "none". An answer is of use if every proposition has a text and
-    numbers of sentences in the passage. One that is not is asked for again, with what is wrong.
+    lines such as "3-4: text", or "none". An answer can be used if every proposition has a text and
+    numbers of sentences in the passage. Otherwise the model is asked again and told what was wrong.
 
-    Raises: ModelError, which names the document, the passage and the answer's beginning, for a call
-    that failed or an answer that is of no use; ValueError for an `llm` that is no chat model, a
-    prompt without {sentences}, a `chunk_overlap`, or sizes that make no sense.
+    Raises ModelError, which names the document, the passage and the answer's beginning, if a call
+    fails or no answer can be used; ValueError if `llm` is not a chat model, if the prompt lacks
+    {sentences}, if a `chunk_overlap` is given, or if the sizes are inconsistent.
 
     Source: Chen et al. (2023), Dense X Retrieval: What Retrieval Granularity Should We Use?
 
@@ -88,13 +88,13 @@ class PropositionChunker(SizedChunker):
     """What the model is asked; {sentences} stands for the numbered sentences of a passage."""
 
     max_retries: int = Field(default=2, ge=0)
-    """How often an answer that is of no use is asked for again."""
+    """Number of times that the model is asked again after an answer that cannot be used."""
 
     on_error: Literal["raise", "keep"] = "raise"
     """"raise", or "keep": passages that the model failed on stay as they are."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
     @model_validator(mode="after")
     def _check_no_overlap(self) -> Self:

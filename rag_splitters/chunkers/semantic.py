@@ -33,21 +33,21 @@ _AMOUNTS = {
 class SemanticChunker(EmbeddingSizes):
     """Cuts between sentences where the meaning changes most.
 
-    Each sentence is embedded together with its neighbours; where the group that ends and the group
-    that begins at a place are further apart than a threshold that the text itself sets, a chunk
-    ends. A segment that is too big is then cut where its distances are greatest, and a fragment
-    joins the neighbour that it is closer to. Use it for texts that change their subject without
-    saying so: transcripts, reports, pages without headings.
+    Each sentence is embedded together with its neighbours. A chunk ends where the groups of
+    sentences before and behind are further apart than a threshold, which is computed from the text
+    itself. A segment that is too big is cut where its distances are greatest, and a fragment joins
+    the neighbour that it is closer to. Use it for texts that change their subject without saying
+    so: transcripts, reports, pages without headings.
 
-    Each group is embedded once for all documents, in few requests; sentences of less than 40
+    Each group is embedded once, and all documents share a few requests. Sentences of less than 40
     characters share a group with a neighbour.
 
     Source: G. Kamradt (2024), 5 Levels of Text Splitting, level 4, and LangChain's
-    `SemanticChunker` after it, which knows no sizes, and compares groups that share sentences; from
-    the same vectors, groups that share none show a border more clearly.
+    `SemanticChunker` after it. That one knows no sizes and compares groups that share sentences;
+    groups that share none show a border more clearly, at the same cost.
 
-    Raises: ValueError for a threshold amount together with `number_of_chunks`, or one that is out
-    of range; ModelError for a model that fails or answers what is no list of vectors.
+    Raises ValueError if both `breakpoint_threshold_amount` and `number_of_chunks` are given or the
+    amount is out of range, and ModelError if the model fails or answers with anything but vectors.
 
     >>> from rag_splitters.models import HashingEmbeddings
     >>> chunker = SemanticChunker(
@@ -60,18 +60,18 @@ class SemanticChunker(EmbeddingSizes):
     """
 
     buffer_size: int = Field(default=1, ge=0)
-    """How many sentences on each side are embedded together with a sentence."""
+    """Number of sentences on each side that are embedded together with a sentence."""
 
     breakpoint_threshold_type: Literal[
         "percentile", "standard_deviation", "interquartile", "gradient", "absolute"
     ] = "percentile"
-    """What the threshold is measured by; "absolute" is a cosine distance, the same for all."""
+    """How the threshold is computed; "absolute" is a cosine distance, the same for all texts."""
 
     breakpoint_threshold_amount: float | None = Field(default=None, ge=0)
     """A percentile, a factor or a distance; None: 95, 3, 1.5, 95 or 0.5, in the types' order."""
 
     number_of_chunks: int | None = Field(default=None, ge=1)
-    """Cut at the greatest distances into so many, before sizes count; instead of a threshold."""
+    """Cut at the greatest distances into this many chunks, in place of a threshold."""
 
     @model_validator(mode="after")
     def _check_threshold(self) -> Self:

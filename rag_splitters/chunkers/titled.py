@@ -34,13 +34,13 @@ class TitledChunker(Chunker):
     """
 
     chunker: Nested = RecursiveChunker()
-    """What cuts the text."""
+    """The chunker that cuts the text."""
 
     title: str | None = None
     """The title of documents that have none of their own."""
 
     include_headings: bool = False
-    """Put the headings that a chunk stands under behind the title?"""
+    """Whether to add the headings that a chunk stands under to the title."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return await together([self._titled(source) for source in sources])

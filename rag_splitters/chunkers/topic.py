@@ -23,28 +23,28 @@ _Topics = Annotated[int, Field(ge=2, strict=True)]
 
 
 class TopicChunker(MergingChunker):
-    """Cuts where the topic changes, as a topic model over the document's own sentences sees it.
+    """Cuts where the topic changes, according to a topic model of the document's own sentences.
 
     Use it for long texts that go through several subjects without headings: transcripts, minutes,
     reports. It compares the words of one text with each other, so it needs no language model, and
     finds little in a text of a few sentences.
 
     With "nmf", sentences are TF-IDF vectors, non-negative matrix factorisation finds the topics,
-    and dynamic programming the partition into contiguous segments with the least variance, where
-    each border has its price. With "lda", latent Dirichlet allocation over each sentence and its
-    neighbours takes the place of the first two steps. Inside a segment whole sentences are packed
-    up to `chunk_size`. Fewer than three sentences, or a text without words, are only packed.
+    and dynamic programming finds the partition into contiguous segments with the least variance,
+    where each border has a price. With "lda", latent Dirichlet allocation over each sentence and
+    its neighbours replaces the first two steps. Inside a segment whole sentences are packed up to
+    `chunk_size`. A text of fewer than three sentences, or without words, is only packed.
 
-    Metadata, where topics were found: `topic`, its number in the document (0 for the first that
-    appears; the same number later on means the same topic), and `topic_terms`, its five strongest
-    terms at most. A chunk that holds parts of several topics (`min_chunk_size`) has the largest's.
+    Metadata, if topics were found: `topic`, its number in the document (0 for the first that
+    appears; the same number later on means the same topic), and `topic_terms`, its strongest terms,
+    at most five. If a chunk holds parts of several topics (`min_chunk_size`), the largest counts.
 
     Source: Lee and Seung (1999), Learning the Parts of Objects by Non-Negative Matrix
     Factorization; Blei, Ng and Jordan (2003), Latent Dirichlet Allocation; Utiyama and Isahara
     (2001), A Statistical Model for Domain-Independent Text Segmentation, for the partition.
 
-    Raises: ValueError for an unknown model, fewer than two topics, an unknown segmenter, or sizes
-    that make no sense; ImportError, at first use, without scikit-learn (extra `topics`).
+    Raises ValueError if the model or the segmenter is unknown, if `n_topics` is less than 2, or if
+    the sizes are inconsistent, and ImportError at first use without scikit-learn (extra `topics`).
 
     >>> text = "Bees make honey. Bees store honey. A rook takes a pawn. The pawn takes a rook."
     >>> chunks = TopicChunker(n_topics=2).chunk(text)
@@ -53,16 +53,16 @@ class TopicChunker(MergingChunker):
     """
 
     model: Literal["nmf", "lda"] = "nmf"
-    """The topic model: "nmf", or "lda" (slower, and worse at sentences in our measurements)."""
+    """The topic model: "nmf", or "lda" (slower, and less accurate in our measurements)."""
 
     n_topics: _Topics | Literal["auto"] = "auto"
-    """How many topics to look for; "auto": one for every three sentences, 2 to 10."""
+    """Number of topics to look for; "auto": one for every three sentences, 2 to 10."""
 
     random_state: int = Field(default=0, ge=0, lt=2**32)
-    """The seed of the model: the same one gives the same chunks."""
+    """Seed of the model: the same seed gives the same chunks."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
     def spans(self, text: str) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)
