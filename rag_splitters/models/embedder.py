@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import arun, run
 from rag_splitters.fields import whole_number
-from rag_splitters.models.batching import Request, limits, requests, token_counts
 from rag_splitters.models.calling import (
     ModelError,
     client_retries,
@@ -32,6 +31,7 @@ from rag_splitters.models.clients import (
 )
 from rag_splitters.models.describing import describe_model, load_model, stable_name
 from rag_splitters.models.hashing import HashingEmbeddings
+from rag_splitters.models.limits import Request, limits, requests, token_counts
 from rag_splitters.models.secrets import pack_model, unpack_model
 from rag_splitters.models.validating import as_vectors
 
