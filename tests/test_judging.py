@@ -19,8 +19,8 @@ from pydantic import BaseModel
 
 from rag_splitters.evaluation.intervals import mean_score, share
 from rag_splitters.evaluation.judging import Failure, Judge
-from rag_splitters.evaluation.judging.answers import Task, chosen
-from rag_splitters.evaluation.judging.retrieval import aretrieved, retrieved
+from rag_splitters.evaluation.judging.judge import Task, read_choice
+from rag_splitters.evaluation.judging.retrieval import Retrieved, retrieve
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 
 
@@ -31,7 +31,15 @@ class Answer(BaseModel):
 
 
 def read(answer: str | BaseModel) -> bool:
-    return chosen(answer, {"yes": True, "no": False})
+    return read_choice(answer, {"yes": True, "no": False})
+
+
+def retrieved(retriever: Any, questions: list[str]) -> list[Retrieved]:
+    return retrieve(retriever, questions).function()
+
+
+async def aretrieved(retriever: Any, questions: list[str]) -> list[Retrieved]:
+    return await retrieve(retriever, questions).result()
 
 
 TASK = Task("test", 1, Answer, read)
@@ -180,7 +188,7 @@ def test_file_that_is_no_export_is_named(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     for text in ("no json", "3", '{"task": "test"}', '{"task":1,"version":1,"model":1,"prompt":1}'):
         path.write_text(text)
-        with pytest.raises(ValueError, match=r"run\.jsonl, line 1 is no judgement"):
+        with pytest.raises(ValueError, match=r"run\.jsonl, line 1 is not a judgement"):
             Judge(odd).recall(path)
 
 
@@ -250,13 +258,13 @@ def test_judge_refuses_what_makes_no_sense(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("answer", ["yes", "Yes.", " YES\n", "**yes**", "Answer: yes", "`yes`"])
 def test_word_is_read_tolerantly(answer: str) -> None:
-    assert chosen(answer, {"yes": 1, "no": 0}) == 1
+    assert read_choice(answer, {"yes": 1, "no": 0}) == 1
 
 
 @pytest.mark.parametrize("answer", ["", "not yes", "yes or no", "yes, as it says", "yess", "10"])
 def test_word_that_is_not_clear_is_refused(answer: str) -> None:
     with pytest.raises(ValueError, match="it is none of yes, no, 1, 0"):
-        chosen(answer, {"yes": 1, "no": 0, "1": 1, "0": 0})
+        read_choice(answer, {"yes": 1, "no": 0, "1": 1, "0": 0})
 
 
 # Intervals
@@ -354,10 +362,10 @@ def test_failure_of_one_question_keeps_the_others() -> None:
 @pytest.mark.parametrize(
     ("retriever", "message"),
     [
-        (3, "a retriever is"),
-        (str, "a retriever is"),
-        (lambda question: "one text", "must give a list of texts, got str"),
-        (lambda question: None, "must give a list of texts, got NoneType"),
+        (3, "a retriever must be"),
+        (str, "a retriever must be"),
+        (lambda question: "one text", "must return a list of texts, got str"),
+        (lambda question: None, "must return a list of texts, got NoneType"),
         (lambda question: [3], "got a int among them"),
     ],
 )

@@ -306,11 +306,11 @@ def test_fact_is_not_asked_about_where_nothing_was_retrieved(found: list[str]) -
     assert llm.prompts == []
     assert report.failures == {"nothing was retrieved": 1}
     assert report.accuracy is None
-    assert "accuracy no figure" in str(report)
+    assert "accuracy no score" in str(report)
 
 
 def test_no_facts_are_no_figure() -> None:
-    for facts in ([], Facts(facts=(), rejected=(), passages=0, wanted=0)):
+    for facts in ([], Facts(facts=(), rejected=(), passages=0, requested=0)):
         report = evaluate_facts(facts, lambda statement: ["A."], str.upper)
         assert report.results == ()
         assert report.accuracy is report.accuracy_of_true is None
@@ -375,19 +375,19 @@ def test_every_kind_of_model_writes_the_same_facts(llm: Any) -> None:
         Fact("Rain is not wet.", False, "weather", 13, 25),
     )
     assert asyncio.run(agenerate_facts({"weather": TEXT}, llm, chunker=SMALL)) == facts
-    assert str(facts) == "4 facts of 4 asked for, about 2 passages: 2 true, 2 false"
+    assert str(facts) == "4 facts of 4 requested, about 2 passages: 2 true, 2 false"
     assert len(llm.prompts) == 4
 
 
 def test_number_of_facts_goes_by_length() -> None:
     llm = Function(lambda prompt: "none")
     text = "word " * 1000
-    assert generate_facts({"a": text}, llm, every=1000).wanted == 2 * (1 + 1 + 1)
-    assert generate_facts({"a": text}, llm, every=100).wanted == 2 * (19 + 19 + 9)
+    assert generate_facts({"a": text}, llm, every=1000).requested == 2 * (1 + 1 + 1)
+    assert generate_facts({"a": text}, llm, every=100).requested == 2 * (19 + 19 + 9)
     assert "Write 19 true and 19 false ones" in llm.prompts[-2]
     asked = len(llm.prompts)
     some = generate_facts({"a": text}, llm, every=lambda passage: 3 * (len(passage) > 1500))
-    assert (some.passages, some.wanted) == (2, 12)
+    assert (some.passages, some.requested) == (2, 12)
     assert len(llm.prompts) == asked + 1  # the two are alike
     with pytest.raises(ValueError, match="every must be a whole number of at least 1, got 0"):
         generate_facts({"a": text}, llm, every=0)
@@ -414,7 +414,7 @@ def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     assert sorted((each.document, each.text, each.failure.reason) for each in facts.rejected) == [
         ("Five.", "", "nothing was written"),
         ("Four.", "E.", "true and false"),
-        ("One.", "C.", "more than was asked for"),
+        ("One.", "C.", "more than requested"),
         ("Six.", "", "the answer could not be used"),
         ("Three.", "E.", "true and false"),
         ("Two.", "A.", "written twice"),
@@ -422,7 +422,7 @@ def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     assert len(llm.prompts) == 7  # the last is asked again, and no other
     assert "rejected: true and false (2)" in str(facts)
     account = json.loads(json.dumps(facts.as_dict()))
-    assert (account["passages"], account["wanted"], len(account["facts"])) == (6, 12, 4)
+    assert (account["passages"], account["requested"], len(account["facts"])) == (6, 12, 4)
     assert account["reasons"] == facts.reasons
     assert [row["text"] for row in account["rejected"]] == [each.text for each in facts.rejected]
 
@@ -480,5 +480,5 @@ def states_lone(prompt: str) -> str:
 def test_lines_that_are_no_facts_are_named(line: str, tmp_path: Path) -> None:
     path = tmp_path / "facts.jsonl"
     path.write_text('{"statement": "A.", "is_true": false}\n' + line)
-    with pytest.raises(ValueError, match=r"facts\.jsonl, line 2 is no fact"):
+    with pytest.raises(ValueError, match=r"facts\.jsonl, line 2 is not a fact"):
         read_facts(path)

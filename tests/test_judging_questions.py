@@ -16,12 +16,12 @@ from langchain_openai import ChatOpenAI
 from rag_splitters import RecursiveChunker
 from rag_splitters.evaluation import read_questions
 from rag_splitters.evaluation.judging import (
+    GeneratedQuestions,
     Judge,
-    WrittenQuestions,
     agenerate_questions,
     generate_questions,
 )
-from rag_splitters.evaluation.judging.evidence import places_of
+from rag_splitters.evaluation.judging.synthetic_questions import find_quotation
 from rag_splitters.evaluation.questions import Question, check_question
 from rag_splitters.models.calling import sendable
 from rag_splitters.testing import hostile_texts
@@ -49,7 +49,7 @@ def asks_json(prompt: str) -> str:
     return json.dumps({"questions": [{"question": first, "quotes": quotes}]})
 
 
-def written(answer: str, text: str = TEXT, **options: Any) -> WrittenQuestions:
+def written(answer: str, text: str = TEXT, **options: Any) -> GeneratedQuestions:
     llm = Function(lambda prompt: answer)
     return generate_questions({"a": text}, Judge(llm, max_retries=0), **options)
 
@@ -75,7 +75,7 @@ def test_every_kind_of_model_writes_the_same_questions(llm: Any) -> None:
         "It falls.",
     ]
     assert asyncio.run(agenerate_questions({"weather": TEXT}, llm, chunker=SMALL)) == found
-    assert str(found) == "2 questions of 2 asked for, about 2 passages"
+    assert str(found) == "2 questions of 2 requested, about 2 passages"
     assert len(llm.prompts) == 4
 
 
@@ -89,7 +89,7 @@ def test_openai_client_asks_once_with_the_schema(tmp_path: Path) -> None:
         assert runs[0] == runs[1]
         assert len(runs[0].questions) == len(server.requests) == 2
         sent = server.requests[0]["body"]["response_format"]["json_schema"]["name"]
-        assert sent == "AskedQuestions"
+        assert sent == "QuestionsWithQuotes"
 
 
 def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
@@ -109,18 +109,18 @@ def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
         ("A?", "Two."),
     ]
     assert [(each.document, each.text, each.failure.reason) for each in found.rejected] == [
-        ("One.", "B?", "more than was asked for"),
-        ("Three.", "C?", "a quotation does not stand in the passage"),
-        ("Four.", "D?", "a quotation does not stand in the passage"),
+        ("One.", "B?", "more than requested"),
+        ("Three.", "C?", "a quotation is not in the passage"),
+        ("Four.", "D?", "a quotation is not in the passage"),
         ("Five.", "E?", "no evidence is quoted"),
         ("Six.", "", "nothing was written"),
         ("Seven.", "", "the answer could not be used"),
     ]
-    assert "'three.' does not stand in the passage" in found.rejected[1].failure.detail
-    assert found.reasons["a quotation does not stand in the passage"] == 2
+    assert "'three.' is not in the passage" in found.rejected[1].failure.detail
+    assert found.reasons["a quotation is not in the passage"] == 2
     assert "rejected: no evidence is quoted (1)" in str(found)
     account = json.loads(json.dumps(found.as_dict()))
-    assert (account["passages"], account["wanted"], len(account["questions"])) == (7, 7, 2)
+    assert (account["passages"], account["requested"], len(account["questions"])) == (7, 7, 2)
     assert account["rejected"][1]["error"] == found.rejected[1].failure.detail
     assert len(llm.prompts) == 8
 
@@ -168,7 +168,7 @@ def test_quotation_given_twice_is_one_reference() -> None:
     ],
 )
 def test_place_of_a_quotation(quote: str, text: str, place: tuple[int, int]) -> None:
-    assert places_of(quote, text)[0] == place
+    assert find_quotation(quote, text)[0] == place
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_place_of_a_quotation(quote: str, text: str, place: tuple[int, int]) -> 
     ],
 )
 def test_quotation_that_does_not_stand_there_has_no_place(quote: str, text: str) -> None:
-    assert places_of(quote, text) == []
+    assert find_quotation(quote, text) == []
 
 
 @settings(deadline=None)
@@ -196,7 +196,7 @@ def test_what_a_model_copies_is_found(text: str, data: st.DataObject) -> None:
     shown = sendable(text)
     start = data.draw(st.integers(0, len(shown)))
     quote = shown[start : data.draw(st.integers(start, len(shown)))]
-    places = places_of(quote, text)
+    places = find_quotation(quote, text)
     assert bool(places) == bool(quote.strip())
     for place in places:
         assert sendable(text[slice(*place)]).split() == quote.split()
@@ -226,7 +226,7 @@ def test_long_texts_without_space_cost_in_proportion() -> None:
         ("x" * 400_000, "x" * 40_000 + "y"),
         ("\r\n" * 200_000 + "x", "x y"),
     ):
-        assert places_of(quote, text) == []
+        assert find_quotation(quote, text) == []
 
 
 def test_questions_are_exported_for_the_retrieval_figures(tmp_path: Path) -> None:
@@ -258,4 +258,4 @@ def test_lines_that_are_none_are_refused(answer: str) -> None:
 def test_no_documents_have_no_questions() -> None:
     for documents in ({}, {"a": ""}, {"a": " \r\n "}):
         found = generate_questions(documents, str.upper)
-        assert (found.questions, found.rejected, found.wanted) == ((), (), 0)
+        assert (found.questions, found.rejected, found.requested) == ((), (), 0)

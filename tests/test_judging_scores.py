@@ -116,7 +116,7 @@ def test_order_of_what_was_retrieved_counts() -> None:
 def test_precision_without_reference_compares_with_the_response() -> None:
     report = context_precision(QUESTIONS, finds, useful, responses=["Late.", "Late.", "Late."])
     assert [each.verdicts for each in report.scores] == [(0, 1, 0), (1, 0), (1,)]
-    assert report.figure == "context precision without reference"
+    assert report.metric == "context precision without reference"
     assert str(report) == "context precision without reference: 83.3 (50.0 to 100.0)"
 
 
@@ -145,8 +145,8 @@ def test_missing_verdict_leaves_its_question_without_a_score() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "give references"),
-        ({"references": ANSWERS, "responses": ANSWERS}, "give references"),
+        ({}, "pass either references"),
+        ({"references": ANSWERS, "responses": ANSWERS}, "pass either references"),
         ({"references": ANSWERS[:2]}, "one answer for each of 3 questions, got 2"),
         ({"references": "abc"}, "one answer for each of 3 questions"),
         ({"responses": ["a", " ", "b"]}, "the answer to question 1 is blank"),
@@ -189,7 +189,7 @@ def test_relevance_of_one_judge_is_the_score_where_the_other_failed() -> None:
     assert report.scores[0].verdicts == (None, 1)
     assert scores(report) == [0.5]
     assert (report.partial, report.failures) == (1, {})
-    assert "by a part of the verdicts (1)" in str(report)
+    assert "only some verdicts (1)" in str(report)
     both = context_relevance(QUESTIONS[:1], finds, Judge(lambda prompt: "3", max_retries=0))
     assert scores(both) == [None]
     assert (both.partial, both.failures) == (0, {"the answer could not be used": 1})

@@ -1,55 +1,142 @@
-"""Judge: a chat model whose answers are checked, kept, and asked for once."""
+"""Judge: a chat model whose answers are checked, kept, and asked for only once."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
 from rag_splitters.calls import arun, run
-from rag_splitters.evaluation.judging.answers import (
-    Failure,
-    Judgement,
-    Task,
-    answer_key,
-    write_lines,
-)
 from rag_splitters.fields import whole_number
 from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import text_cache
 from rag_splitters.models.describing import stable_name
+from rag_splitters.text.ids import stable_uuid
 
-__all__ = ["Judge", "as_judge"]
+__all__ = [
+    "Failure",
+    "Judge",
+    "Judgement",
+    "Task",
+    "as_judge",
+    "count_reasons",
+    "failure_json",
+    "read_choice",
+    "reasons_text",
+    "write_lines",
+]
 
 Verdict = TypeVar("Verdict")
 
-_AT_ONCE = 256  # how many answers are asked for before they are kept
+_BATCH = 256  # prompts that are sent before their answers are cached
+_MARKS = r"[\W_]*"
+_LABEL = rf"{_MARKS}(?:(?:answer|verdict|rating|score){_MARKS})?"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no verdict.
+
+    Parameters:
+        reason: the kind of failure; failures are counted by it.
+        detail: what happened, in full.
+    """
+
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return self.detail
+
+    @classmethod
+    def of(cls, error: ModelError) -> Failure:
+        """A model's error as a failure."""
+        if error.answered:
+            return cls("the answer could not be used", str(error))
+        return cls(f"the model raised {error.kind}", str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Task(Generic[Verdict]):
+    """One kind of question that a model is asked.
+
+    Parameters:
+        name: the task's name, for cache keys and exports.
+        version: version of the prompt and of the form of its answers; answers to another version
+            are not reused.
+        schema: the structured form of an answer.
+        read: answer -> verdict; raises a ValueError that says what is wrong with the answer.
+    """
+
+    name: str
+    version: int
+    schema: type[BaseModel]
+    read: Callable[[str | BaseModel], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(Generic[Verdict]):
+    """A prompt, the model's answer, and the verdict or the reason why there is none.
+
+    Parameters:
+        task: the task's name.
+        version: the task's version.
+        model: the model's stable name, without secrets.
+        prompt: the prompt.
+        answer: the answer: text, or the fields of a structured answer.
+        verdict: what was read from the answer.
+        failure: why there is no verdict; None if there is one.
+    """
+
+    task: str
+    version: int
+    model: str
+    prompt: str
+    answer: Any
+    verdict: Verdict | None
+    failure: Failure | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The judgement for JSON."""
+        verdict = self.verdict
+        return {
+            "task": self.task,
+            "version": self.version,
+            "model": self.model,
+            "prompt": self.prompt,
+            "answer": self.answer,
+            "verdict": verdict.model_dump() if isinstance(verdict, BaseModel) else verdict,
+            **failure_json(self.failure),
+        }
 
 
 class Judge:
-    """Asks a chat model for verdicts, each one once, and keeps them.
+    """Asks a chat model for verdicts, and keeps them, so that no prompt is sent twice.
 
-    With a `cache`, the same run on another day asks the model nothing; what had failed is asked
-    again. Answers are kept by the model's name, the task with its version, and the prompt, and are
-    read and checked anew when they are taken from the cache. `export` writes everything that was
-    judged, for an audit, and `recall` takes it back in the place of a cache.
+    With a `cache`, the same run on another day calls the model only for what failed. Answers are
+    cached by the model's name, the task with its version, and the prompt. A cached answer is read
+    and checked again. `export` writes all judgements for an audit, and `recall` reads them back, in
+    place of a cache.
 
     Parameters:
         llm: a LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer, sync or
             async. LangChain and LlamaIndex models are asked for structured output.
-        cache: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the path of a folder, where
-            `judgements.sqlite` is made.
-        max_concurrency: how many calls are under way at once; None: 4, and 1 for a function that is
-            not async.
-        max_retries: how often an answer that is of no use is asked for again, with what is wrong
-            with it. Rate limits and time-outs are retried besides, by the model's client or by us.
+        cache: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the path of a folder, in
+            which `judgements.sqlite` is created.
+        max_concurrency: maximum number of calls at once; None: 4, or 1 for a function that is not
+            async.
+        max_retries: how often the model is asked again, with what is wrong, if its answer cannot be
+            used. Rate limits and timeouts are retried as well, by the model's client or by us.
 
-    Raises: TypeError for what is no chat model or no cache; ValueError for a cache with a model
-    that has no name by which the next run would know it.
+    Raises: TypeError if `llm` is not a chat model, or `cache` not a cache; ValueError for a cache
+    with a model that has no stable name.
 
     >>> judge = Judge(lambda prompt: "True")
     >>> judge.model
@@ -64,12 +151,11 @@ class Judge:
         max_concurrency: int | None = None,
         max_retries: int = 2,
     ) -> None:
-        whole_number(max_retries, "max_retries", 0)
+        self._max_retries = whole_number(max_retries, "max_retries", 0)
         self._chat = chat_model(llm, max_concurrency=max_concurrency)
         self._cache = None if cache is None else text_cache(cache, "judgements")
         if cache is not None:
             stable_name(self._chat)
-        self._max_retries = max_retries
         self._records: dict[str, str] = {}
         self._judgements: dict[str, Judgement[Any]] = {}
 
@@ -80,11 +166,11 @@ class Judge:
 
     @property
     def judgements(self) -> list[Judgement[Any]]:
-        """What was judged so far, each prompt once, in the order of being asked."""
+        """All judgements so far, one per prompt, in the order of the prompts."""
         return list(self._judgements.values())
 
     def ask(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
-        """The judgement of each prompt; none is lost: one that fails says why."""
+        """The judgement of each prompt; if the model fails on one, its judgement says why."""
         return run(self.judge(task, prompts))
 
     async def aask(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
@@ -93,105 +179,149 @@ class Judge:
 
     async def judge(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
         """`ask` as a coroutine for `calls.run` and `calls.arun`."""
-        asking = _Asking(self.model, task, prompts)
-        asking.recall([self._records.get(key) for key in asking.open_keys()])
-        cache = self._cache
-        if cache is not None:
-            asking.recall(await cache.read(asking.open_keys()))
-        for keys, batch in asking.batches():
-            answers = await ask_each(self._chat, batch, task.schema, asking.read, self._max_retries)
-            pairs = asking.hear(keys, answers)
-            if cache is not None and pairs:
-                await cache.write(pairs)
-        return self._kept(asking)
+        round_ = _Round(self.model, task, prompts)
+        round_.recall([self._records.get(key) for key in round_.open_keys()])
+        if self._cache is not None:
+            round_.recall(await self._cache.read(round_.open_keys()))
+        for keys, batch in round_.batches():
+            answers = await ask_each(self._chat, batch, task.schema, round_.read, self._max_retries)
+            records = round_.add(keys, answers)
+            if self._cache is not None and records:
+                await self._cache.write(records)
+        self._judgements.update(round_.judgements)
+        self._records.update(round_.records)
+        return [round_.judgements[key] for key in round_.keys]
 
     def export(self, path: str | Path) -> None:
-        """Write what was judged as JSON lines, each with its prompt, answer, verdict and model.
+        """Write all judgements as JSON lines, each with its prompt, answer, verdict and model.
 
         A run that is repeated from a cache writes the same file again.
         """
         write_lines(path, (each.as_dict() for each in self.judgements))
 
     def recall(self, path: str | Path) -> None:
-        """Take the answers that `export` wrote: what they answer is not asked again.
+        """Read the answers that `export` wrote. Prompts that they answer are not sent again.
 
-        Raises: ValueError, which names the line, for a file that is no export.
+        Raises: ValueError with the line number if a line is not a judgement.
         """
         lines = Path(path).read_text(encoding="utf-8").rstrip("\n").split("\n")
         for number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)
-                key = answer_key(row["model"], row["task"], row["version"], row["prompt"])
+                key = _answer_key(row["model"], row["task"], row["version"], row["prompt"])
             except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{path}, line {number} is no judgement: {error!r}") from None
+                raise ValueError(f"{path}, line {number} is not a judgement: {error!r}") from None
             self._records[key] = line
-
-    def _kept(self, asking: _Asking[Verdict]) -> list[Judgement[Verdict]]:
-        self._judgements.update(asking.judgements)
-        self._records.update(asking.records)
-        return [asking.judgements[key] for key in asking.keys]
 
 
 def as_judge(judge: Any) -> Judge:
-    """The judge itself, or one for a chat model."""
+    """The judge itself, or a judge for a chat model."""
     return judge if isinstance(judge, Judge) else Judge(judge)
 
 
-class _Asking(Generic[Verdict]):
-    """Prompts, and what is known of their answers so far."""
+class _Round(Generic[Verdict]):
+    """The prompts of one call, and their judgements so far."""
 
     def __init__(self, model: str, task: Task[Verdict], prompts: Sequence[str]) -> None:
         self._model, self._task = model, task
-        self.keys = [answer_key(model, task.name, task.version, prompt) for prompt in prompts]
+        self.keys = [_answer_key(model, task.name, task.version, prompt) for prompt in prompts]
         self._prompts = dict(zip(self.keys, prompts, strict=True))
-        self._known: dict[str, Judgement[Verdict]] = {}
+        self.judgements: dict[str, Judgement[Verdict]] = {}
         self.records: dict[str, str] = {}
-        """What is worth keeping, as a cache keeps it."""
-
-    @property
-    def judgements(self) -> dict[str, Judgement[Verdict]]:
-        """What is known, in the order of the prompts."""
-        return {key: self._known[key] for key in self._prompts}
+        """The judgements with a verdict, as a cache stores them."""
 
     def open_keys(self) -> list[str]:
-        """The keys of what is not known yet."""
-        return [key for key in self._prompts if key not in self._known]
+        """The keys of the prompts without a judgement."""
+        return [key for key in self._prompts if key not in self.judgements]
 
     def recall(self, records: Sequence[str | None]) -> None:
-        """Take what was kept under `open_keys()`, where it still reads."""
+        """Take the cached records of `open_keys()` whose answers can still be read."""
         for key, record in zip(self.open_keys(), records, strict=True):
             try:
-                kept = json.loads(record or "")["answer"]
-                answer = kept if isinstance(kept, str) else self._task.schema.model_validate(kept)
-                self._judge(key, (kept, self._task.read(answer)))
+                answer = json.loads(record or "")["answer"]
+                is_text = isinstance(answer, str)
+                content = answer if is_text else self._task.schema.model_validate(answer)
+                self._add(key, (answer, self._task.read(content)))
             except (ValueError, KeyError, TypeError):
-                continue  # none, a failure, or one that was damaged: it is asked again
+                continue  # missing, failed or damaged: the model is asked again
 
     def batches(self) -> Iterator[tuple[list[str], list[str]]]:
-        """Keys and prompts of what is not known yet."""
-        missing = self.open_keys()
-        for start in range(0, len(missing), _AT_ONCE):
-            keys = missing[start : start + _AT_ONCE]
-            yield keys, [self._prompts[key] for key in keys]
+        """Keys and prompts without a judgement."""
+        keys = self.open_keys()
+        for start in range(0, len(keys), _BATCH):
+            batch = keys[start : start + _BATCH]
+            yield batch, [self._prompts[key] for key in batch]
 
     def read(self, index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
-        """The answer as it is kept, and the verdict in it."""
-        kept = answer if isinstance(answer, str) else answer.model_dump(mode="json")
-        return kept, self._task.read(answer)
+        """The answer for JSON, and the verdict in it."""
+        content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
+        return content, self._task.read(answer)
 
-    def hear(
+    def add(
         self, keys: Sequence[str], answers: Sequence[tuple[Any, Verdict] | ModelError]
     ) -> list[tuple[str, str]]:
-        """Take the answers of a batch; returns those that are verdicts, to be kept."""
+        """Take the answers of a batch. Returns the records of those with a verdict, by key."""
         for key, answer in zip(keys, answers, strict=True):
-            self._judge(key, answer)
+            self._add(key, answer)
         return [(key, self.records[key]) for key in keys if key in self.records]
 
-    def _judge(self, key: str, answer: tuple[Any, Verdict] | ModelError) -> None:
+    def _add(self, key: str, answer: tuple[Any, Verdict] | ModelError) -> None:
         failure = Failure.of(answer) if isinstance(answer, ModelError) else None
-        kept, verdict = (None, None) if isinstance(answer, ModelError) else answer
+        content, verdict = (None, None) if isinstance(answer, ModelError) else answer
         task, prompt = self._task, self._prompts[key]
-        judgement = Judgement(task.name, task.version, self._model, prompt, kept, verdict, failure)
-        self._known[key] = judgement
+        judgement = Judgement(
+            task.name, task.version, self._model, prompt, content, verdict, failure
+        )
+        self.judgements[key] = judgement
         if failure is None:
             self.records[key] = json.dumps(judgement.as_dict(), sort_keys=True)
+
+
+def _answer_key(model: str, task: str, version: int, prompt: str) -> str:
+    return stable_uuid(model, task, str(version), prompt)
+
+
+# Reading answers, and reporting failures
+
+
+def read_choice(answer: str | BaseModel, choices: Mapping[str, Verdict]) -> Verdict:
+    """The verdict of an answer that must be one of a few words.
+
+    Of a structured answer, the field `verdict` is read. In plain text, case, punctuation and a
+    label before the word are ignored. Any other word makes the answer invalid, because "not true"
+    does not mean "true".
+
+    Raises: ValueError if the answer is none of the words.
+
+    >>> read_choice("**Answer:** true.", {"true": 1, "false": 0})
+    1
+    """
+    text = str(getattr(answer, "verdict", answer))
+    for word, verdict in choices.items():
+        if re.fullmatch(rf"{_LABEL}{re.escape(word)}{_MARKS}", text, re.IGNORECASE):
+            return verdict
+    raise ValueError(f"it is none of {', '.join(choices)}")
+
+
+def count_reasons(failures: Iterable[Failure | None]) -> dict[str, int]:
+    """How often each reason occurs, the most frequent first."""
+    reasons = Counter(failure.reason for failure in failures if failure is not None)
+    return dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def reasons_text(heading: str, counts: Mapping[str, int]) -> str:
+    """Counts of reasons as lines of a report, each with a line break before it."""
+    return "".join(f"\n  {heading}: {reason} ({count})" for reason, count in counts.items())
+
+
+def failure_json(failure: Failure | None) -> dict[str, str | None]:
+    """A failure as fields of a JSON line; they are None if there is no failure."""
+    if failure is None:
+        return {"reason": None, "error": None}
+    return {"reason": failure.reason, "error": failure.detail}
+
+
+def write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write JSON lines, in ASCII, so that lone surrogates survive."""
+    lines = [json.dumps(row, sort_keys=True) + "\n" for row in rows]
+    Path(path).write_text("".join(lines), encoding="ascii", newline="\n")

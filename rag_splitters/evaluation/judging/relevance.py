@@ -1,4 +1,4 @@
-"""Context relevance: is what was retrieved about the question, by two judges?"""
+"""Context relevance: do the retrieved texts contain what answers the question?"""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from rag_splitters.evaluation.judging.answers import Failure, Judgement, Task, chosen
-from rag_splitters.evaluation.judging.judge import as_judge
-from rag_splitters.evaluation.judging.retrieval import (
-    Retrieved,
-    Retriever,
-    aretrieved,
-    retrieved,
-)
+from rag_splitters.calls import arun, run
+from rag_splitters.evaluation.judging.judge import Failure, Judgement, Task, as_judge, read_choice
+from rag_splitters.evaluation.judging.retrieval import Retriever, retrieve
 from rag_splitters.evaluation.judging.scores import QuestionScore, ScoreReport, question_texts
 from rag_splitters.evaluation.questions import Question
 from rag_splitters.models.asking import fill
@@ -54,97 +49,84 @@ class Rating(BaseModel):
 
 
 _TASK = Task(
-    "context relevance", 1, Rating, lambda answer: chosen(answer, {"0": 0, "1": 1, "2": 2})
+    "context relevance", 1, Rating, lambda answer: read_choice(answer, {"0": 0, "1": 1, "2": 2})
 )
 
 
 def context_relevance(
     questions: Sequence[str | Question], retriever: Retriever, judge: Any
 ) -> ScoreReport:
-    """Judge whether what was retrieved holds what is needed to answer the question.
+    """Judge whether the retrieved texts contain what is needed to answer the question.
 
-    All that was retrieved for a question is shown together, each text on lines of its own, to the
-    model in two roles with prompts of their own. Each rates it 0 (not relevant), 1 (in part) or 2
-    (completely). A question's score is the mean of the two ratings, divided by 2; where one of them
-    failed, it is the other one. No answers to the questions are needed.
+    The model sees all texts of a question together, in two roles with different prompts. Each role
+    rates them 0 (not relevant), 1 (in part) or 2 (completely). A question's score is the mean of
+    the two ratings, divided by 2; if one role failed, the other one counts alone. No answers to the
+    questions are needed.
 
-    As in RAGAS, the score is 0 without asking where nothing but white space was retrieved, and
-    where it is no more than the question itself or a part of it. A question for which nothing was
-    retrieved at all scores 0, and is counted in `empty` (RAGAS refuses it). One on which both roles
-    failed, or the retriever, has no score; it is counted in `failures` by the reason.
+    As in RAGAS, the score is 0 without a model call if the texts are blank, or if they only repeat
+    the question or a part of it. A question for which nothing was retrieved scores 0 and is counted
+    in `empty` (RAGAS refuses it). If both roles failed, or the retriever failed, a question has no
+    score and is counted in `failures` by reason.
 
     Parameters:
-        questions: texts, or `Question`s, of which the text is taken.
+        questions: texts or `Question`s.
         retriever: see `Retriever`.
         judge: a `Judge`, or any chat model.
 
-    Raises: ValueError for a blank question; TypeError for what is no retriever.
+    Raises: ValueError if a question is blank; TypeError if this is not a retriever.
 
     Source: RAGAS 0.4, `ContextRelevance` (docs.ragas.io, Nvidia Metrics, Context Relevance), which
-    took the place of its older context relevancy, a share of sentences. The definition is theirs,
-    the prompts ours.
+    replaced its older context relevancy, a share of sentences. The definition is theirs, the
+    prompts are ours.
 
     >>> judge = lambda prompt: "2" if "You are shown" in prompt else "1"
     >>> context_relevance(["How is tea?"], lambda _: ["Tea is hot."], judge).scores[0].score
     0.75
     """
-    asking = _Asking(questions)
-    judge = as_judge(judge)
-    prompts = asking.prompts(retrieved(retriever, asking.questions))
-    return asking.report(judge.model, judge.ask(_TASK, prompts))
+    return run(_context_relevance(questions, retriever, judge))
 
 
 async def acontext_relevance(
     questions: Sequence[str | Question], retriever: Retriever, judge: Any
 ) -> ScoreReport:
     """`context_relevance` without blocking the event loop."""
-    asking = _Asking(questions)
+    return await arun(_context_relevance(questions, retriever, judge))
+
+
+async def _context_relevance(
+    questions: Sequence[str | Question], retriever: Retriever, judge: Any
+) -> ScoreReport:
+    queries = question_texts(questions)
     judge = as_judge(judge)
-    prompts = asking.prompts(await aretrieved(retriever, asking.questions))
-    return asking.report(judge.model, await judge.aask(_TASK, prompts))
+    retrieved = await retrieve(retriever, queries)
+    prompts = [
+        fill(prompt, question=question, context="\n".join(texts))
+        for question, texts in zip(queries, retrieved, strict=True)
+        if not isinstance(texts, Failure) and not _is_empty(question, texts)
+        for prompt in _PROMPTS
+    ]
+    judgements = iter(await judge.judge(_TASK, prompts))
+    scores = []
+    for question, texts in zip(queries, retrieved, strict=True):
+        if isinstance(texts, Failure):
+            scores.append(QuestionScore(question, (), (), None, texts))
+        elif _is_empty(question, texts):
+            scores.append(QuestionScore(question, texts, (), 0.0))
+        else:
+            scores.append(_score(question, texts, (next(judgements), next(judgements))))
+    return ScoreReport("context relevance", judge.model, tuple(scores))
 
 
-class _Asking:
-    """Questions, and what was retrieved for them."""
-
-    def __init__(self, questions: Sequence[str | Question]) -> None:
-        self.questions = question_texts(questions)
-        self._found: list[Retrieved] = []
-
-    def prompts(self, found: Sequence[Retrieved]) -> list[str]:
-        """Two prompts for each question that something was retrieved for."""
-        self._found = list(found)
-        return [
-            fill(prompt, question=question, context="\n".join(texts))
-            for question, texts in zip(self.questions, self._found, strict=True)
-            if not isinstance(texts, Failure) and not _says_nothing(question, texts)
-            for prompt in _PROMPTS
-        ]
-
-    def report(self, model: str, judgements: Sequence[Judgement[int]]) -> ScoreReport:
-        """The scores, from a judgement for each prompt."""
-        each = iter(judgements)
-        scores = []
-        for question, texts in zip(self.questions, self._found, strict=True):
-            if isinstance(texts, Failure):
-                scores.append(QuestionScore(question, (), (), None, texts))
-            elif _says_nothing(question, texts):
-                scores.append(QuestionScore(question, texts, (), 0.0))
-            else:
-                scores.append(_scored(question, texts, (next(each), next(each))))
-        return ScoreReport("context relevance", model, tuple(scores))
-
-
-def _says_nothing(question: str, texts: tuple[str, ...]) -> bool:
-    """Is there nothing in the texts, or nothing that the question does not hold itself?"""
+def _is_empty(question: str, texts: tuple[str, ...]) -> bool:
+    """Whether the texts are blank, or only repeat the question or a part of it."""
     return "\n".join(texts).strip() in question.strip()
 
 
-def _scored(
+def _score(
     question: str, texts: tuple[str, ...], judgements: Sequence[Judgement[int]]
 ) -> QuestionScore:
     verdicts = tuple(each.verdict for each in judgements)
-    known = [verdict / 2 for verdict in verdicts if verdict is not None]
-    if known:
-        return QuestionScore(question, texts, verdicts, sum(known) / len(known))
+    scores = [verdict / 2 for verdict in verdicts if verdict is not None]
+    if scores:
+        return QuestionScore(question, texts, verdicts, sum(scores) / len(scores))
     return QuestionScore(question, texts, verdicts, None, judgements[0].failure)

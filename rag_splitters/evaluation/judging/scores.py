@@ -1,4 +1,4 @@
-"""Scores that a judge gave to what was retrieved, question by question, and their mean."""
+"""Judged scores: of each question, and their mean."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.evaluation.intervals import Estimate, mean_score, percent
-from rag_splitters.evaluation.judging.answers import Failure, counted, listed, why, write_lines
+from rag_splitters.evaluation.judging.judge import (
+    Failure,
+    count_reasons,
+    failure_json,
+    reasons_text,
+    write_lines,
+)
 from rag_splitters.evaluation.questions import Question
 
 __all__ = ["QuestionScore", "ScoreReport", "question_texts"]
@@ -16,13 +22,13 @@ __all__ = ["QuestionScore", "ScoreReport", "question_texts"]
 
 @dataclass(frozen=True, slots=True)
 class QuestionScore:
-    """What one question scored.
+    """The score of one question.
 
     Parameters:
         question: the question.
-        texts: what was retrieved for it, best first.
-        verdicts: of each text, or of each judge; None where the model failed.
-        score: from 0 to 1; None where it cannot be told.
+        texts: the retrieved texts, the best first.
+        verdicts: one for each text or each judging role; None if the model failed.
+        score: from 0 to 1; None if there is none.
         failure: why there is no score.
     """
 
@@ -39,54 +45,54 @@ class QuestionScore:
             "texts": self.texts,
             "verdicts": self.verdicts,
             "score": self.score,
-            **why(self.failure),
+            **failure_json(self.failure),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreReport:
-    """A judged figure over questions.
+    """A judged metric over questions.
 
     Parameters:
-        figure: what was judged.
+        metric: the name of the metric.
         model: the judge's stable name.
-        scores: one for each question, in their order.
+        scores: one for each question, in order.
     """
 
-    figure: str
+    metric: str
     model: str
     scores: tuple[QuestionScore, ...]
 
     @property
     def score(self) -> Estimate | None:
-        """The mean over the questions that have a score."""
+        """The mean of all scores."""
         return mean_score([each.score for each in self.scores if each.score is not None])
 
     @property
     def empty(self) -> int:
-        """For how many questions nothing was retrieved; they score 0."""
+        """The number of questions for which nothing was retrieved; they score 0."""
         return sum(each.failure is None and not each.texts for each in self.scores)
 
     @property
     def partial(self) -> int:
-        """How many scores stand on a part of their verdicts, as the model failed on the others."""
+        """The number of scores without all verdicts, because the model failed on some."""
         return sum(each.failure is None and None in each.verdicts for each in self.scores)
 
     @property
     def failures(self) -> dict[str, int]:
-        """How many questions have no score, by the reason."""
-        return counted(each.failure for each in self.scores)
+        """The number of questions without a score, by reason."""
+        return count_reasons(each.failure for each in self.scores)
 
     def __str__(self) -> str:
-        failed = listed("failed", self.failures)
+        failed = reasons_text("failed", self.failures)
         empty = f"\n  nothing retrieved ({self.empty})" if self.empty else ""
-        partial = f"\n  by a part of the verdicts ({self.partial})" if self.partial else ""
-        return f"{self.figure}: {percent(self.score)}{empty}{partial}{failed}"
+        partial = f"\n  only some verdicts ({self.partial})" if self.partial else ""
+        return f"{self.metric}: {percent(self.score)}{empty}{partial}{failed}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Figures and counts for JSON."""
+        """The score and the counts for JSON."""
         return {
-            "figure": self.figure,
+            "metric": self.metric,
             "model": self.model,
             "score": self.score and asdict(self.score),
             "questions": len(self.scores),
@@ -96,14 +102,14 @@ class ScoreReport:
         }
 
     def export(self, path: str | Path) -> None:
-        """Write JSON lines: one for each question, with what was retrieved and the verdicts."""
+        """Write JSON lines: one for each question, with the retrieved texts and the verdicts."""
         write_lines(path, (each.as_dict() for each in self.scores))
 
 
 def question_texts(questions: Sequence[str | Question]) -> list[str]:
     """The questions' texts.
 
-    Raises: ValueError for a blank question, TypeError for a single text in the place of many.
+    Raises: ValueError if a question is blank; TypeError for a single string.
     """
     if isinstance(questions, str):
         raise TypeError(f"questions must be a list of questions, got the text {questions[:60]!r}")
