@@ -31,6 +31,7 @@ from rag_splitters.evaluation.judging import (
     read_facts,
 )
 from rag_splitters.models import HashingEmbeddings, chat_model
+from rag_splitters.reading.samples import sample_texts
 from rag_splitters.testing import hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.openai_server import Fault, OpenAIServer
@@ -227,10 +228,7 @@ def writes_or_tells(prompt: str) -> str:
 
 def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
     """From the documents to the figures, through a real retriever; and again for nothing."""
-    from rag_splitters import demo
-
-    folder = Path(demo.__file__).parent
-    documents = {path.stem: path.read_text("utf-8") for path in sorted(folder.glob("*.md"))}
+    documents = sample_texts()
     chunks = [
         chunk.text
         for text in documents.values()

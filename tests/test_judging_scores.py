@@ -194,7 +194,7 @@ def test_relevance_of_one_judge_is_the_score_where_the_other_failed() -> None:
     assert scores(both) == [None]
     assert (both.partial, both.failures) == (0, {"the answer could not be used": 1})
     assert both.score is None
-    assert str(both).startswith("context relevance: no figure")
+    assert str(both).startswith("context relevance: no score")
 
 
 @pytest.mark.parametrize("found", [[" "], ["How is tea?"], ["tea", ""], ["is", " "]])

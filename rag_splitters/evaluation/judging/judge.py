@@ -188,9 +188,10 @@ class Judge:
             records = round_.add(keys, answers)
             if self._cache is not None and records:
                 await self._cache.write(records)
-        self._judgements.update(round_.judgements)
+        judgements = {key: round_.judgements[key] for key in round_.keys}  # in prompt order
+        self._judgements.update(judgements)
         self._records.update(round_.records)
-        return [round_.judgements[key] for key in round_.keys]
+        return [judgements[key] for key in round_.keys]
 
     def export(self, path: str | Path) -> None:
         """Write all judgements as JSON lines, each with its prompt, answer, verdict and model.

@@ -113,6 +113,7 @@ async def find_passages(
             its chunks, a passage is still the original text between a chunk's positions.
         every: how many items to write about each passage.
 
+    >>> from rag_splitters.calls import run
     >>> passages = run(find_passages({"a": "x" * 2500}, None, 500))
     >>> [(each.start, each.item_count) for each in passages]
     [(0, 4), (2000, 1)]
