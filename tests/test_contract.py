@@ -29,6 +29,7 @@ VIOLATIONS = (
     "<img alt=x></p>\u0301",
     "The same passage again. \U000e0041The same passage again. ",
     "aLongerwordสวัสดีสวัสดี\u0600 ",
+    "<img alt=x>",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 

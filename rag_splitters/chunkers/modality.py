@@ -214,7 +214,10 @@ def _regions(text: str, written: TextFormat, blocks: Sequence[Block]) -> Iterato
     tables = find_tables(text, written, blocks)
     found = [_Region(table.start, table.end, "table", None, table) for table in tables]
     for block in blocks:
-        kind = "image" if block.kind == "html" and _only_images(text, block) else block.kind
+        is_text = written == "text" and block.kind == "paragraph"
+        may_be_images = is_text or block.kind == "html"
+        only_images = may_be_images and _only_images(text, block, markdown=is_text)
+        kind = "image" if only_images else block.kind
         if kind in ("image", "code", "formula"):
             found.append(_Region(block.start, block.end, kind, block))
     position = 0
@@ -225,9 +228,9 @@ def _regions(text: str, written: TextFormat, blocks: Sequence[Block]) -> Iterato
             yield region._replace(start=start, end=position)
 
 
-def _only_images(text: str, block: Block) -> bool:
-    """Does this HTML hold images, their captions, and nothing else?"""
-    images = find_images(text, block.start, block.end, {}, markdown=False)
+def _only_images(text: str, block: Block, markdown: bool) -> bool:
+    """Does this block hold images, their captions, and nothing else?"""
+    images = find_images(text, block.start, block.end, {}, markdown)
     edges = [block.start, *(edge for each in images for edge in (each.start, each.end)), block.end]
     between = zip(edges[::2], edges[1::2], strict=True)
     return bool(images) and not any(plain_html(text, *gap).text.strip() for gap in between)
