@@ -1,9 +1,6 @@
 """Tables: rows of cells with exact positions, read from Markdown, HTML, CSV and TSV.
 
-from rag_splitters.structure.tables import find_tables
-
-for table in find_tables(text):
-    print(table.labels, [table.values(row) for row in table.rows])
+A class for each kind of table, and what works on all of them: finding, writing and cutting.
 """
 
 from __future__ import annotations

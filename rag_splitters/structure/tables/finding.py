@@ -1,4 +1,4 @@
-"""Where the tables of a text are."""
+"""Finds the tables of a text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rag_splitters.structure.tables.separated import SeparatedTable, separated_t
 __all__ = ["TableFormat", "find_tables"]
 
 TableFormat: TypeAlias = Literal["auto", "markdown", "html", "text", "csv", "tsv"]
-"""How a text is written; "auto" looks at its beginning, "csv" and "tsv" make it one table."""
+"""The format of a text; "auto" detects it, and "csv" and "tsv" make the whole text one table."""
 
 _OPENING = re.compile(r"<table(?=[\s>])", re.IGNORECASE)
 _MARKS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
@@ -27,38 +27,39 @@ def find_tables(
     format: TableFormat | Literal["code"] = "auto",
     blocks: Sequence[Block] | None = None,
 ) -> list[Table]:
-    """Finds the tables of a text, in order: pipe tables, HTML tables, records with separators.
+    """Find the tables of a text: pipe tables, HTML tables, and lines of CSV or TSV.
 
     Tables in code are code. A table inside another one belongs to it.
 
     Parameters:
         text: any text.
-        format: how it is written.
-        blocks: its blocks, where they are known already.
+        format: the format of the text.
+        blocks: its blocks, if they have been read already.
 
-    Returns: the tables; none of them overlap.
+    Returns: the tables in order; they do not overlap.
 
-    Raises: ValueError for an unknown format.
+    Raises ValueError if the format is unknown.
 
     >>> table = find_tables("| a | b |\\n|---|---|\\n| 1 | 2 |")[0]
     >>> table.labels, table.values(table.rows[0])
     (['a', 'b'], ['1', '2'])
     """
     if format not in (*get_args(TableFormat), "code"):
-        known = ", ".join(get_args(TableFormat))
-        raise ValueError(f"format must be one of {known}; got {format!r}")
+        names = ", ".join(get_args(TableFormat))
+        raise ValueError(f"format must be one of {names}; got {format!r}")
     if format in ("csv", "tsv"):
         table = SeparatedTable.read(text, 0, len(text), "," if format == "csv" else "\t")
         return [table] if table else []
-    written = detect_format(text) if format == "auto" else format
-    if written == "code":
+    text_format = detect_format(text) if format == "auto" else format
+    if text_format == "code":
         return []
-    if written == "text":
+    if text_format == "text":
         return list(separated_tables(text, 0, len(text)))
-    known_blocks = read_blocks(text, written) if blocks is None else blocks  # type: ignore[arg-type]
-    if written == "html":
-        return [table for block in known_blocks for table in _in_html(text, block)]
-    return list(_in_markdown(text, known_blocks))
+    if blocks is None:
+        blocks = read_blocks(text, text_format)  # type: ignore[arg-type]
+    if text_format == "html":
+        return [table for block in blocks for table in _in_html(text, block)]
+    return list(_in_markdown(text, blocks))
 
 
 def _in_markdown(text: str, blocks: Sequence[Block]) -> Iterator[Table]:
@@ -66,24 +67,24 @@ def _in_markdown(text: str, blocks: Sequence[Block]) -> Iterator[Table]:
     for block in blocks:
         if block.start < position:
             continue
-        found: list[Table] = []
+        tables: list[Table] = []
         if block.kind == "table" and (table := _pipe_table(text, block)):
-            found.append(table)
+            tables.append(table)
         elif block.kind in ("table", "html", "image"):
-            found.extend(_in_html(text, block))
-            opening = _OPENING.search(text, found[-1].end if found else block.start, block.end)
+            tables.extend(_in_html(text, block))
+            opening = _OPENING.search(text, tables[-1].end if tables else block.start, block.end)
             if opening and opening.start() >= hopeless:  # a blank line ended the HTML block
                 closing = _CLOSING.search(text, block.end)
                 hopeless = closing.end() if closing else len(text)
-                found.extend(html_tables(text, opening.start(), hopeless))
+                tables.extend(html_tables(text, opening.start(), hopeless))
         elif block.kind == "paragraph":
-            found.extend(separated_tables(text, block.start, block.end))
-        yield from found
-        position = found[-1].end if found else position
+            tables.extend(separated_tables(text, block.start, block.end))
+        yield from tables
+        position = tables[-1].end if tables else position
 
 
 def _pipe_table(text: str, block: Block) -> Table | None:
-    """The pipe table of a block, whose header row may stand behind the marks of a list."""
+    """The pipe table of a block. List and quote marks may precede its header row."""
     line = _MARKS.match(text, block.content_start, block.end)
     marks = line.group() if line else ""
     width = len(marks) if marks.strip() else 0
@@ -94,7 +95,7 @@ def _pipe_table(text: str, block: Block) -> Table | None:
 
 
 def _in_html(text: str, block: Block) -> list[Table]:
-    """The tables of a block. Tags around them belong to them, where there is nothing else."""
+    """The tables of a block. Tags around a table belong to it if there is nothing else."""
     if block.kind not in ("table", "html", "image"):
         return []
     if not _OPENING.search(text, block.start, block.end):

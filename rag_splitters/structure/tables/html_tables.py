@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
 from rag_splitters.structure.tables.model import Cell, Row, Table
@@ -19,10 +20,10 @@ _TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")
 
 
 class HtmlTable(Table):
-    """A table of `tr` in a `table`, with its sections, and cells that span rows and columns.
+    """A `table` element, with its sections, and cells that span rows and columns.
 
-    Its header are the rows of the `thead` that comes first, or else the first rows that hold only
-    `th`. A table inside a cell belongs to the cell. What stands between cells is left out.
+    The header is the `thead` if that comes first, or else the first rows that contain only `th`. A
+    table inside a cell belongs to the cell. Text between the cells is left out.
     """
 
     kind = "html"
@@ -39,7 +40,7 @@ class HtmlTable(Table):
 
 
 def html_tables(text: str, start: int, end: int) -> Iterator[HtmlTable]:
-    """The outermost tables in a part of a text that are closed and hold a cell."""
+    """The outermost tables in a part of a text that are closed and have a cell."""
     part = text[start:end]
     reader: _Reader | None = None
     for tag in scan_tags(part):
@@ -65,7 +66,7 @@ class _Reader:
         self._caption = (0, 0)
 
     def take(self, tag: Tag, markup: str) -> bool:
-        """Takes the next tag, with its text; was it the table's last?"""
+        """Take the next tag with its markup. Returns whether it closes the table."""
         if tag.name == "table":
             self._depth += 1 if tag.kind == "open" else -1
             if self._depth == 0:
@@ -79,7 +80,7 @@ class _Reader:
         return self._depth == 0
 
     def table(self, end: int) -> HtmlTable | None:
-        """The table that ends here; None if it holds no cell."""
+        """The table that ends here; None if it has no cell."""
         text = self._text
         header, rows = self._grid.finished(end)
         if not header and not rows:
@@ -90,12 +91,12 @@ class _Reader:
 
 
 def plain_html(text: str, start: int, end: int) -> Excerpt:
-    """The plain text of a part of an HTML text, with positions."""
+    """The plain text of a part of an HTML text, with its positions."""
     return Excerpt.of(text, start, end, _replacements(text, start, end))
 
 
 def _replacements(text: str, start: int, end: int) -> Iterator[Replacement]:
-    """What to replace in HTML to get its plain text: tags, entities, runs of white space."""
+    """The replacements that turn HTML into plain text: of tags, entities and white space."""
     position = start
     part = text[start:end]
     for kind, low, high, name in scan_tags(part):
@@ -110,9 +111,9 @@ def _replacements(text: str, start: int, end: int) -> Iterator[Replacement]:
 
 def _decoded(text: str, start: int, end: int) -> Iterator[Replacement]:
     for match in _TEXT.finditer(text, start, end):
-        found = match.group()
-        instead = html.unescape(found) if found[0] == "&" else " "
-        if instead != found:
+        piece = match.group()
+        instead = html.unescape(piece) if piece[0] == "&" else " "
+        if instead != piece:
             yield match.start(), match.end(), instead
 
 
@@ -121,8 +122,8 @@ _SECTIONS = ("thead", "tbody", "tfoot")
 
 
 @dataclass(slots=True)
-class _Open:
-    """A row while it is read."""
+class _OpenRow:
+    """A row that is being read."""
 
     start: int
     end: int
@@ -133,21 +134,21 @@ class _Open:
 
 
 class _Grid:
-    """Takes the tags of one table in their order, and gives its rows.
+    """Builds the rows of a table from its tags, with every cell in its column.
 
-    Tags that are missing are added as a browser would: a row ends where the next one begins. Once
-    cells that span rows or columns have filled ten times as many places as the table has cells,
-    further ones fill one place each, so that time stays linear.
+    Missing tags are supplied as in a browser: a row ends where the next one begins. Once cells that
+    span rows or columns have filled ten times as many places as the table has cells, further cells
+    fill one place each, so that time stays linear.
     """
 
     def __init__(self) -> None:
-        self._rows: list[_Open] = []
+        self._rows: list[_OpenRow] = []
         self._section, self._opens = "", True
-        self._row: _Open | None = None
+        self._row: _OpenRow | None = None
         self._cell: Cell | None = None
 
     def take(self, tag: Tag, markup: str) -> None:
-        """The next tag, with its text."""
+        """Take the next tag with its markup."""
         closing = tag.kind == "close"
         if tag.name in _SECTIONS:
             self.close(tag.start)
@@ -156,14 +157,14 @@ class _Grid:
             self._close_cell(tag.start)
             if closing and self._row:
                 self._row.end = tag.end
-            self._row = None if closing else self._opened(tag.start)
+            self._row = None if closing else self._open_row(tag.start)
         elif tag.name in ("td", "th"):
             self._close_cell(tag.start)
             if closing:
                 if self._row:
                     self._row.end = max(self._row.end, tag.end)
                 return
-            self._row = self._row or self._opened(tag.start)
+            self._row = self._row or self._open_row(tag.start)
             self._row.headings += tag.name == "th"
             width = min(max(_number(markup, "colspan"), 1), _WIDEST)
             height = _number(markup, "rowspan")
@@ -171,12 +172,12 @@ class _Grid:
             self._cell = Cell(tag.start, tag.end, tag.end, -1, width, height)
 
     def close(self, position: int) -> None:
-        """Ends the open cell and the open row at this offset."""
+        """End the open cell and the open row at this offset."""
         self._close_cell(position)
         self._row = None
 
-    def _opened(self, start: int) -> _Open:
-        row = _Open(start, start, self._section, self._opens)
+    def _open_row(self, start: int) -> _OpenRow:
+        row = _OpenRow(start, start, self._section, self._opens)
         self._opens = False
         self._rows.append(row)
         return row
@@ -190,25 +191,26 @@ class _Grid:
     def finished(self, position: int) -> tuple[list[Row], list[Row]]:
         """Header rows and other rows, when the table ends at this offset."""
         self.close(position)
-        found = [row for row in self._rows if row.cells]
-        count = 0
-        if found and found[0].section == "thead":
-            while count < len(found) and found[count].section == "thead":
-                count += 1
-        else:
-            while count < len(found) and found[count].headings == len(found[count].cells):
-                count += 1
-            count = count if count < len(found) else min(count, 1)
-        rows = _placed(found)
+        open_rows = [row for row in self._rows if row.cells]
+        count = _header_length(open_rows)
+        rows = _place(open_rows)
         return rows[:count], rows[count:]
 
 
-def _placed(found: list[_Open]) -> list[Row]:
-    """The rows with their cells in columns, beside the cells that reach down from above."""
+def _header_length(rows: list[_OpenRow]) -> int:
+    """How many of the first rows are the header: a `thead`, or else the rows of only `th`."""
+    if rows and rows[0].section == "thead":
+        return sum(1 for _ in takewhile(lambda row: row.section == "thead", rows))
+    count = sum(1 for _ in takewhile(lambda row: row.headings == len(row.cells), rows))
+    return count if count < len(rows) else min(count, 1)
+
+
+def _place(open_rows: list[_OpenRow]) -> list[Row]:
+    """The rows, with their cells in columns and the cells that reach into them from above."""
     rows: list[Row] = []
     above: list[Cell] = []
-    budget = 10 * sum(len(row.cells) for row in found) + 1000
-    for each in found:
+    budget = 10 * sum(len(row.cells) for row in open_rows) + 1000
+    for each in open_rows:
         if each.opens_section:
             above = []
         budget -= sum(cell.width for cell in above)

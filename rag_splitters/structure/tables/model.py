@@ -1,4 +1,4 @@
-"""Table, Row and Cell: a table by the positions of its parts."""
+"""Table, Row and Cell: a table and its parts, by their positions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Cell:
     """A cell, by code-point offsets.
 
     Parameters:
-        begin: where its own markup begins.
-        start: where its content begins.
-        end: where its content ends.
-        column: its first column, from 0.
-        width: how many columns it fills.
-        height: how many rows it fills, from the row that it is seen in.
+        begin: start of its own markup.
+        start: start of its content.
+        end: end of its content.
+        column: index of its first column.
+        width: number of columns that it fills.
+        height: number of rows that it fills, counted from the row at hand.
     """
 
     begin: int
@@ -40,10 +40,10 @@ class Row:
     """A row, by code-point offsets.
 
     Parameters:
-        start: where it begins.
-        end: where it ends, without the line break.
-        cells: its own cells, where reading the table has found them already.
-        carried: cells of rows above that reach into it.
+        start: start of the row.
+        end: end of the row, without the line break.
+        cells: its own cells, if the reader of the table has found them already.
+        carried: cells of the rows above that reach into it.
     """
 
     start: int
@@ -57,8 +57,8 @@ class Table(ABC):
 
     Parameters:
         text: the whole text.
-        start: where the table begins in it.
-        end: where it ends.
+        start: start of the table in the text.
+        end: end of the table.
         header: its header rows.
         rows: its other rows.
         caption: its caption as plain text.
@@ -67,7 +67,7 @@ class Table(ABC):
     kind: ClassVar[Literal["pipe", "html", "separated"]]
 
     is_verbatim = True
-    """Is the table's part of the text a table by itself, also outside a list or a quote?"""
+    """Whether this part of the text is still a table on its own, outside a list or a quote."""
 
     def __init__(
         self,
@@ -91,14 +91,14 @@ class Table(ABC):
 
     @abstractmethod
     def replacements(self, cell: Cell) -> Iterable[Replacement]:
-        """What to replace in a cell's markup to get its plain text."""
+        """The replacements that turn a cell's markup into its plain text."""
 
     def plain(self, cell: Cell) -> str:
         """A cell's plain text."""
         return self.excerpt(cell).text.strip()
 
     def excerpt(self, cell: Cell) -> Excerpt:
-        """A cell's plain text, with positions; the data of data URIs are left out."""
+        """A cell's plain text with positions, without the data of data URIs."""
         replacements = list(self.replacements(cell))
         for data in data_in(self.text, cell.start, cell.end):
             if not any(low <= data[0] < high for low, high, _ in replacements):
@@ -106,7 +106,7 @@ class Table(ABC):
         return Excerpt.of(self.text, cell.start, cell.end, replacements)
 
     def values(self, row: Row) -> list[str]:
-        """The plain text of every column of a row; what spans several is in each of them."""
+        """The plain text of every column of a row. A wide cell is in each of its columns."""
         values: list[str] = []
         for cell in (*self.cells(row), *row.carried):
             stop = cell.column + cell.width
@@ -116,10 +116,10 @@ class Table(ABC):
 
     @cached_property
     def labels(self) -> list[str]:
-        """The name of every column of the header; the parts of several rows joined by " / "."""
-        known = [self.values(row) for row in self.header]
+        """The label of every column. The labels of several header rows are joined by " / "."""
+        rows = [self.values(row) for row in self.header]
         labels: list[str] = []
-        for column in range(max(map(len, known), default=0)):
-            parts = [values[column] for values in known if column < len(values)]
+        for column in range(max(map(len, rows), default=0)):
+            parts = [values[column] for values in rows if column < len(values)]
             labels.append(" / ".join(dict.fromkeys(part for part in parts if part)))
         return labels

@@ -16,10 +16,10 @@ _DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\
 
 
 class PipeTable(Table):
-    """A table whose cells stand between pipes, under a header and an alignment row.
+    """A table whose cells are separated by pipes, with a header and an alignment row.
 
-    A pipe behind a backslash is text, also in a code span; one in a code span without backslash
-    ends the cell, as it does on GitHub.
+    A pipe after a backslash is text. A pipe without one ends the cell, also in a code span, as on
+    GitHub.
     """
 
     kind = "pipe"
@@ -29,7 +29,7 @@ class PipeTable(Table):
 
     @classmethod
     def read(cls, text: str, start: int, end: int) -> PipeTable | None:
-        """Reads the table from the beginning of its header row to its end; None if it is none."""
+        """Read the table that begins with this header row; None if it is not a table."""
         opening = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
         depth = text.count(">", opening, start)
         prefix = re.compile(rf"[ \t]*(?:>[ \t]*){{0,{depth}}}")
@@ -53,7 +53,7 @@ class PipeTable(Table):
 
     @property
     def head(self) -> str:
-        """The header and the alignment row, as they stand."""
+        """The header and the alignment row as in the source."""
         rows = (*self.header, self.delimiters)
         return "\n".join(self.text[row.start : row.end] for row in rows)
 

@@ -14,17 +14,17 @@ _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _SENTENCE_END = (".", ":", ";", "!", "?", ",", "\u2026")
 _DELIMITERS = "\t,;"
 _FIELD_END = {each: re.compile(rf"[\r\n{re.escape(each)}]") for each in _DELIMITERS}
-_FEWEST = 3  # records that make a table; two where tabs separate them
-_WORDS = 4  # in a field, on average; more are prose
+_FEWEST = 3  # records in a table; two if they are separated by tabs
+_WORDS = 4  # average number of words in a field; with more, the lines are prose
 
 
 class SeparatedTable(Table):
-    """A table with one record to a line, and fields with a separator between them.
+    """A table with one record per line and a separator between the fields.
 
-    A field may stand in double quotes, and then hold separators, line breaks and quotes that are
-    doubled. The first record is the header, unless it has no letter. Written by hand, not by the
-    standard library's `csv`, which knows no positions, refuses fields over 131,072 characters and,
-    before Python 3.11, null bytes.
+    A field in double quotes may contain separators, line breaks and doubled quotes. The first
+    record is the header, unless it contains no letter. The standard library's `csv` does not serve:
+    it reports no positions, and it refuses fields over 131,072 characters and, before Python 3.11,
+    null bytes.
 
     Parameters: those of `Table`, and
         delimiter: the separator.
@@ -42,7 +42,7 @@ class SeparatedTable(Table):
 
     @classmethod
     def read(cls, text: str, start: int, end: int, delimiter: str) -> SeparatedTable | None:
-        """Reads the whole part of a text as one table; None if it is blank."""
+        """Read a whole part of a text as one table; None if it is blank."""
         records = [row for row, _ in _records(text, start, end, delimiter)]
         rows = [row for row in records if text[row.start : row.end].strip()]
         return cls(text, rows[0].start, rows[-1].end, rows, delimiter) if rows else None
@@ -71,9 +71,9 @@ class SeparatedTable(Table):
 
 
 def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
-    """Finds tables in a part of a text: lines with the same number of fields, at least two.
+    """Find the tables in a part of a text: lines with the same number of fields, at least two.
 
-    Prose is none: its commas are followed by spaces, its fields are long, its lines end in stops.
+    Prose is not a table: spaces follow its commas, its fields are long, its lines end with stops.
 
     >>> text = "See:\\nname,age\\nAda,36\\nAlan,41\\n"
     >>> [(table.start, table.end) for table in separated_tables(text, 0, len(text))]
@@ -82,16 +82,16 @@ def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
     tables: list[SeparatedTable] = []
     position = start
     while position < end:
-        found = None
+        table = None
         line = _line_end(text, position, end)
         for delimiter in _DELIMITERS:
             if text.find(delimiter, position, line) >= 0:
-                found = _table(text, position, end, delimiter)
-            if found:
+                table = _table(text, position, end, delimiter)
+            if table:
                 break
-        if found:
-            tables.append(found)
-            line = found.end
+        if table:
+            tables.append(table)
+            line = table.end
         match = _LINE_BREAK.match(text, line, end)
         position = match.end() if match else max(line, position + 1)
     return tables
@@ -117,7 +117,7 @@ def _table(text: str, start: int, end: int, delimiter: str) -> SeparatedTable | 
 
 
 def _is_prose(text: str, rows: Sequence[Row], fields: int, delimiter: str) -> bool:
-    """Do these lines look like sentences or code rather than like records?"""
+    """Do these lines look like sentences or code, not like records?"""
     lines = [text[row.start : row.end] for row in rows]
     if any(not line[:1].strip() for line in lines):
         return True  # indented: a list, code
@@ -133,7 +133,7 @@ def _is_prose(text: str, rows: Sequence[Row], fields: int, delimiter: str) -> bo
 
 
 def _records(text: str, start: int, end: int, delimiter: str) -> Iterator[tuple[Row, int]]:
-    """The records from `start` on, with their numbers of fields."""
+    """The records from `start` on, each with its number of fields."""
     position = start
     while position < end:
         stop = _line_end(text, position, end)
@@ -152,7 +152,7 @@ def _records(text: str, start: int, end: int, delimiter: str) -> Iterator[tuple[
 
 
 def _field(text: str, begin: int, end: int, delimiter: str) -> tuple[int, int, int]:
-    """Start and end of the content of the field from `begin`, and where the field ends."""
+    """The start and end of the content of the field at `begin`, and the end of the field."""
     if text.startswith('"', begin, end):
         quote = text.find('"', begin + 1, end)
         while quote >= 0 and text.startswith('"', quote + 1, end):

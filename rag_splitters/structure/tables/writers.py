@@ -1,4 +1,4 @@
-"""How a table is written: as it stands, as Markdown, or as JSON records."""
+"""Writes a table as in the source, as Markdown, or as JSON records."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Render: TypeAlias = Literal["source", "markdown", "json"]
-"""How tables are written."""
+"""How tables are written: as in the source, as Markdown, or as JSON."""
 
 _MOST_PADDED = 100  # columns; in wider tables short rows stay short, so that time stays linear
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -64,11 +64,11 @@ class Writer(ABC):
         return self.head + self.foot
 
     def cell(self, cell: Cell) -> str:
-        """A cell's content as `part` takes it."""
+        """A cell's content, ready for `part`."""
         return without_data(self.escape(self.table.plain(cell)))
 
     def escape(self, value: str) -> str:
-        """A plain text as `part` takes it."""
+        """A plain text, ready for `part`."""
         return value
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Writer(ABC):
         """A few cells of one row under their columns' labels, which are plain text."""
 
     def _padded(self, values: list[str]) -> list[str]:
-        """The values of a row, and empty ones where it is shorter than the header."""
+        """The values of a row, filled up with empty ones to the length of the header."""
         missing = min(len(self.table.labels), _MOST_PADDED) - len(values)
         return values + [""] * missing
 
@@ -85,7 +85,7 @@ class Writer(ABC):
 
     @abstractmethod
     def _head(self) -> str:
-        """What stands before the rows: the header."""
+        """The header, which stands before the rows."""
 
     def _row(self, row: Row) -> str:
         return self.text[row.start : row.end]
@@ -117,7 +117,7 @@ class MarkdownWriter(Writer):
 
 
 class PipeWriter(MarkdownWriter):
-    """Writes a pipe table as it stands."""
+    """Writes a pipe table as in the source."""
 
     table: PipeTable
 
@@ -141,12 +141,12 @@ class JsonWriter(Writer):
         return json.dumps(self.table.labels, ensure_ascii=False)
 
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
-        keys = _unlike([label or "column" for label in labels])
+        keys = _unique([label or "column" for label in labels])
         return f"[{_json(dict(zip(keys, cells, strict=True)))}]"
 
     def _labels(self) -> list[str]:
         labels = enumerate(_widened(self.table), 1)
-        return _unlike([label or f"column_{number}" for number, label in labels])
+        return _unique([label or f"column_{number}" for number, label in labels])
 
     def _head(self) -> str:
         return "["
@@ -156,7 +156,7 @@ class JsonWriter(Writer):
 
 
 class SeparatedWriter(Writer):
-    """Writes a table of separated values as it stands."""
+    """Writes a table of separated values as in the source."""
 
     table: SeparatedTable
 
@@ -176,7 +176,7 @@ class SeparatedWriter(Writer):
 
 
 class HtmlWriter(Writer):
-    """Writes an HTML table as it stands, without what is not header and rows."""
+    """Writes an HTML table as in the source, but only its header and rows."""
 
     foot = "</tbody></table>"
 
@@ -223,7 +223,7 @@ class HtmlWriter(Writer):
 
 
 def writer(table: Table, render: Render) -> Writer:
-    """What writes this table in this way."""
+    """The writer for this table and this way of writing."""
     if render == "json":
         return JsonWriter(table)
     if render == "markdown":
@@ -241,20 +241,20 @@ def _json(record: dict[str, str]) -> str:
     return json.dumps(record, ensure_ascii=False)
 
 
-def _unlike(labels: Sequence[str]) -> list[str]:
-    """The labels, with numbers behind those that come again, so that all differ."""
+def _unique(labels: Sequence[str]) -> list[str]:
+    """The labels, made unique by adding numbers to repeated ones."""
     seen: Counter[str] = Counter()
-    unlike: dict[str, None] = {}
+    unique: dict[str, None] = {}
     for label in labels:
         key = label
-        while key in unlike:
+        while key in unique:
             seen[label] += 1
             key = f"{label}_{seen[label] + 1}"
-        unlike[key] = None
-    return list(unlike)
+        unique[key] = None
+    return list(unique)
 
 
 def _widened(table: Table) -> list[str]:
-    """The labels, and empty ones for columns that only rows have."""
+    """The labels, with an empty one for each column beyond the header."""
     widest = max((len(table.values(row)) for row in table.rows), default=0)
     return table.labels + [""] * (widest - len(table.labels))
