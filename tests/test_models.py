@@ -11,8 +11,10 @@ import subprocess
 import sys
 
 import pytest
+from langchain_openai import OpenAIEmbeddings
+from llama_index.core import MockEmbedding
 
-from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 
 MODEL = HashingEmbeddings()
 
@@ -118,6 +120,15 @@ def test_embedder_is_an_embedding_model_for_langchain() -> None:
     assert asyncio.run(llama.aembed_documents(["ab"])) == [[2.0]]
     assert asyncio.run(llama.aembed_query("abc")) == [-3.0]
     assert Embedder(lambda texts: [[float(len(text))] for text in texts]).embed_query("ab") == [2.0]
+
+
+def test_model_has_one_name_in_both_frameworks() -> None:
+    """An index that was written with one framework can be opened with the other."""
+    name = "text-embedding-3-small"
+    assert describe_model(OpenAIEmbeddings(model=name, api_key="none")) == name
+    assert describe_model(MockEmbedding(embed_dim=256, model_name=name)) == name
+    small = OpenAIEmbeddings(model=name, dimensions=256, api_key="none")
+    assert describe_model(small) == describe_model(Embedder(small)) == f"{name}(dimensions=256)"
 
 
 def test_importing_models_is_cheap() -> None:

@@ -5,10 +5,10 @@ them, the caches of their answers, and `HashingEmbeddings`, which needs no model
 """
 
 from rag_splitters.models.asking import ask, embed
-from rag_splitters.models.calling import ModelError
 from rag_splitters.models.chat import Answer, ChatModel, Llm, chat_model
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.embedder import Embedder, Embeddings
+from rag_splitters.models.errors import ModelError
 from rag_splitters.models.hashing import HashingEmbeddings
 
 __all__ = [

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from rag_splitters.calls import Batch, Call
-from rag_splitters.models.calling import ModelError
 from rag_splitters.models.chat import Answer, ChatModel
 from rag_splitters.models.embedder import Embedder, Place
+from rag_splitters.models.errors import ModelError
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,15 +10,7 @@ from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import arun, run
 from rag_splitters.fields import whole_number
-from rag_splitters.models.calling import (
-    ModelError,
-    client_retries,
-    for_each,
-    model_error,
-    retrying,
-    run_async,
-    sendable,
-)
+from rag_splitters.models.calling import client_retries, for_each, retrying, run_async, sendable
 from rag_splitters.models.clients import (
     ask_call,
     async_ask_call,
@@ -27,6 +19,7 @@ from rag_splitters.models.clients import (
     is_structured,
 )
 from rag_splitters.models.describing import describe_model, load_model, stable_name
+from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.secrets import pack_model, unpack_model
 
 __all__ = ["Answer", "ChatModel", "Llm", "chat_model"]

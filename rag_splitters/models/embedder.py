@@ -10,15 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import arun, run
 from rag_splitters.fields import whole_number
-from rag_splitters.models.calling import (
-    ModelError,
-    client_retries,
-    for_each,
-    model_error,
-    retrying,
-    run_async,
-    sendable,
-)
+from rag_splitters.models.calling import client_retries, for_each, retrying, run_async, sendable
 from rag_splitters.models.clients import (
     async_embed_call,
     async_query_call,
@@ -30,6 +22,7 @@ from rag_splitters.models.clients import (
     with_batch,
 )
 from rag_splitters.models.describing import describe_model, load_model, stable_name
+from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.hashing import HashingEmbeddings
 from rag_splitters.models.limits import Request, limits, requests, token_counts
 from rag_splitters.models.secrets import pack_model, unpack_model
