@@ -1,4 +1,4 @@
-"""The languages that `CodeChunker` knows: names, file suffixes, grammars, definitions."""
+"""Programming languages: their names, file suffixes, grammars and definitions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GRAMMARS: dict[str, tuple[str, str]] = {
     "typescript": ("tree_sitter_typescript", "language_typescript"),
     "yaml": ("tree_sitter_yaml", "language"),
 }
-"""Module and entry function of each language's grammar."""
+"""The module and entry function of each language's grammar."""
 
 _ALIASES = {
     "c#": "csharp",
@@ -131,41 +131,41 @@ _TYPES = {
 DEFINITIONS: dict[str, frozenset[str]] = {
     name: frozenset(types.split()) for name, types in _TYPES.items()
 }
-"""The kinds of nodes that define something, by language."""
+"""For each language, the kinds of nodes that define something."""
 
 
 def language_named(name: object) -> str | None:
-    """The language that goes by this name, ours or LangChain's, or None.
+    """The language with this name, ours or LangChain's; None if it is unknown.
 
     >>> language_named("TS"), language_named("klingon")
     ('typescript', None)
     """
-    given = str(getattr(name, "value", name)).strip().lower()
-    known = _ALIASES.get(given, given)
-    return known if known in _SUFFIXES else None
+    alias = str(getattr(name, "value", name)).strip().lower()
+    language = _ALIASES.get(alias, alias)
+    return language if language in _SUFFIXES else None
 
 
 def language_of(metadata: Mapping[str, Any]) -> str | None:
-    """The language of a document, by what its loader wrote: its language or its file's name.
+    """The language of a document, from the `language` or the file name in its metadata.
 
     >>> language_of({"source": "https://example.org/src/app.py?raw=1#L10"})
     'python'
     """
-    if (said := metadata.get("language")) and (known := language_named(said)):
-        return known
+    if (name := metadata.get("language")) and (language := language_named(name)):
+        return language
     for key in ("file_name", "file_path", "source"):
         value = metadata.get(key)
         if value is None:
             continue
         path = _path(str(value))
         stem, dot, suffix = path.replace("\\", "/").rpartition("/")[2].rpartition(".")
-        if stem and dot and (known := _BY_SUFFIX.get(suffix.lower())):
-            return known
+        if stem and dot and (language := _BY_SUFFIX.get(suffix.lower())):
+            return language
     return None
 
 
 def _path(source: str) -> str:
-    """The path of a URL; a file's name as it stands."""
+    """The path of a URL; a file name unchanged."""
     try:
         return urlsplit(source).path if "://" in source else source
     except ValueError:

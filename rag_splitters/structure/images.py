@@ -1,4 +1,4 @@
-"""Images in Markdown and HTML: where they stand, and what is said of them."""
+"""The images of Markdown and HTML: their positions, alternative texts, captions and addresses."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class Image:
     """An image, by code-point offsets.
 
     Parameters:
-        start: where its markup begins.
-        end: where its markup ends.
-        alt_start: where its alternative text begins, as it is written.
-        alt_end: where that ends.
+        start: start of its markup.
+        end: end of its markup.
+        alt_start: start of its alternative text in the markup.
+        alt_end: end of its alternative text in the markup.
         alt: its alternative text.
         caption: its title or its caption.
         url: its address.
@@ -57,68 +57,68 @@ class Image:
 
     @property
     def is_data(self) -> bool:
-        """Does the address hold the image itself?"""
+        """Whether the address contains the image itself."""
         return _DATA_URI.match(self.url) is not None
 
     @property
     def content(self) -> str:
-        """The image as text: what is said of it, and its address."""
+        """The image as text: its alternative text, its caption and its address."""
         parts = [self.alt, self.caption, "" if self.is_data else self.url]
         return "\n".join(dict.fromkeys(part for part in parts if part.strip())) or "image"
 
     @property
     def metadata(self) -> dict[str, Any]:
         """`image_url`, or `image_data` (base64) and `image_mimetype`; `alt`, `caption`."""
-        known = {"image_url": self.url, "alt": self.alt, "caption": self.caption}
+        details = {"image_url": self.url, "alt": self.alt, "caption": self.caption}
         if match := _DATA_URI.match(self.url):
             data = re.sub(r"\s", "", self.url[match.end() :])
             if not match.group(2).lower().endswith(";base64"):
                 data = base64.b64encode(unquote_to_bytes(data)).decode("ascii")
-            known |= {"image_url": "", "image_data": data, "image_mimetype": match.group(1)}
-        return {key: value for key, value in known.items() if value}
+            details |= {"image_url": "", "image_data": data, "image_mimetype": match.group(1)}
+        return {key: value for key, value in details.items() if value}
 
 
 def definitions(text: str) -> dict[str, tuple[int, int, str, str]]:
     """The link reference definitions of a Markdown text: label -> start, end, address, title."""
-    found: dict[str, tuple[int, int, str, str]] = {}
+    by_label: dict[str, tuple[int, int, str, str]] = {}
     if "]:" in text:
         for match in _DEFINITION.finditer(text):
             address, title = _address(match)
             value = (match.start(), match.end(), address, title)
-            found.setdefault(_normal(match.group("label")), value)
-    return found
+            by_label.setdefault(_normal(match.group("label")), value)
+    return by_label
 
 
 def find_images(
     text: str,
     start: int,
     end: int,
-    known: Mapping[str, tuple[int, int, str, str]],
+    references: Mapping[str, tuple[int, int, str, str]],
     markdown: bool = True,
 ) -> list[Image]:
-    """The images in a part of a text, in order; those in code spans are code.
+    """The images in a part of a text, in order, except those in code spans.
 
     Parameters:
         text: the whole text.
-        start: where the part begins.
-        end: where it ends.
-        known: the text's reference definitions.
-        markdown: look for Markdown images too?
+        start: start of the part.
+        end: end of the part.
+        references: the link reference definitions of the text.
+        markdown: whether to look for Markdown images too.
     """
-    found: list[Image] = []
+    matches: list[Image] = []
     if markdown and text.find("![", start, end) >= 0:
-        found += _markdown_images(text, start, end, known)
+        matches += _markdown_images(text, start, end, references)
     if _has_images(text, start, end):
-        found += _html_images(text, start, end)
+        matches += _html_images(text, start, end)
     images: list[Image] = []
-    for image in sorted(found, key=lambda each: (each.start, -each.end)):
+    for image in sorted(matches, key=lambda each: (each.start, -each.end)):
         if not images or image.start >= images[-1].end:
             images.append(image)
     return images
 
 
 def _markdown_images(
-    text: str, start: int, end: int, known: Mapping[str, tuple[int, int, str, str]]
+    text: str, start: int, end: int, references: Mapping[str, tuple[int, int, str, str]]
 ) -> Iterator[Image]:
     for match in _MARKDOWN.finditer(text, start, end):
         alt = match.group("alt")
@@ -127,15 +127,15 @@ def _markdown_images(
         address, title = _address(match)
         if not address:
             label = _normal(match.group("label") or alt)
-            if label not in known:
+            if label not in references:
                 continue
-            _, _, address, title = known[label]
+            _, _, address, title = references[label]
         plain = _ESCAPE.sub(r"\1", alt)
         yield Image(*match.span(), *match.span("alt"), plain, title, address)
 
 
 def _address(match: Any) -> tuple[str, str]:
-    """Address and title of a match of the patterns above."""
+    """The address and the title in a match of one of the patterns above."""
     bracketed, bare, title = (match.groups()[index] for index in _groups(match))
     address = _ESCAPE.sub(r"\1", bracketed or bare or "")
     return address, _ESCAPE.sub(r"\1", (title or "")[1:-1])
@@ -155,18 +155,18 @@ def _has_images(text: str, start: int, end: int) -> bool:
 
 
 def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
-    """Every `img`, with the `figure` around it and its caption where it is alone in that."""
+    """Every `img`, with the `figure` around it and its caption if it is alone in the figure."""
     part = text[start:end]
     tags = list(scan_tags(part))
     inside: dict[int, tuple[int, int, str]] = {}
-    opened: list[int] = []
+    open_figures: list[int] = []
     for index, tag in enumerate(tags):
         if tag.name == "figure" and tag.kind == "open":
-            opened.append(index)
-        elif tag.name == "figure" and opened:
-            first = opened.pop()
+            open_figures.append(index)
+        elif tag.name == "figure" and open_figures:
+            first = open_figures.pop()
             pictures = [n for n in range(first, index) if tags[n].name == "img"]
-            if len(pictures) == 1 and not opened:
+            if len(pictures) == 1 and not open_figures:
                 caption = _caption(part, tags[first:index])
                 inside[pictures[0]] = (tags[first].start, tag.end, caption)
     for index, tag in enumerate(tags):
@@ -178,11 +178,11 @@ def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
 def _html_image(part: str, start: int, tag: Tag, whole: tuple[int, int], caption: str) -> Image:
     markup = part[tag.start : tag.end]
     alt, url = attribute(markup, "alt"), attribute(markup, "src").strip()
-    known = caption or attribute(markup, "title")
-    written = _ALT.search(markup)
-    low, high = written.span(written.lastindex or 0) if written else (0, 0)
+    caption = caption or attribute(markup, "title")
+    alt_match = _ALT.search(markup)
+    low, high = alt_match.span(alt_match.lastindex or 0) if alt_match else (0, 0)
     low, high = tag.start + low, tag.start + high
-    return Image(start + whole[0], start + whole[1], start + low, start + high, alt, known, url)
+    return Image(start + whole[0], start + whole[1], start + low, start + high, alt, caption, url)
 
 
 def _caption(part: str, tags: list[Tag]) -> str:

@@ -1,4 +1,4 @@
-"""The headings of a text, for everybody who asks what a passage stands under."""
+"""The headings of a text, and which of them a passage stands under."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rag_splitters.text.boundaries import skip_space, trim_space
 
 __all__ = ["Heading", "Outline"]
 
-_PROSE_LANGUAGES = ("html", "latex", "rst")
-"""Languages of markup whose loaders often deliver plain text or Markdown: look at the text."""
+_MARKUP_LANGUAGES = ("html", "latex", "rst")
+"""Languages whose loaders often return plain text or Markdown, so the text has to be examined."""
 
 
 class Heading(NamedTuple):
@@ -27,7 +27,7 @@ class Heading(NamedTuple):
         start: offset of its first code point.
         end: offset after its last one, an underline included.
         level: 1 for the outermost.
-        text: its text without marks and tags, in one line of at most 500 characters.
+        text: the first 500 characters of its text, in one line, without marks and tags.
     """
 
     start: int
@@ -52,18 +52,18 @@ class Outline:
         self.headings = headings
         self._starts = [heading.start for heading in headings]
         self._section_ends = [len(text)] * len(headings)
-        self.paths: list[tuple[str, ...]] = []  # for each heading, the texts down to its own
-        self._nested: list[bool] = []  # does it stand right below a heading that it is under?
-        opened: list[int] = []
+        self.paths: list[tuple[str, ...]] = []  # the path of each heading, down to itself
+        self._nested: list[bool] = []  # is it right below its parent?
+        open_headings: list[int] = []
         for index, heading in enumerate(headings):
-            while opened and headings[opened[-1]].level >= heading.level:
-                self._section_ends[opened.pop()] = heading.start
-            is_deeper = index > 0 and opened[-1:] == [index - 1]
+            while open_headings and headings[open_headings[-1]].level >= heading.level:
+                self._section_ends[open_headings.pop()] = heading.start
+            is_deeper = index > 0 and open_headings[-1:] == [index - 1]
             is_below = is_deeper and skip_space(text, headings[index - 1].end) >= heading.start
             self._nested.append(is_below)
-            above = self.paths[opened[-1]] if opened else ()
+            above = self.paths[open_headings[-1]] if open_headings else ()
             self.paths.append((*above, heading.text))
-            opened.append(index)
+            open_headings.append(index)
 
     @classmethod
     def of(
@@ -81,23 +81,23 @@ class Outline:
 
         Parameters:
             text: any text.
-            format: how it is written; "auto" looks at the metadata and at the text's beginning.
-            keywords: words that open a heading in plain text, besides Chapter, Section and the
-                like.
-            metadata: the document's metadata; its language or its file's name may tell that the
+            format: the format of the text; "auto" detects it from the metadata and the text.
+            keywords: words that open a heading in plain text, in addition to "Chapter", "Section"
+                and the like.
+            metadata: the metadata of the document, whose language or file name may say that the
                 text is source code.
-            blocks: the text's blocks, if they have been read already.
+            blocks: the blocks of the text, if they have been read already.
 
         >>> Outline.of("# TODO", metadata={"source": "build.sh"}).headings
         []
         """
-        written = format
+        text_format = format
         if format == "auto":
-            written = _format_from(metadata or {}) or detect_format(text)
-        if written == "markdown":
+            text_format = _format_from(metadata or {}) or detect_format(text)
+        if text_format == "markdown":
             return cls(text, [heading for heading in _markdown_headings(text) if heading.text])
         if blocks is None:
-            blocks = read_blocks(text, written, keywords=keywords)
+            blocks = read_blocks(text, text_format, keywords=keywords)
         return cls(text, [heading for heading in _headings_of(blocks) if heading.text])
 
     @property
@@ -108,8 +108,8 @@ class Outline:
     def above(self, position: int, end: int | None = None) -> tuple[str, ...]:
         """The texts of the headings that `position` stands under, the outermost first.
 
-        With `end`, for a passage that begins with several nested headings, they include the deepest
-        one that the whole passage stands under.
+        A passage may begin with several nested headings. If you pass its `end`, the headings go
+        down to the deepest one that the whole passage stands under.
 
         >>> outline = Outline.of("# Tea\\n\\n## Green\\n\\nCool the water.")
         >>> outline.above(0), outline.above(0, 32)
@@ -127,9 +127,9 @@ class Outline:
 
 
 def _format_from(metadata: Mapping[str, Any]) -> TextFormat | None:
-    """The format that a document's language or file name tells, or None."""
+    """The format of a document according to its language or file name, or None."""
     language = language_of(metadata)
-    if language is None or language in _PROSE_LANGUAGES:
+    if language is None or language in _MARKUP_LANGUAGES:
         return None
     return "markdown" if language == "markdown" else "code"
 
@@ -141,10 +141,10 @@ def _headings_of(blocks: Sequence[Block]) -> Iterator[Heading]:
 
 
 def _markdown_headings(text: str) -> list[Heading]:
-    """The headings among the blocks of a Markdown text, ten times faster than reading the blocks.
+    """The headings of a Markdown text, found about six times faster than by reading its blocks.
 
-    It reads lines instead of building blocks. tests/test_outline.py holds both to the same
-    headings. In addition, it finds those inside larger HTML blocks.
+    They are the headings among the blocks, which tests/test_outline.py checks, and those inside
+    larger HTML blocks.
     """
     return _MarkdownScan(text).headings()
 
@@ -163,21 +163,21 @@ _TAB = 4  # columns: lines that are indented this far are code
 
 
 class _MarkdownScan:
-    """Reads the lines of a Markdown text and keeps only what decides whether one is a heading.
+    """Reads a Markdown text line by line, tracking only what decides whether a line is a heading.
 
-    Blocks inside lists and quotes are not looked at: a heading in them is part of the item.
+    A heading inside a list or a quote is part of the item, so their content is skipped.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._headings: list[Heading] = []
-        self._skip = 0  # lines before this offset belong to front matter or to a formula
-        self._fence = ""  # the marks that close the open code fence
-        self._html: re.Pattern[str] | None = None  # what closes the open HTML block
+        self._skip = 0  # lines before this offset are front matter or a formula
+        self._fence = ""  # the marks of the open code fence
+        self._html: re.Pattern[str] | None = None  # the end of the open HTML block
         self._html_start = 0
-        self._item = 0  # where the content of the open list item is indented to
-        self._paragraph = -1  # where the open paragraph begins
-        self._is_lazy = False  # would a line of text go on with a paragraph of an item or a quote?
+        self._item = 0  # the column of the open list item's content
+        self._paragraph = -1  # the start of the open paragraph
+        self._is_lazy = False  # may text continue a paragraph of an item or a quote?
 
     def headings(self) -> list[Heading]:
         text = self._text
@@ -331,5 +331,5 @@ def _without_closing(content: str) -> str:
 
 
 def _is_text(content: str) -> bool:
-    """May the next line go on with this one, as a paragraph of an item or a quote does?"""
+    """Is this line of an item or a quote a paragraph, which the next line may continue?"""
     return bool(content) and not _NO_TEXT.match(content)

@@ -1,4 +1,4 @@
-"""The syntax of source code by tree-sitter: where it may be cut, and which definitions hold it."""
+"""The syntax of source code, read by tree-sitter: where to cut it, and what it defines."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from rag_splitters.structure.grammars import DEFINITIONS, GRAMMARS
 
 __all__ = ["Definition", "Syntax", "UnreadableError", "as_ascii", "parse", "read_syntax"]
 
-_MAX_DEPTH = 24  # cuts from deeper nodes count as one level
-_MAX_PATH = 32  # definitions inside so many others are not named
-_INDENT = 200  # only behind this column is a cut inside a line worth having: minified code
+_MAX_DEPTH = 24  # the cuts of all deeper nodes are one level
+_MAX_PATH = 32  # definitions nested deeper have no name
+_INDENT = 200  # cuts inside a line count only after this column, as in minified code
 
-# What stands before a definition and belongs to it, comments aside.
+# Nodes before a definition that belong to it, in addition to comments.
 _PREFIXES = frozenset(
     ("access_specifier", "attribute_item", "attribute_list", "decorator", "marginalia")
 )
 _HEADERS = frozenset(("modifier", "modifiers", "start_tag", "visibility_modifier"))
 _WRAPPERS = frozenset(("decorated_definition", "export_statement", "template_declaration"))
 _FUNCTIONS = frozenset(("arrow_function", "function_expression", "generator_function", "class"))
-_PAIRS = frozenset(("block_mapping_pair", "pair"))  # name something where they have lines
+_PAIRS = frozenset(("block_mapping_pair", "pair"))  # definitions if they have several lines
 _NAMES = frozenset(("object_reference", "bare_key", "dotted_key", "quoted_key"))
 
 _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
@@ -32,24 +32,24 @@ _BLANK_LINE = re.compile(rb"\n[ \t\r\f\v]*\n")
 
 @dataclass(slots=True)
 class Definition:
-    """A definition: where it begins, with its comments and decorators, and ends; its name."""
+    """A class, a function or another definition; it begins with its comments and decorators."""
 
     start: int
     end: int
     name: str
     parent: int
-    """The index of the definition that it is in, or -1."""
+    """The index of the definition around it, or -1."""
 
 
 @dataclass(slots=True)
 class Syntax:
-    """Where a source code may be cut, in code points.
+    """Where source code may be cut, and what it defines. All positions are code-point offsets.
 
     Parameters:
-        levels: offsets at which a node begins, in ascending order, from the shallowest nodes on.
+        levels: ascending offsets at which nodes begin, for each depth of the tree.
         joints: offsets between the parts of one node, such as a header and its body.
-        definitions: the definitions in the order of their beginnings.
-        errors: how many code points stand in parts that the grammar does not understand.
+        definitions: the definitions, in the order of their starts.
+        errors: number of code points in parts that the grammar does not understand.
     """
 
     levels: list[list[int]] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Syntax:
     errors: int = 0
 
     def path(self, start: int, end: int) -> list[str]:
-        """The names of the definitions that hold all from `start` to `end`, the outermost first."""
+        """The names of the definitions around `start` to `end`, the outermost first."""
         index = bisect_right(self.definitions, start, key=lambda each: each.start) - 1
         names: list[str] = []
         while index >= 0:
@@ -70,16 +70,17 @@ class Syntax:
 
 
 def read_syntax(text: str, language: str) -> Syntax:
-    """The syntax of a source code.
+    """Read the syntax of source code.
 
-    Raises: `UnreadableError` where it is none; ImportError where the extra `code` is missing.
+    Raises `UnreadableError` if the text is not code in this language, and ImportError if the extra
+    `code` is not installed.
     """
     code = as_ascii(text)
     return _Reader(text, code, language, parse(code, language)).read()
 
 
 class _Reader:
-    """Walks a tree once, without recursion, and notes cuts and definitions."""
+    """Walks a tree once, without recursion, and records cuts and definitions."""
 
     def __init__(self, text: str, code: bytes, language: str, tree: Any) -> None:
         self.text, self.code, self.tree = text, code, tree
@@ -88,13 +89,16 @@ class _Reader:
         self.levels: list[list[int]] = [[] for _ in range(_MAX_DEPTH)]
         self.has_error = tree.root_node.has_error
         self.error_end = 0
-        self.prefix = (-1, -1)  # where the comments and decorators just read begin and end
-        self.wrapper = (-1, -1, -1)  # begin and end of an `export` or `template`, and its depth
+        self.prefix = (-1, -1)  # start and end of the comments and decorators just read
+        self.wrapper = (-1, -1, -1)  # start, end and depth of an `export` or `template`
         self.open: list[int] = []
 
     def read(self) -> Syntax:
         cursor, depth = self.tree.walk(), 0
-        starts, firsts = [cursor.node.start_byte], [-1]  # of the parents; of their first members
+        starts, firsts = (
+            [cursor.node.start_byte],
+            [-1],
+        )  # of parents, of their first members
         while True:
             if cursor.goto_first_child():
                 depth += 1
@@ -113,7 +117,7 @@ class _Reader:
                 firsts[depth - 1] = first
 
     def _visit(self, node: Any, cursor: Any, depth: int, outer: int, first: int) -> int:
-        """Note a node; returns where the first member of its parent begins, as far as is known."""
+        """Record a node. Returns the start of its parent's first member, or -1 if not yet known."""
         start, kind = node.start_byte, node.type
         if self.has_error and start >= self.error_end and node.is_error:
             self.error_end = node.end_byte
@@ -147,7 +151,7 @@ class _Reader:
         return first
 
     def _attached(self, line: int) -> int:
-        """The beginning of what stands directly before a line and belongs to it, or of the line."""
+        """The start of the comments and decorators directly before a line, or of the line."""
         begin, end = self.prefix
         if begin >= 0 and end <= line < end + 2 * _INDENT:
             gap = self.code[end:line]
@@ -160,7 +164,7 @@ class _Reader:
         return bool(node.start_point.row < node.end_point.row)
 
     def _trimmed(self, end: int) -> int:
-        """`end` before the line break that some grammars count to a comment."""
+        """`end` without the line break that some grammars include in a comment."""
         return end - 1 if self.code[end - 1 : end] == b"\n" else end
 
     def _define(self, node: Any, depth: int, start: int) -> None:
@@ -179,30 +183,30 @@ class _Reader:
         definitions.append(Definition(start, end, name, parent))
 
     def _name(self, node: Any) -> str:
-        """What a definition calls itself; "" for what has no name."""
+        """The name of a definition, or "" if it has none."""
         if node.type == "variable_declarator":
             value = node.child_by_field_name("value")
             if value is None or value.type not in _FUNCTIONS:
                 return ""
         fields = ("name", "declarator", "type", "key")
-        found = next((each for f in fields if (each := node.child_by_field_name(f))), None)
-        if found is None:
+        name_node = next((each for f in fields if (each := node.child_by_field_name(f))), None)
+        if name_node is None:
             head = [node.named_child(i) for i in range(min(node.named_child_count, 6))]
-            found = next((each for each in head if each.type in _NAMES), None)
+            name_node = next((each for each in head if each.type in _NAMES), None)
         for _ in range(50):  # a C function's name is inside its declarators
-            inner = found and found.child_by_field_name("declarator")
-            if found and not inner and found.type == "reference_declarator":
-                inner = found.named_child(0)
+            inner = name_node and name_node.child_by_field_name("declarator")
+            if name_node and not inner and name_node.type == "reference_declarator":
+                inner = name_node.named_child(0)
             if not inner:
                 break
-            found = inner
-        if found is None:
+            name_node = inner
+        if name_node is None:
             return ""
-        name = self.text[found.start_byte : min(found.end_byte, found.start_byte + 200)]
+        name = self.text[name_node.start_byte : min(name_node.end_byte, name_node.start_byte + 200)]
         return " ".join(name.split()).strip("\"'")
 
     def _done(self) -> Syntax:
-        """What was read: cuts in order, definitions up to the ends of their lines."""
+        """The syntax, with sorted cuts and with definitions extended to the ends of their lines."""
         syntax = self.syntax
         syntax.levels = [sorted(set(cuts)) for cuts in self.levels if cuts]
         syntax.joints = sorted(set(syntax.joints))
@@ -216,21 +220,21 @@ class _Reader:
 
 
 def _is_closing(node: Any, kind: str) -> bool:
-    """Does it belong to what stands before it: an end tag, a docstring of Python's variables?"""
+    """Does the node belong to the one before, like an end tag or the docstring of a variable?"""
     if kind == "expression_statement" and node.child_count == 1:
         return bool(node.child(0).type == "string")
     return kind in ("end_tag", "where_clause")
 
 
 def _is_header(kind: str) -> bool:
-    """Does a node that begins where its parent does only open it, so that no member is before?"""
+    """Does a node at the start of its parent only open it, like a modifier or a decorator?"""
     return kind in _HEADERS or kind in _PREFIXES or kind.startswith("keyword_")
 
 
-_PROBE = 8_000  # how much of a text is read to see whether it is code at all
+_PROBE = 8_000  # characters to parse first, to see whether the text is code at all
 _MAX_OPEN = 400  # "<" in one statement; ":" in a selector of CSS
 
-_BUFFERS: list[bytearray] = []  # those that no thread is using
+_BUFFERS: list[bytearray] = []  # not in use by any thread
 
 _SPACE = re.compile(r"[^\S\x00-\x7f]|[\x00\ufeff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
@@ -240,18 +244,18 @@ _DEEP_YAML = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
 
 
 class UnreadableError(Exception):
-    """tree-sitter cannot make sense of a text, or not in fair time; the message says why."""
+    """tree-sitter cannot read a text, or not in reasonable time; the message says why."""
 
 
 def parse(code: bytes, language: str) -> Any:
-    """The tree-sitter tree of a code.
+    """Parse code with tree-sitter.
 
-    tree-sitter repairs what is wrong with a text, and takes its time for one that is no code at
-    all, the square of its length at worst. So one whose beginning is mostly errors, or words that
-    no rule connects, is given up, and so is one that costs more steps than its length explains:
-    both depend on the text alone.
+    tree-sitter repairs errors, which for a text that is not code can take time quadratic in its
+    length. So parsing stops if the beginning is mostly errors, or words that no rule connects, or
+    if it takes more steps than the length explains. Both depend on the text alone.
 
-    Raises: UnreadableError; ImportError where tree-sitter or the grammar is not installed.
+    Raises UnreadableError if the text is not code, and ImportError if tree-sitter or the grammar is
+    not installed.
     """
     if language == "yaml" and _DEEP_YAML.search(code):
         raise UnreadableError("too complex")  # its grammar crashes at some 250 open blocks
@@ -266,15 +270,15 @@ def parse(code: bytes, language: str) -> Any:
 
 
 def as_ascii(text: str) -> bytes:
-    """The text with one byte for every code point, so that tree-sitter's offsets are ours.
+    """The text with one byte per code point, so that tree-sitter's offsets are code points.
 
-    No grammar cares which letter stands in a name, a string or a comment; white space stays white
-    space, NUL is taken for some, and every line break has a line feed, by which tree-sitter counts.
+    Grammars do not care which letters are in names, strings and comments. White space stays white
+    space, NUL becomes a space, and every line break gets a line feed, which tree-sitter counts.
     """
-    known = _LONE_RETURN.sub("\n", text) if "\r" in text else text
-    if not known.isascii() or "\0" in known:
-        known = _OTHER.sub("x", _SPACE.sub(" ", known))
-    return known.encode("ascii")
+    code = _LONE_RETURN.sub("\n", text) if "\r" in text else text
+    if not code.isascii() or "\0" in code:
+        code = _OTHER.sub("x", _SPACE.sub(" ", code))
+    return code.encode("ascii")
 
 
 @lru_cache(maxsize=64)
@@ -292,7 +296,7 @@ def _grammar(language: str) -> Any:
 
 
 def _parse(code: bytes, language: str) -> Any:
-    """The tree; UnreadableError where it would take more than twenty steps for a byte."""
+    """The tree. Raises UnreadableError if it takes more than twenty steps per byte."""
     grammar = _grammar(language)
     from tree_sitter import Parser
 
@@ -315,19 +319,19 @@ def _parse(code: bytes, language: str) -> Any:
 
 
 def _buffer(size: int) -> bytearray:
-    """A buffer of at least `size` bytes, used again and again.
+    """A reusable buffer of at least `size` bytes.
 
-    tree-sitter's binding (0.26) never lets go of what a read callback has returned, so that a view
-    of every text would keep that text for ever.
+    tree-sitter's binding (0.26) never releases what a read callback has returned, so a view of
+    each text would keep all texts in memory.
     """
-    known = _BUFFERS.pop() if _BUFFERS else bytearray(1 << 16)
-    return known if len(known) >= size else bytearray(2 * size)
+    buffer = _BUFFERS.pop() if _BUFFERS else bytearray(1 << 16)
+    return buffer if len(buffer) >= size else bytearray(2 * size)
 
 
 def _errors(tree: Any) -> tuple[int, int]:
-    """How many errors are in a tree, and how many nodes in them no rule connects, lists aside.
+    """The number of errors in a tree, and of nodes in them that no rule connects, except in lists.
 
-    Code that is cut off has few of them; what is no code has one for every word or bracket.
+    Truncated code has few such nodes. A text that is not code has one for every word or bracket.
     """
     cursor, errors, orphans = tree.walk(), 0, 0
     while True:

@@ -25,16 +25,16 @@ _CAPTION = re.compile(
     r"<(caption|figcaption)\b[^>]{0,500}>(.{0,2000}?)</\1", re.IGNORECASE | re.DOTALL
 )
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]{1,40})")
-_OPENING = 5000  # characters of an element that are read for its title
+_OPENING = 5000  # characters of an element to search for its title
 
 
 def html_blocks(text: str) -> list[Block]:
-    """Finds the blocks of an HTML text.
+    """Find the blocks of an HTML text.
 
-    Opening tags belong to what follows, closing ones to what precedes. Runs of text between block
-    tags are paragraphs, headings, list items or quotes; the outermost table, `pre` and figure are
-    one block each. The head, scripts, styles, declarations and the comments between blocks are
-    "dropped". Broken HTML never raises.
+    Opening tags belong to the text after them, closing tags to the text before them. The text
+    between two block tags is a paragraph, a heading, a list item or a quote. Each outermost table,
+    `pre` and figure is one block. The head, scripts, styles, declarations and the comments between
+    blocks are "dropped". Broken HTML never raises.
 
     >>> text = "<h1>Tea</h1><script>x</script><p>Hot."
     >>> [(block.kind, block.title) for block in html_blocks(text)]
@@ -61,14 +61,14 @@ def html_blocks(text: str) -> list[Block]:
 
 
 class _Reader:
-    """Gathers blocks from tags and the text between them."""
+    """Builds blocks from tags and the text between them."""
 
     def __init__(self, text: str) -> None:
         self._source = text
         self._blocks: list[Block] = []
         self._nesting = _Nesting()
-        self._begin = -1  # where the tags and the text that are in no block yet begin
-        self._filled: Kind | None = None  # what they hold: text, an image, or only tags
+        self._begin = -1  # start of the tags and the text that are in no block yet
+        self._filled: Kind | None = None  # their kind, unless they are only tags
         self._heading = 0
         self._title = ""
 
@@ -93,7 +93,7 @@ class _Reader:
             self._closed(tag)
 
     def element(self, tag: Tag, names: set[str]) -> None:
-        """Take a whole element that is one block: head, table, pre or figure."""
+        """Take a whole element that is one block: a head, table, pre or figure."""
         if tag.name == "head":
             self._dropped(tag)
             return
@@ -104,7 +104,7 @@ class _Reader:
         self._put(kind, self._begin, tag.end, _element_title(kind, opening))
 
     def finished(self) -> list[Block]:
-        """All blocks; tags at the end belong to the last one."""
+        """All blocks. Tags at the end belong to the last one."""
         end = trim_space(self._source, 0, len(self._source))
         if self._filled:
             self._flush(end)
@@ -148,7 +148,7 @@ class _Reader:
         self._put("dropped", tag.start if self._begin < 0 else self._begin, tag.end)
 
     def _flush(self, end: int) -> None:
-        """Make a block of what was gathered, if there is more than tags in it."""
+        """Make a block of the pending text, if it is more than tags."""
         if not self._filled:
             return
         kind, level, title = self._filled, 0, self._title
@@ -175,7 +175,7 @@ def _extended(block: Block, end: int) -> Block:
 
 
 def _element_title(kind: Kind, opening: str) -> str:
-    """A code block's language, an image's alternative text or caption, a table's caption."""
+    """The language of code, the alternative text or caption of an image, a table's caption."""
     if kind == "code":
         match = _LANGUAGE.search(opening[:500])
         return match.group(1) if match else ""
@@ -192,7 +192,7 @@ _WHOLE = frozenset(("head", "table", "pre", "figure"))
 
 
 class _Nesting:
-    """The open lists, items and quotes; an item that is never closed ends with its list."""
+    """The open lists, items and quotes. An item that is never closed ends with its list."""
 
     def __init__(self) -> None:
         self._lists = 0
@@ -203,11 +203,11 @@ class _Nesting:
 
     @property
     def group(self) -> int:
-        """The number of the outermost list or quote, or 0 outside."""
+        """The number of the outermost open list or quote, or 0 if there is none."""
         return self._groups if self._lists or self._quotes or self._items else 0
 
     def innermost(self) -> Kind | None:
-        """Is what comes next in an item, in a quote, or in neither?"""
+        """Whether the innermost open element is an item or a quote; None if there is neither."""
         item = self._items[-1][0] if self._items else -1
         quote = self._quotes[-1] if self._quotes else -1
         if item == quote:
@@ -215,7 +215,7 @@ class _Nesting:
         return "list_item" if item > quote else "quote"
 
     def depth(self, kind: Kind) -> int:
-        """How many of this kind are open."""
+        """The number of open elements of this kind."""
         return max(self._lists, 1) if kind == "list_item" else len(self._quotes)
 
     def open(self, name: str) -> None:
@@ -232,7 +232,7 @@ class _Nesting:
             self._quotes.append(self._count)
 
     def close(self, name: str) -> None:
-        """Take a closing tag; one that closes nothing changes nothing."""
+        """Take a closing tag. One that closes nothing has no effect."""
         if name in _LISTS and self._lists:
             self._leave_items(self._lists)
             self._lists -= 1
@@ -247,12 +247,12 @@ class _Nesting:
 
 
 def _closed_elements(tags: Sequence[Tag]) -> dict[int, int]:
-    """The outermost elements that are one block, by the indices of their opening and closing tags.
+    """The outermost elements that are one block, as opening tag -> closing tag, by index.
 
-    Only those that are closed. A figure is one only if it holds an image, a table or code.
+    Only closed elements count, and a figure counts only if it contains an image, a table or code.
     """
     pairs: dict[int, int] = {}
-    opened: dict[str, list[int]] = {name: [] for name in _WHOLE}
+    open_elements: dict[str, list[int]] = {name: [] for name in _WHOLE}
     special: list[int] = []  # indices of the tags that make a figure one block
     for index, (kind, _, _, name) in enumerate(tags):
         if name in ("img", "table", "pre"):
@@ -260,9 +260,9 @@ def _closed_elements(tags: Sequence[Tag]) -> dict[int, int]:
         if name not in _WHOLE or kind == "dropped":
             continue
         if kind == "open":
-            opened[name].append(index)
-        elif opened[name]:
-            start = opened[name].pop()
+            open_elements[name].append(index)
+        elif open_elements[name]:
+            start = open_elements[name].pop()
             if name != "figure" or (special and special[-1] > start):
                 pairs[start] = index
     outermost: dict[int, int] = {}

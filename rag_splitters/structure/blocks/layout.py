@@ -28,7 +28,7 @@ from rag_splitters.text.sizing import LengthFunction, Measure, sizer
 __all__ = ["heads", "pack_blocks"]
 
 _COARSE = 4
-"""How many of the levels cut between blocks; those that follow cut inside them."""
+"""The number of levels that cut between blocks. The levels after them cut inside blocks."""
 
 _LINED = frozenset(("code", "formula", "front_matter", "html", "rule"))
 _PROSE = frozenset(("paragraph", "list_item", "quote", "heading", "image"))
@@ -38,9 +38,9 @@ _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 
 
 def _section_breaks(blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:
-    """Where new chunks begin: at every section, but inside those that fit in one chunk as a whole.
+    """Where new chunks begin: at every section, except inside a section that fits in one chunk.
 
-    None begins between a heading and the deeper one right below it.
+    There is no break between a heading and a deeper one right below it.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     ends = _section_ends(blocks, headings)
@@ -59,38 +59,38 @@ def _section_breaks(blocks: Sequence[Block], measure: Measure, size: int) -> lis
 
 
 def _section_ends(blocks: Sequence[Block], headings: Sequence[int]) -> list[int]:
-    """Where the section of each heading ends: before the next one that is not deeper."""
+    """The end of each heading's section, which is before the next heading that is not deeper."""
     ends = [blocks[-1].end if blocks else 0] * len(headings)
-    opened: list[int] = []
+    open_headings: list[int] = []
     for number, index in enumerate(headings):
-        while opened and blocks[headings[opened[-1]]].level >= blocks[index].level:
-            ends[opened.pop()] = blocks[index - 1].end
-        opened.append(number)
+        while open_headings and blocks[headings[open_headings[-1]]].level >= blocks[index].level:
+            ends[open_headings.pop()] = blocks[index - 1].end
+        open_headings.append(number)
     return ends
 
 
 def heads(heading: Block, block: Block) -> bool:
-    """Is `heading` a heading that the block right behind it stands under?"""
+    """Is `heading` a heading, and does the block right after it belong to it?"""
     if heading.kind != "heading" or block.kind == "dropped":
         return False
     return block.kind != "heading" or block.level > heading.level
 
 
 def _block_levels(text: str, blocks: Sequence[Block], is_html: bool = False) -> list[Finder]:
-    """The finders of cuts, the coarsest first; a heading is last only where not a word fits in.
+    """The levels of cuts, from coarse to fine. A heading is cut off only if no word fits after it.
 
     Parameters:
         text: the text.
         blocks: its blocks.
-        is_html: is it HTML with its tags, inside which nothing is cut?
+        is_html: whether the text is HTML with its tags, inside which nothing is cut.
     """
     following = [(one, block) for one, block in pairwise(blocks)]
     sections = [block.start for one, block in following if block.kind == "heading"]
     groups = [b.start for one, b in following if not b.group or b.group != one.group]
     outer = [b.start for one, b in following if b.level < 2 or b.kind == "heading"]
     coarse = [sections, groups, outer, [block.start for _, block in following]]
-    found = list(scan_tags(text)) if is_html else []
-    tags = _tag_guard(found)
+    tag_list = list(scan_tags(text)) if is_html else []
+    tags = _tag_guard(tag_list)
     rows = _matches(text, _ROW) if is_html else lines(text)
     cells = _matches(text, _CELL) if is_html else _matches(text, _BAR)
     spaced = _LINED if is_html else _LINED | {"list_item", "quote"}
@@ -104,39 +104,39 @@ def _block_levels(text: str, blocks: Sequence[Block], is_html: bool = False) -> 
     guard = _heading_guard(blocks)
     word = tags(words(text))
     guarded = [guard(finder) for finder in [*map(positions, coarse), *fine, word]]
-    return [*guarded, positions(coarse[-1]), word, *([_edges(found)] if is_html else [])]
+    return [*guarded, positions(coarse[-1]), word, *([_edges(tag_list)] if is_html else [])]
 
 
 def _edges(tags: Sequence[Tag]) -> Finder:
-    """Finds the edges of tags, for where nothing better is found."""
+    """Cuts at the edges of tags, as a last resort."""
     starts, ends = positions([tag.start for tag in tags]), positions([tag.end for tag in tags])
     return lambda low, high: max(starts(low, high), ends(low, high))
 
 
 def _matches(text: str, pattern: re.Pattern[str]) -> Finder:
-    """Finds the beginnings of matches, which are looked for when first asked."""
-    known: list[Finder] = []
+    """Cuts at the start of each match. The search is done at the first use."""
+    finders: list[Finder] = []
 
     def last(low: int, high: int) -> int:
-        if not known:
-            known.append(positions([match.start() for match in pattern.finditer(text)]))
-        return known[0](low, high)
+        if not finders:
+            finders.append(positions([match.start() for match in pattern.finditer(text)]))
+        return finders[0](low, high)
 
     return last
 
 
 def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> Finder:
-    """The finder's cuts that are inside blocks of these kinds."""
-    chosen = [block for block in blocks if block.kind in kinds]
-    starts = [block.start for block in chosen]
+    """The finder's cuts inside blocks of these kinds."""
+    blocks = [block for block in blocks if block.kind in kinds]
+    starts = [block.start for block in blocks]
 
     def last(low: int, high: int) -> int:
         index = bisect_left(starts, high) - 1
-        while index >= 0 and chosen[index].end > low:
-            block = chosen[index]
-            found = finder(max(low, block.start), min(high, block.end - 1))
-            if found > low:
-                return found
+        while index >= 0 and blocks[index].end > low:
+            block = blocks[index]
+            cut = finder(max(low, block.start), min(high, block.end - 1))
+            if cut > low:
+                return cut
             index -= 1
         return -1
 
@@ -144,7 +144,7 @@ def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> 
 
 
 def _forbidding(finder: Finder, starts: Sequence[int], ends: Sequence[int]) -> Finder:
-    """The finder's cuts that are not in `(start, end]` of any of these ascending zones."""
+    """The finder's cuts outside these ascending zones, each `(start, end]`."""
 
     def last(low: int, high: int) -> int:
         cut = finder(low, high)
@@ -161,7 +161,7 @@ def _forbidding(finder: Finder, starts: Sequence[int], ends: Sequence[int]) -> F
 
 
 def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
-    """Forbids cuts in a heading that heads something, and between it and what it heads."""
+    """Forbids cuts inside a heading, and between a heading and the block under it."""
     starts: list[int] = []
     ends: list[int] = []
     for one, block in pairwise(blocks):
@@ -187,14 +187,13 @@ _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])\s")
 
 
 class _BlockPacker(IndentPacker):
-    """A packer that rather leaves a chunk below `min_size` than cuts a block that fits.
+    """A packer that leaves a chunk below `min_size` if the alternative is to cut a block that fits.
 
-    Of the first lines of chunks it keeps the indentation of list items and in code, where that
-    does not reach over a border.
+    It keeps the indentation of list items and code, but not across a border.
 
     Parameters: those of `IndentPacker`, and
         blocks: the blocks of the text.
-        borders: offsets, ascending, over which no indentation reaches.
+        borders: ascending offsets before which no indentation is kept.
     """
 
     def __init__(
@@ -238,19 +237,19 @@ def pack_blocks(
     breaks: Sequence[int] = (),
     apart: Collection[int] = (),
 ) -> list[Span]:
-    """Spans of at most `size` units that keep blocks whole, and headings with what they head.
+    """Spans of at most `size` units that keep blocks whole and headings with their text.
 
     Parameters:
         text: the text.
-        blocks: its blocks, none of them dropped.
-        size: the most that a chunk measures.
-        overlap: how much of a chunk's tail the next one repeats.
+        blocks: its blocks, without dropped ones.
+        size: maximum chunk size, overlap included.
+        overlap: how much of a chunk's tail the next chunk repeats.
         length_function: the unit of the sizes.
-        min_size: chunks that measure less are merged with a neighbour where that fits.
-        is_html: is it HTML, with its tags?
-        breaks: where new chunks begin, besides the sections that do not fit as a whole; what
-            begins there keeps no indentation from before.
-        apart: beginnings of chunks that repeat nothing.
+        min_size: smaller chunks are merged with a neighbour if both fit into one chunk.
+        is_html: whether the text is HTML with its tags.
+        breaks: offsets at which a new chunk begins, in addition to the sections that do not fit.
+            Such a chunk keeps no indentation from before the offset.
+        apart: offsets at which a chunk begins that repeats nothing.
     """
     measure = sizer(length_function)(text)
     sections = _section_breaks(blocks, measure, size)
@@ -272,7 +271,7 @@ def pack_blocks(
 def _overlap(
     text: str, measure: Measure, overlap: int, size: int, apart: Collection[int]
 ) -> Overlap:
-    """Whole words of the chunk before, but for chunks that begin at one of these offsets."""
+    """Overlap of whole words, except for chunks that begin at one of these offsets."""
     repeated = word_overlap(text, measure, overlap, size)
     begins = {skip_space(text, offset) for offset in apart}
 

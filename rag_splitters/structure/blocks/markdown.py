@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["formula_length", "front_matter", "markdown_blocks", "plain_title"]
 
-_WINDOW = 60_000  # characters that are parsed at once, so that memory is bounded
+_WINDOW = 60_000  # characters to parse at once, which bounds the memory
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -37,10 +37,10 @@ _FRONT_MATTER = re.compile(
 
 
 def markdown_blocks(text: str) -> list[Block]:
-    """Finds the blocks of a Markdown text, by markdown-it-py.
+    """Find the blocks of a Markdown text with markdown-it-py.
 
-    Blocks inside lists and quotes are those of the innermost items, with a common `group`. An
-    item's own paragraphs are one block. Link reference definitions are paragraphs.
+    Inside a list or a quote, the blocks are those of the innermost items, with a common `group`.
+    The paragraphs of an item are one block. Link reference definitions are paragraphs.
 
     >>> text = "Title\\n===\\n\\n```py\\n# x\\n```"
     >>> [(block.kind, block.title) for block in markdown_blocks(text)]
@@ -59,10 +59,10 @@ def markdown_blocks(text: str) -> list[Block]:
         lines = [position, *starts, end]
         if end < len(text):
             outer = [index for index, token in enumerate(tokens) if _is_outer(token)]
-            if len(outer) == 1:  # it may go on behind the window
+            if len(outer) == 1:  # the block may continue after the window
                 size *= 2
                 continue
-            if outer:  # the last one is read again, from its beginning, with what follows
+            if outer:  # parse the last block again in the next window, as it may continue there
                 end = lines[(tokens[outer[-1]].map or [0])[0]]
                 tokens = tokens[: outer[-1]]
         leaves.add(tokens, lines)
@@ -72,7 +72,7 @@ def markdown_blocks(text: str) -> list[Block]:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    """A parser of blocks alone; what is inside a paragraph is not parsed."""
+    """A parser of blocks only, which does not parse the inside of paragraphs."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": 1000}).enable("table")
@@ -80,13 +80,13 @@ def _parser() -> MarkdownIt:
     parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     block = parser.block.ruler
-    interrupted = ["paragraph", "reference", "blockquote", "list"]
+    interrupted = ["paragraph", "reference", "blockquote", "list"]  # blocks that a rule may end
     own: dict[str, _Rule] = {rule.name: rule.fn for rule in block.__rules__}
-    block.at("table", _uncut_rows(own["table"]), {"alt": ["paragraph", "reference"]})
+    block.at("table", _whole_table(own["table"]), {"alt": ["paragraph", "reference"]})
     block.before("table", "formula", _formula, {"alt": interrupted})
     block.before("lheading", "wiki", _wiki, {"alt": interrupted[:3]})
     for name, ends in (("blockquote", interrupted), ("list", interrupted[:3])):
-        limited = _nested_less(_scans_less(own[name]) if name == "blockquote" else own[name])
+        limited = _limit_nesting(_linear_quote(own[name]) if name == "blockquote" else own[name])
         block.at(name, limited, {"alt": ends})
     return parser
 
@@ -96,18 +96,18 @@ def _is_outer(token: Token) -> bool:
 
 
 def _window_end(text: str, position: int, size: int) -> int:
-    """Where the window from `position` ends: at a blank line, or else at some line's end."""
-    wanted = position + size
-    if wanted >= len(text):
+    """The end of the window from `position`: at a blank line, or else at the end of a line."""
+    end = position + size
+    if end >= len(text):
         return len(text)
-    if match := _BLANK_LINE.search(text, wanted, wanted + _WINDOW):
+    if match := _BLANK_LINE.search(text, end, end + _WINDOW):
         return match.end()
-    match = _LINE_BREAK.search(text, wanted)
+    match = _LINE_BREAK.search(text, end)
     return match.end() if match else len(text)
 
 
 def front_matter(text: str) -> re.Match[str] | None:
-    """The front matter at the beginning of a text, in YAML or TOML; its group "body" is inside.
+    """A match of the YAML or TOML front matter of a text; its group "body" is the content.
 
     >>> front_matter("---\\ntitle: Tea\\n---\\n# Tea").group("body")
     'title: Tea\\n'
@@ -117,9 +117,9 @@ def front_matter(text: str) -> re.Match[str] | None:
 
 _Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
 
-_MOST_NESTED = 32  # levels of lists, items and quotes; deeper marks are text
-_REREAD = 4  # levels: deeper quotes end where their lazy lines do
-_FORMULA_LINES = 200  # the most lines of a formula
+_MAX_NESTING = 32  # levels of lists, items and quotes; deeper marks are text
+_MAX_REREAD = 4  # levels; a deeper quote ends with its lazy lines
+_MAX_FORMULA = 200  # lines
 _OPENING = re.compile(r"\$\$|\\\[|\\begin\{([a-z]{1,20}\*?)\}")
 _ENVIRONMENTS = frozenset(
     name + star
@@ -128,34 +128,33 @@ _ENVIRONMENTS = frozenset(
 )
 
 
-def _nested_less(rule: _Rule) -> _Rule:
-    """The rule of a container, which refuses beyond a depth that no recursion limit comes near."""
+def _limit_nesting(rule: _Rule) -> _Rule:
+    """The rule of a container, limited to a nesting depth far below the recursion limit."""
 
     def limited(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-        return state.level < _MOST_NESTED and rule(state, start, end, silent)
+        return state.level < _MAX_NESTING and rule(state, start, end, silent)
 
     return limited
 
 
-def _scans_less(quote: _Rule) -> _Rule:
-    """The rule of quotes, made linear.
+def _linear_quote(quote: _Rule) -> _Rule:
+    """The rule of quotes in linear time.
 
-    It reads on behind the quote's end, over every line that might be lazy continuation, so that
-    many short quotes without blank lines between them take quadratic time. Here it is shown the
-    lines up to where quote marks begin again, and twice as many such runs each time that it takes
-    them all.
+    The original reads every line after the quote that might be a lazy continuation, so many short
+    quotes without blank lines between them take quadratic time. This rule shows it only the lines
+    up to the next quote mark, and twice as many such runs each time that it consumes them all.
     """
 
     def limited(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         if silent or not _is_marked(state, start):
             return silent and quote(state, start, end, silent)
-        known, runs = len(state.tokens), 1
+        count, runs = len(state.tokens), 1
         while (stop := _runs(state, start, end, runs)) < end:
             if not quote(state, start, stop, silent):
                 return False
-            if state.line < stop or state.isEmpty(stop) or state.level >= _REREAD:
+            if state.line < stop or state.isEmpty(stop) or state.level >= _MAX_REREAD:
                 return True
-            del state.tokens[known:]
+            del state.tokens[count:]
             state.line, runs = start, 2 * runs
         return quote(state, start, end, silent)
 
@@ -163,7 +162,7 @@ def _scans_less(quote: _Rule) -> _Rule:
 
 
 def _runs(state: StateBlock, start: int, end: int, count: int) -> int:
-    """Where so many runs end: of lines with a quote mark, and then of lines without."""
+    """The end of so many runs, each of lines with a quote mark followed by lines without."""
     line = start
     for _ in range(count):
         while line < end and _is_marked(state, line):
@@ -179,10 +178,10 @@ def _is_marked(state: StateBlock, line: int) -> bool:
     return state.src.startswith(">", state.bMarks[line] + state.tShift[line])
 
 
-def _uncut_rows(table: _Rule) -> _Rule:
-    """The rule of tables, without tokens for rows and cells: who needs them cuts them himself.
+def _whole_table(table: _Rule) -> _Rule:
+    """The rule of tables, without tokens for rows and cells, which nobody here needs.
 
-    Whether a table begins is the rule's to say; it ends at the same lines as there.
+    The original rule decides whether a table begins, and the table ends at the same line.
     """
 
     def whole(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -207,7 +206,7 @@ def _uncut_rows(table: _Rule) -> _Rule:
 
 
 def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A heading between equals signs, as MediaWiki writes it."""
+    """The rule of headings between equals signs, as in MediaWiki."""
     begin, stop = state.bMarks[start] + state.tShift[start], state.eMarks[start]
     if state.is_code_block(start) or not state.src.startswith("=", begin):
         return False
@@ -224,7 +223,7 @@ def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """`$$ ... $$`, `\\[ ... \\]` or an equation environment that fills whole lines."""
+    """The rule of `$$ ... $$`, `\\[ ... \\]` and equation environments that fill whole lines."""
     first = state.bMarks[start] + state.tShift[start]
     if state.is_code_block(start) or not state.src.startswith(("$$", "\\"), first):
         return False
@@ -244,14 +243,14 @@ def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def formula_length(text: str, lines: Iterable[tuple[int, int]]) -> int:
-    """How many lines a display formula takes that begins with the first of them; 0 for none.
+    """The number of lines of the display formula that begins with the first line; 0 for none.
 
     Parameters:
         text: the text.
-        lines: where the contents of its lines begin and end, up to the next blank line.
+        lines: start and end of the content of each line, up to the next blank line.
     """
     mark = closing = ""
-    for count, (start, end) in enumerate(islice(lines, _FORMULA_LINES), 1):
+    for count, (start, end) in enumerate(islice(lines, _MAX_FORMULA), 1):
         begin = start
         if not mark:
             opening = _OPENING.match(text, start, end)
@@ -268,7 +267,7 @@ def formula_length(text: str, lines: Iterable[tuple[int, int]]) -> int:
     return 0
 
 
-_LONGEST_TITLE = 500  # characters of a heading that are kept as its title
+_MAX_TITLE = 500  # characters
 _IMAGE = (
     r"!\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
 )
@@ -286,7 +285,7 @@ _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 class _Leaves:
-    """Gathers the blocks of a Markdown text from the tokens of its parts.
+    """Collects the blocks of a Markdown text from the tokens of its windows.
 
     Parameters:
         text: the whole text.
@@ -295,21 +294,21 @@ class _Leaves:
     def __init__(self, text: str) -> None:
         self._text = text
         self._blocks: list[Block] = []
-        self._containers: list[tuple[Kind, int]] = []  # kind, offset where it begins
-        self._unused: list[int] = []  # beginnings of containers that hold nothing yet
+        self._containers: list[tuple[Kind, int]] = []  # kind, start
+        self._unused: list[int] = []  # starts of containers that have no block yet
         self._group = 0
-        self._item = -1  # the last block, if the paragraphs that follow in its item belong to it
+        self._item = -1  # index of the last block, if the next paragraph of its item joins it
 
     def put(self, block: Block) -> None:
-        """Add a block that was found otherwise."""
+        """Add a block that is not from a token."""
         self._blocks.append(block)
 
     def finished(self) -> list[Block]:
-        """All blocks, with what no token told of as paragraphs."""
+        """All blocks. Text that no token covers becomes paragraphs."""
         return _pair_captions(self._text, _fill_gaps(self._text, self._blocks))
 
     def add(self, tokens: Sequence[Token], lines: Sequence[int]) -> None:
-        """Add the tokens of a part whose lines begin at these offsets, and whose end comes last."""
+        """Add the tokens of a window, given the starts of its lines and, last, its end."""
         for index, token in enumerate(tokens):
             if token.type in ("bullet_list_open", "ordered_list_open", "blockquote_open"):
                 self._open("quote" if token.type == "blockquote_open" else "html", token, lines)
@@ -330,7 +329,7 @@ class _Leaves:
 
     def _close(self, token: Token, lines: Sequence[int]) -> None:
         kind, start = self._containers[-1]
-        if self._unused and kind != "html":  # nothing in it: its marks are a block
+        if self._unused and kind != "html":  # an empty container: its marks are a block
             line = bisect_right(lines, start)
             self._put(kind, start, lines[min(line, len(lines) - 1)])
         self._containers.pop()
@@ -340,7 +339,7 @@ class _Leaves:
     def _leaf(self, token: Token, inline: Token, lines: Sequence[int]) -> None:
         begin, end = token.map or [0, 0]
         start, stop = lines[begin], lines[min(end, len(lines) - 1)]
-        kind, level, title = self._described(token, inline)
+        kind, level, title = self._describe(token, inline)
         if kind in ("code", "front_matter") and token.type == "fence":
             count = token.content.count("\n") + (
                 not token.content.endswith("\n") and token.content != ""
@@ -350,8 +349,8 @@ class _Leaves:
         else:
             self._put(kind, start, stop, level, title)
 
-    def _described(self, token: Token, inline: Token) -> tuple[Kind, int, str]:
-        """Kind, level and title of a leaf."""
+    def _describe(self, token: Token, inline: Token) -> tuple[Kind, int, str]:
+        """The kind, level and title of a leaf."""
         inner = self._containers[-1][0] if self._containers else None
         content = inline.content if inline.type == "inline" else ""
         kind: Kind = "paragraph"
@@ -369,8 +368,8 @@ class _Leaves:
         elif token.type == "heading_open":
             kind, level, title = "heading", int(token.tag[1]), plain_title(content)
         elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
-            found = _FIRST_IMAGE.search(content)
-            kind, title = "image", plain_title(found.group(1)) if found else ""
+            image = _FIRST_IMAGE.search(content)
+            kind, title = "image", plain_title(image.group(1)) if image else ""
         if inner and kind in ("paragraph", "heading", "rule"):
             return inner, sum(each == inner for each, _ in self._containers), ""
         return kind, level, title
@@ -384,7 +383,7 @@ class _Leaves:
         title: str = "",
         inner: tuple[int, int] | None = None,
     ) -> None:
-        """Add a block of whole lines, with the marks of the containers that begin with it."""
+        """Add a block of whole lines, with the marks of the containers that it opens."""
         text, unused = self._text, self._unused
         if unused:
             start = min(start, unused[0])
@@ -407,22 +406,19 @@ class _Leaves:
 
 
 def plain_title(content: str) -> str:
-    """A heading's text without marks, tags and line breaks, at most 500 characters of it.
+    """The first 500 characters of a heading's text, without marks, tags and line breaks.
 
     >>> plain_title("The **whole** [story](a.html) &amp; `more`")
     'The whole story & more'
     """
-    short = _UNWRITABLE.sub("\ufffd", content[: 2 * _LONGEST_TITLE])
+    short = _UNWRITABLE.sub("\ufffd", content[: 2 * _MAX_TITLE])
     short = _TAG.sub("", _LINK.sub(r"\1", short))
     short = html.unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", short)))
-    return " ".join(short.split())[:_LONGEST_TITLE]
+    return " ".join(short.split())[:_MAX_TITLE]
 
 
 def _html_kind(content: str) -> tuple[Kind, int, str]:
-    """What an HTML block of a Markdown text is: a table, an image, a heading, or several things.
-
-    Returns: kind, level and title.
-    """
+    """The kind, level and title of an HTML block: a table, an image, a heading, or mixed HTML."""
     if _HTML_TABLE.match(content) and "</table" in content.lower():
         return "table", 0, ""
     image = _HTML_IMAGE.search(content)
@@ -442,11 +438,11 @@ _CAPTION = re.compile(
     r"(?P<table>tab(?:le|elle)?))\b\.?\s?(?:[A-Z]?\d|[IVX]{1,5}\b|:)",
     re.IGNORECASE,
 )
-_LONGEST_CAPTION = 500  # characters
+_MAX_CAPTION = 500  # characters
 
 
 def _fill_gaps(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, with the text between them as paragraphs, or as part of a quote."""
+    """The blocks, and the text between them as paragraphs or as part of a quote."""
     filled: list[Block] = []
     position = 0
     for block in [*blocks, Block("paragraph", len(text), len(text))]:
@@ -470,10 +466,10 @@ def _fill(text: str, filled: list[Block], start: int, end: int, following: Block
 
 
 def _pair_captions(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, with a group for each image or table and the paragraph that names it.
+    """The blocks, with a common group for each image or table and its caption.
 
-    Such a paragraph is short, stands right before or behind, and begins like "Figure 3" or
-    "Table 2:". It becomes the table's title.
+    A caption is a short paragraph right before or after, which begins like "Figure 3" or "Table
+    2:". It becomes the title of the table.
     """
     paired = list(blocks)
     group = max((block.group for block in blocks), default=0)
@@ -492,8 +488,8 @@ def _pair_captions(text: str, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _names(text: str, block: Block, kind: str) -> bool:
-    """Is this paragraph the caption of an image, or of a table?"""
-    if block.kind != "paragraph" or block.group or block.end - block.start > _LONGEST_CAPTION:
+    """Is this block the caption of an image or a table?"""
+    if block.kind != "paragraph" or block.group or block.end - block.start > _MAX_CAPTION:
         return False
     match = _CAPTION.match(text, block.start, block.end)
     return match is not None and match.group(kind) is not None
