@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from rag_splitters import CATALOGUE, RecursiveChunker, __version__
-from rag_splitters.chunkers.options import parameter_docs
+from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
 from rag_splitters.cli.demo import answers
 from rag_splitters.cli.views import cut, printable

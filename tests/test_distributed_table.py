@@ -29,7 +29,7 @@ from rag_splitters import (
     Span,
     TokenChunker,
 )
-from rag_splitters.distributed import TableSplitter, table
+from rag_splitters.distributed import TableSplitter, splitter
 from rag_splitters.models.calling import sendable
 from rag_splitters.testing import hostile_texts
 from tests.cases import ALL
@@ -361,7 +361,7 @@ def test_column_that_is_there_twice_is_refused() -> None:
         (
             {"chunker": rag_splitters.llama_index.SentenceNodeParser(id_func=str)},
             ValueError,
-            "leave id_func out",
+            "id_func cannot be used with tables",
         ),
     ],
 )
@@ -455,7 +455,7 @@ def test_error_of_a_call_for_many_documents_names_the_first_and_the_last() -> No
 
 def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """By what the chunks hold, and by the columns that each of them repeats."""
-    monkeypatch.setattr(table, "_MOST_BYTES", 10_000)
+    monkeypatch.setattr(splitter, "_MAX_BYTES", 10_000)
     heavy = "x" * 1000
     text = "word " * 4000
     given = pa.table({"text": [text, "", text], "heavy": [heavy, None, "y"]})
@@ -492,7 +492,7 @@ def test_model_is_called_once_for_a_batch(tmp_path: Any, batch_size: int, calls:
 def test_splitter_is_unpickled_once_in_a_process(tmp_path: Any) -> None:
     splitting = TableSplitter(SemanticChunker(embeddings=NotedEmbeddings(tmp_path)))
     payload = pickle.dumps(splitting)
-    again = [table.unpickled(bytes(bytearray(payload))) for _ in range(3)]
+    again = [splitter.unpickled(bytes(bytearray(payload))) for _ in range(3)]
     assert again[0] is again[1] is again[2]
     assert NotedEmbeddings(tmp_path).noted("loads") == [str(os.getpid())]
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import pytest
 import uvicorn
 
-from rag_splitters.chunkers.options import build_chunker
+from rag_splitters.chunkers.by_name import build_chunker
 from rag_splitters.playground import create_app
 from rag_splitters.reading.samples import sample_texts
 from rag_splitters.span import Chunk

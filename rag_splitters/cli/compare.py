@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.chunkers.options import chunker_class
+from rag_splitters.chunkers.by_name import chunker_class
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from rag_splitters.chunkers.options import build_chunker
+from rag_splitters.chunkers.by_name import build_chunker
 from rag_splitters.cli.views import console, cut, passage_view
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 

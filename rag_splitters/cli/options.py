@@ -11,7 +11,7 @@ import typer
 from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.chunkers.options import (
+from rag_splitters.chunkers.by_name import (
     MODEL_PARAMETERS,
     build_chunker,
     chunker_class,

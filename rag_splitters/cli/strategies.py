@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.chunkers.options import chunker_class, parameter_docs, strategy_name
+from rag_splitters.chunkers.by_name import chunker_class, parameter_docs, strategy_name
 from rag_splitters.cli.views import console
 
 __all__ = ["strategies"]

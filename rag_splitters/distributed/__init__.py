@@ -1,10 +1,9 @@
-"""Tables of documents in, tables of chunks out, on as many machines as there are.
+"""Tables of documents in, tables of chunks out, on one machine or many.
 
-`TableSplitter` works on Arrow tables, without a framework; `rag_splitters.distributed.ray` runs it
-over a Ray Dataset, `rag_splitters.distributed.spark` over a Spark DataFrame. Importing any of them
-loads neither Arrow nor Ray nor Spark.
+`splitter` works on Arrow tables without a framework, `ray` on Ray Datasets, `spark` on Spark
+DataFrames. Importing any of them loads neither Arrow nor Ray nor Spark.
 """
 
-from rag_splitters.distributed.table import TableSplitter
+from rag_splitters.distributed.splitter import TableSplitter
 
 __all__ = ["TableSplitter"]

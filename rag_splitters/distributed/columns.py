@@ -1,4 +1,4 @@
-"""The columns of tables: which ones of the documents are read, and what the chunks' own are."""
+"""The columns of tables: which columns of documents are read, and which columns chunks have."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ __all__ = [
 ]
 
 TEXT = 2
-"""The place of the chunks' text among their columns."""
+"""The position of the text among the chunks' columns."""
 
 TYPED = ("parent_id", "headings", "level", "modality", "page_start", "page_end")
-"""What chunks may know of themselves that has a column of its own; the rest is written as JSON."""
+"""The metadata keys with a column of their own; all others are written as JSON."""
 
 
 def arrow() -> Any:
-    """The module `pyarrow`. Raises: ImportError that names the extras that bring it."""
+    """The module `pyarrow`. Raises ImportError that names the extras that install it."""
     try:
         import pyarrow
     except ImportError as error:
@@ -62,7 +62,7 @@ def chunk_fields() -> list[pa.Field]:
 
 
 def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
-    """Raises: ValueError for a column that is missing, or that is there twice."""
+    """Raise ValueError if a column is missing or occurs twice."""
     counts = Counter(schema.names)
     for name in names:
         if counts[name] == 0:
@@ -72,53 +72,53 @@ def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
 
 
 def metadata_fields(schema: pa.Schema, names: Sequence[str]) -> list[pa.Field]:
-    """The documents' columns that their chunks carry on, as their chunks have them.
+    """The documents' columns that their chunks repeat, with the types that the chunks have.
 
-    Raises: ValueError for a column that is missing, that is there twice, or that has the name of
-    one of the chunks' own (in capitals or not, as Spark does not tell them apart).
+    Raises: ValueError if a column is missing, occurs twice, or has the name of one of the chunks'
+    own columns (in any case, because Spark ignores the case).
     """
     check_names(schema, names)
     own = {field.name for field in chunk_fields()}
-    if taken := [name for name in names if name.casefold() in own]:
+    if clashes := [name for name in names if name.casefold() in own]:
         raise ValueError(
-            f"chunks have columns of their own with the names {taken}: rename the documents' "
-            "columns, or name in metadata_columns only those that the chunks are to carry on"
+            f"chunks have columns of their own with the names {clashes}: rename the documents' "
+            "columns, or list in metadata_columns only those that the chunks should repeat"
         )
-    return [_can_be_repeated(schema.field(name)) for name in names]
+    return [_repeatable(schema.field(name)) for name in names]
 
 
 def check_text_type(name: str, kind: pa.DataType) -> None:
-    """Raises: TypeError for a column that holds no texts; one of nothing but nulls may."""
-    if "ArrowPythonObjectType" in str(kind):  # what Ray makes of strings that Arrow refuses
+    """Raise TypeError if a column does not hold texts; one that holds only nulls may."""
+    if "ArrowPythonObjectType" in str(kind):  # Ray's type for strings that Arrow refuses
         raise TypeError(
-            f"column {name!r} holds Python objects: replace lone surrogates, which Arrow does not "
-            "hold, before the dataset is made, by text.encode('utf-8', 'replace').decode()"
+            f"column {name!r} holds Python objects: replace lone surrogates, which Arrow cannot "
+            "hold, before you create the dataset: text.encode('utf-8', 'replace').decode()"
         )
     if not _is_string(kind) and not arrow().types.is_null(kind):
         raise wrong_type(name, "strings", kind)
 
 
 def check_id_type(name: str, kind: pa.DataType) -> None:
-    """Raises: TypeError for a column that holds neither strings nor whole numbers."""
+    """Raise TypeError if a column holds neither strings nor whole numbers."""
     types = arrow().types
     if not (_is_string(kind) or types.is_null(kind) or types.is_integer(kind)):
         raise wrong_type(name, "strings or whole numbers", kind)
 
 
-def wrong_type(name: str, wanted: str, kind: object) -> TypeError:
+def wrong_type(name: str, expected: str, kind: object) -> TypeError:
     """The error for a column of the wrong type."""
-    return TypeError(f"column {name!r} must hold {wanted}, but its type is {kind}: cast it first")
+    return TypeError(f"column {name!r} must hold {expected}, but its type is {kind}: cast it first")
 
 
 def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """The values of one of the chunks' own columns.
 
-    Raises: TypeError for what a user's own strategy said in another type than the column's.
+    Raises: TypeError if a user's own strategy sets a value of another type than the column's.
     """
     pa = arrow()
     try:
         if pa.types.is_list(kind) and any(isinstance(value, str) for value in values):
-            raise pa.ArrowTypeError("got a string")  # Arrow would take its letters
+            raise pa.ArrowTypeError("got a string")  # Arrow would make a list of its letters
         return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise TypeError(f"the metadata {name!r} of chunks must be {kind}: {error}") from None
@@ -132,7 +132,7 @@ def _is_string(kind: pa.DataType) -> bool:
 _STRINGS = ("string", "large_string", "string_view")
 
 
-def _can_be_repeated(field: pa.Field) -> pa.Field:
-    """The field; views become plain strings or bytes, as Arrow cannot repeat views."""
+def _repeatable(field: pa.Field) -> pa.Field:
+    """The field; views become plain strings or bytes, because Arrow cannot repeat views."""
     plain = {"string_view": arrow().string(), "binary_view": arrow().binary()}
     return field.with_type(plain.get(str(field.type), field.type))

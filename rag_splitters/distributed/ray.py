@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.distributed.table import TableSplitter, unpickled
+from rag_splitters.distributed.splitter import TableSplitter, unpickled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,24 +28,25 @@ def split_dataset(
 ) -> Dataset:
     """The chunks of a Ray Dataset's documents, lazily, as rows with the columns of `TableSplitter`.
 
-    Runs in tasks, which suit all strategies whose work is done by the CPU, and whose models are
-    behind an API. A worker process that is used again keeps the chunker, so a tokenizer is loaded
-    once in each. For a model that is loaded into memory, or onto a GPU, ask for actors, which live
-    until the work is done: `compute=ray.data.ActorPoolStrategy(size=2), num_gpus=1`.
+    By default, the work runs in tasks, which suit strategies that use only the CPU or call a model
+    behind an API. A worker process keeps the chunker for its next task, so it loads a tokenizer
+    only once. For a model in memory or on a GPU, use actors, which live until the work is done:
+    `compute=ray.data.ActorPoolStrategy(size=2), num_gpus=1`.
 
     Parameters:
         dataset: the documents.
         chunker: any chunker; it is pickled, and its models take their keys from the workers'
             environment.
         text_column, id_column, metadata_columns, page_break, batch_size: see `TableSplitter`.
-        options: of `Dataset.map_batches`: `compute`, `concurrency`, `num_cpus`, `memory` and so on.
+        options: options of `Dataset.map_batches`: `compute`, `concurrency`, `num_cpus`, `memory`
+            and so on.
 
-    Returns: the chunks; Ray forgets the columns of a dataset that has no rows, so this has none
-    then either.
+    Returns: the chunks. Ray drops the columns of a dataset without rows, so the result then has no
+    columns either.
 
-    Raises: ImportError without Ray; TypeError for another kind of dataset. What is wrong with the
-    columns is raised at once where Ray knows them already, else when the dataset is consumed, like
-    errors of the strategy, which name the document.
+    Raises: ImportError if Ray is not installed; TypeError for another kind of dataset. Errors in
+    the columns are raised at once if Ray already knows the columns, else when the dataset is
+    consumed. So are errors of the strategy, which name the document.
     """
     try:
         import ray
@@ -65,9 +66,9 @@ def split_dataset(
         page_break=page_break,
         batch_size=batch_size,
     )
-    known = dataset.schema(fetch_if_missing=False)
-    if known is not None and isinstance(known.base_schema, pa.Schema):
-        splitter.output_schema(known.base_schema)
+    schema = dataset.schema(fetch_if_missing=False)
+    if schema is not None and isinstance(schema.base_schema, pa.Schema):
+        splitter.output_schema(schema.base_schema)
     payload: bytes = ray.cloudpickle.dumps(splitter)  # type: ignore[no-untyped-call]
     in_actors = isinstance(options.get("compute"), ray.data.ActorPoolStrategy)
     work: Any = _Splitting if in_actors else _split
@@ -81,7 +82,7 @@ def split_dataset(
 
 
 def _split(batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
-    """The work of a task."""
+    """A task: split a batch."""
     import pyarrow as pa
 
     for chunks in unpickled(payload).split_batches(batch):
@@ -89,7 +90,7 @@ def _split(batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
 
 
 class _Splitting:
-    """The work of an actor."""
+    """An actor: the same as a task, in a process that lives on."""
 
     def __call__(self, batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
         return _split(batch, payload)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.distributed.columns import arrow, chunk_fields, wrong_type
-from rag_splitters.distributed.table import TableSplitter, unpickled
+from rag_splitters.distributed.splitter import TableSplitter, unpickled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,22 +30,22 @@ def split_dataframe(
 ) -> DataFrame:
     """The chunks of a DataFrame's documents, lazily, as rows with the columns of `TableSplitter`.
 
-    Runs in the Python worker of each partition, which keeps the chunker, and with it a tokenizer or
-    a model, for the partitions that follow. As many partitions are worked on at once as the cluster
-    has cores: `dataframe.repartition(n)` makes more of few. The workers must be able to import this
-    package; where they run another Python than the driver, set `PYSPARK_PYTHON`.
+    The work runs in Spark's Python workers. Each keeps the chunker, and with it a tokenizer or a
+    model, for its next partition. The cluster works on as many partitions at once as it has cores;
+    if there are fewer partitions, use `dataframe.repartition(n)`. The workers must be able to
+    import this package. If their Python is not the driver's, set `PYSPARK_PYTHON`.
 
     Parameters:
         dataframe: the documents.
         chunker: any chunker; it is pickled, and its models take their keys from the workers'
             environment.
         text_column, id_column, metadata_columns, page_break, batch_size: see `TableSplitter`.
-        options: of `DataFrame.mapInArrow`: `barrier`, `profile`.
+        options: options of `DataFrame.mapInArrow`: `barrier`, `profile`.
 
-    Raises: ImportError without Spark; TypeError for what is no DataFrame, and for a column of
-    another type; ValueError for a column that is missing, that is there twice, or that has the name
-    of one of the chunks' own. Errors of the strategy name the document, and are raised when the
-    DataFrame is used.
+    Raises: ImportError if Spark is not installed; TypeError if this is not a DataFrame, or if a
+    column has the wrong type; ValueError if a column is missing, occurs twice, or has the name of
+    one of the chunks' own columns. Errors of the strategy name the document, and are raised when
+    the DataFrame is used.
     """
     try:
         import pyspark.cloudpickle
@@ -67,10 +67,10 @@ def split_dataframe(
     )
     columns = {field.name: field for field in dataframe.schema}
     chunks = splitter.output_schema(_arrow_schema(dataframe.schema, text_column, id_column))
-    carried = chunks.names[len(chunk_fields()) :]
+    repeated = chunks.names[len(chunk_fields()) :]
     own = from_arrow_schema(arrow().schema(chunk_fields()))
-    read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *carried]))
-    # By number: Spark reads a dot in a name as a path, and finds no column by it.
+    read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *repeated]))
+    # Select by number: Spark reads a dot in a column's name as a path.
     numbers = [f"c{number}" for number in range(len(dataframe.columns))]
     numbered = dataframe.toDF(*numbers).select(
         [numbers[dataframe.columns.index(name)] for name in read]
@@ -82,21 +82,21 @@ def split_dataframe(
             documents = arrow().Table.from_batches([batch]).rename_columns(read)
             yield from unpickled(payload).split_batches(documents)
 
-    schema = StructType([*own, *(columns[name] for name in carried)])
+    schema = StructType([*own, *(columns[name] for name in repeated)])
     return numbered.mapInArrow(split, schema, **options)
 
 
 def _arrow_schema(schema: StructType, text: str, id: str | None) -> pa.Schema:
-    """The columns with the Arrow types of texts and ids; what is only carried on has none."""
+    """The columns with the Arrow types of texts and ids; all other columns have the type null."""
     from pyspark.sql.types import IntegralType, NullType, StringType
 
     pa = arrow()
     kinds = {StringType: pa.string(), IntegralType: pa.int64(), NullType: pa.null()}
     fields = []
     for field in schema:
-        found = [kinds[kind] for kind in kinds if isinstance(field.dataType, kind)]
-        if not found and field.name in (text, id):
-            wanted = "strings" if field.name == text else "strings or whole numbers"
-            raise wrong_type(field.name, wanted, field.dataType.simpleString())
-        fields.append(pa.field(field.name, found[0] if found else pa.null()))
+        types = [kinds[kind] for kind in kinds if isinstance(field.dataType, kind)]
+        if not types and field.name in (text, id):
+            expected = "strings" if field.name == text else "strings or whole numbers"
+            raise wrong_type(field.name, expected, field.dataType.simpleString())
+        fields.append(pa.field(field.name, types[0] if types else pa.null()))
     return pa.schema(fields)

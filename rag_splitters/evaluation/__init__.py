@@ -4,8 +4,8 @@
 its HTML page. `judging` holds the metrics and the test data that come from a chat model.
 """
 
-from rag_splitters.evaluation.cache import CachedEmbeddings, EmbeddingCache
 from rag_splitters.evaluation.comparing import candidates, compare, suggest
+from rag_splitters.evaluation.embedding_cache import CachedEmbeddings, EmbeddingCache
 from rag_splitters.evaluation.intervals import Estimate
 from rag_splitters.evaluation.questions import (
     Benchmark,

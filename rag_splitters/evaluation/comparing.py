@@ -13,7 +13,7 @@ from rich.progress import track
 
 from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.chunkers import ParagraphChunker, RecursiveChunker, SentenceChunker
-from rag_splitters.evaluation.cache import EmbeddingCache
+from rag_splitters.evaluation.embedding_cache import EmbeddingCache
 from rag_splitters.evaluation.locating import LocatedChunk, locate_chunks
 from rag_splitters.evaluation.measuring import ChunkIndex, measure_questions
 from rag_splitters.evaluation.questions import Question, check_question

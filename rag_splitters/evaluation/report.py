@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rag_splitters.evaluation.page.page import html_page
+from rag_splitters.evaluation.page.html_page import html_page
 from rag_splitters.evaluation.page.projection import Projection
 from rag_splitters.evaluation.results import Results
 from rag_splitters.evaluation.tables import csv_text, json_text, markdown, rich_table

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rag_splitters import CATALOGUE, __version__
-from rag_splitters.chunkers.options import required_models
+from rag_splitters.chunkers.by_name import required_models
 from rag_splitters.models import ModelError
 from rag_splitters.playground.chunking import MAX_CHUNKS, show_chunks
 from rag_splitters.playground.form import chunker_from_form, form

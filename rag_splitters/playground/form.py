@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.chunkers.options import (
+from rag_splitters.chunkers.by_name import (
     build_chunker,
     changed_parameters,
     chunker_class,

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.chunkers.options import MODEL_PARAMETERS, changed_parameters, strategy_name
+from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, changed_parameters, strategy_name
 from rag_splitters.playground.model_set import ModelSet
 
 __all__ = ["snippets"]

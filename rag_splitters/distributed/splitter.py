@@ -9,6 +9,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rag_splitters.chunker import Chunker
+from rag_splitters.distributed.batches import (
+    ChunkRow,
+    chunk_batch,
+    chunk_rows,
+    metadata_batch,
+    read_sources,
+    split_sources,
+)
 from rag_splitters.distributed.columns import (
     TEXT,
     arrow,
@@ -18,17 +26,8 @@ from rag_splitters.distributed.columns import (
     chunk_fields,
     metadata_fields,
 )
-from rag_splitters.distributed.rows import (
-    ChunkRow,
-    Document,
-    carried_by,
-    chunk_rows,
-    documents_in,
-    record_batch,
-    spans_of,
-)
 from rag_splitters.fields import whole_number
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 
 if TYPE_CHECKING:
@@ -36,20 +35,20 @@ if TYPE_CHECKING:
 
 __all__ = ["TableSplitter", "unpickled"]
 
-_MOST_BYTES = 1 << 25
-"""About how much a batch of chunks holds, but for one that is larger by itself.
+_MAX_BYTES = 1 << 25
+"""The approximate size of a batch of chunks; only a single chunk may be larger.
 
-A worker holds one batch at a time, and Arrow's strings end at 2 GB in each."""
+A worker holds one batch at a time, and Arrow's strings are limited to 2 GB in each."""
 
 
 @dataclass(frozen=True)
 class TableSplitter:
-    """Cuts the documents in the rows of a table into chunks, which are the rows of another.
+    """Cuts the documents in the rows of a table into chunks, which are the rows of another table.
 
-    The chunks, their positions and their ids are those that the front ends give for a document of
-    the same text, metadata and id, whatever stands in the rows around it: many machines give what
-    one process gives. There is one difference: a table has no first and second, so two rows with
-    the same id and text have chunks with the same ids.
+    The chunks, their positions and their ids are those of the front ends for a document with the
+    same text, metadata and id, whatever is in the rows around it. So many machines give the same
+    result as one process. There is one difference: the rows of a table have no order, so two rows
+    with the same id and text have chunks with the same ids.
 
     The columns of the chunks are
 
@@ -57,23 +56,25 @@ class TableSplitter:
       metadata where it has none or null; `text`; `start_index` and `end_index`, code points in the
       document's text; `chunk_index`;
     - `parent_id`, `headings`, `level`, `modality`, `page_start` and `page_end`, null where the
-      strategy does not know them, and `chunk_metadata`, a JSON object of what else it knows;
+      strategy does not know them, and `chunk_metadata`, a JSON object with everything else;
     - the documents' metadata columns.
 
-    A null text gives no chunks, as a blank one does. Lone surrogates, which a model may answer with
-    and Arrow does not hold, become U+FFFD.
+    A null text gives no chunks, like a blank one. Lone surrogates become U+FFFD, because Arrow
+    cannot hold them; a model may answer with them.
 
     Parameters:
-        chunker: any chunker, a front end's too, of which the strategy and its `page_break` count.
+        chunker: any chunker; of a front end's splitter or parser, the strategy and its `page_break`
+            are used.
         text_column: the column with the texts: strings of any Arrow type.
         id_column: the column with the documents' ids: strings or whole numbers.
         metadata_columns: the columns that are the documents' metadata: strategies may read them,
-            every chunk carries them on, and where a document has no id, its chunks' ids depend on
-            them. None: all other columns.
-        page_break: a regular expression for what stands between pages; None: the chunker's own.
-        batch_size: how many documents are read at once, and handed to a strategy with a model.
+            every chunk repeats them, and if a document has no id, its chunks' ids depend on them.
+            None: all other columns.
+        page_break: a regular expression for the separator of pages; None: the chunker's own.
+        batch_size: number of documents that are read, and passed to a model, at once.
 
-    Raises: TypeError for what is no chunker; ValueError for options that make no sense.
+    Raises: TypeError if `chunker` is not a chunker; ValueError if the options contradict each
+    other.
 
     >>> import pyarrow as pa
     >>> from rag_splitters import SentenceChunker
@@ -95,7 +96,9 @@ class TableSplitter:
         if not isinstance(self.chunker, Chunker):
             raise TypeError(f"chunker must be a Chunker, got {self.chunker!r}")
         if getattr(self.chunker, "id_func", None) is not None:
-            raise ValueError("leave id_func out: it is asked with a node, and tables have none")
+            raise ValueError(
+                "id_func cannot be used with tables: it needs nodes. Use the parser without it"
+            )
         if isinstance(self.metadata_columns, str):
             raise ValueError(
                 f"metadata_columns must be a list of names, got {self.metadata_columns!r}"
@@ -108,8 +111,8 @@ class TableSplitter:
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """The columns of the chunks of a table with these columns.
 
-        Raises: ValueError for a column that is missing, that is there twice, or that has the name
-        of one of the chunks' own; TypeError for texts or ids of another type.
+        Raises: ValueError if a column is missing, occurs twice, or has the name of one of the
+        chunks' own columns; TypeError if texts or ids have the wrong type.
         """
         read = [self.text_column, *([] if self.id_column is None else [self.id_column])]
         check_names(schema, read)
@@ -117,19 +120,19 @@ class TableSplitter:
         if self.id_column is not None:
             check_id_type(self.id_column, schema.field(self.id_column).type)
         others = [name for name in schema.names if name not in read]
-        wanted = others if self.metadata_columns is None else self.metadata_columns
-        return arrow().schema([*chunk_fields(), *metadata_fields(schema, wanted)])
+        names = others if self.metadata_columns is None else self.metadata_columns
+        return arrow().schema([*chunk_fields(), *metadata_fields(schema, names)])
 
     def split_table(self, table: pa.Table) -> pa.Table:
         """The chunks of a table's documents, in order.
 
-        Raises: what `output_schema` raises; ValueError that names the document where a strategy
+        Raises: whatever `output_schema` raises; ValueError that names the document if the strategy
         fails.
         """
         return arrow().Table.from_batches(list(self.split_batches(table)))
 
     def split_batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """`split_table`, a bounded part at a time: at least one, so that it tells the columns."""
+        """`split_table` in bounded batches; at least one, which has the columns if nothing else."""
         schema = self.output_schema(table.schema)
         parts = (
             part
@@ -146,36 +149,34 @@ class TableSplitter:
 
     def _split(self, rows: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         own = chunk_fields()
-        carried = carried_by(rows, list(schema)[len(own) :])
-        names = carried.schema.names
-        documents = documents_in(rows, self.text_column, self.id_column, names)
+        metadata = metadata_batch(rows, list(schema)[len(own) :])
+        names = metadata.schema.names
+        sources = read_sources(rows, self.text_column, self.id_column, names)
         chunks: list[ChunkRow] = []
         numbers: list[int] = []
         size = 0
-        for number, spans in enumerate(spans_of(self.chunker, documents)):
-            document = documents[number]
-            weight = carried.slice(number, 1).nbytes
-            for chunk in chunk_rows(document, self._paged(document, spans)):
+        for source, spans in zip(sources, split_sources(self.chunker, sources), strict=True):
+            metadata_size = metadata.slice(source.number, 1).nbytes
+            for chunk in chunk_rows(source, self._with_pages(source, spans)):
                 chunks.append(chunk)
-                numbers.append(number)
-                size += weight + len(chunk[TEXT]) + len(chunk[-1])
-                if size >= _MOST_BYTES:
-                    yield record_batch(own, chunks, carried, numbers)
+                numbers.append(source.number)
+                size += metadata_size + len(chunk[TEXT]) + len(chunk[-1])
+                if size >= _MAX_BYTES:
+                    yield chunk_batch(own, chunks, metadata, numbers)
                     chunks, numbers, size = [], [], 0
         if chunks:
-            yield record_batch(own, chunks, carried, numbers)
+            yield chunk_batch(own, chunks, metadata, numbers)
 
-    def _paged(self, document: Document, spans: list[Span]) -> list[Span]:
+    def _with_pages(self, source: Source, spans: list[Span]) -> list[Span]:
         pattern = self.page_break or getattr(self.chunker, "page_break", None)
         if pattern is None:
             return spans
-        breaks = page_breaks(document.text, pattern)
-        return with_pages(spans, breaks, first_page(document.metadata))
+        breaks = page_breaks(source.text, pattern)
+        return with_pages(spans, breaks, first_page(source.metadata))
 
 
 @lru_cache(maxsize=4)
 def unpickled(payload: bytes) -> TableSplitter:
-    """The splitter that was pickled: the same object for all the work that a process is given, so
-    that a tokenizer or a model is loaded once."""
+    """The pickled splitter: one object for all work of a process, so that models load once."""
     splitter: TableSplitter = pickle.loads(payload)  # noqa: S301  (our own, from the driver)
     return splitter
