@@ -18,11 +18,9 @@ from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.images import Image, definitions, find_images
 from rag_splitters.structure.tables import Excerpt, Table, find_tables
 from rag_splitters.structure.tables.html_tables import plain_html
-from rag_splitters.text.boundaries import skip_space
+from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space
 from rag_splitters.text.excerpt import (
     Replacement,
-    boundary_after,
-    boundary_before,
     data_in,
     without_data,
 )

@@ -20,6 +20,8 @@ __all__ = [
     "UNSPACED",
     "Finder",
     "at_cluster",
+    "boundary_after",
+    "boundary_before",
     "cluster_end",
     "cluster_floor",
     "last_word",
@@ -87,6 +89,18 @@ def cluster_end(text: str, start: int, stop: int | None = None) -> int:
     """The end of the grapheme cluster that begins at `start`, in the text up to `stop`."""
     match = _CLUSTER.match(text, start, len(text) if stop is None else stop)
     return match.end() if match else start
+
+
+def boundary_before(text: str, position: int) -> int:
+    """The last boundary between grapheme clusters up to `position`."""
+    low = max(0, position - 64)
+    return position if at_cluster(text, low, position) else cluster_floor(text, low, position)
+
+
+def boundary_after(text: str, position: int) -> int:
+    """The first boundary between grapheme clusters from `position` on."""
+    floor = boundary_before(text, position)
+    return position if floor == position else cluster_end(text, floor)
 
 
 def next_word(text: str, position: int, end: int) -> int:

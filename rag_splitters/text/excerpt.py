@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from rag_splitters.span import Span
-from rag_splitters.text.boundaries import at_cluster, cluster_end, cluster_floor
+from rag_splitters.text.boundaries import boundary_after, boundary_before
 
-__all__ = ["Excerpt", "Replacement", "boundary_after", "boundary_before", "data_in", "without_data"]
+__all__ = ["Excerpt", "Replacement", "data_in", "without_data"]
 
 Replacement: TypeAlias = tuple[int, int, str]
 """Start and end in the source, and the new text for what is there."""
@@ -117,15 +117,3 @@ def without_data(text: str) -> str:
     '![a](data:image/png;base64,)'
     """
     return _DATA.sub(r"\1", text) if _BASE64.search(text) else text
-
-
-def boundary_before(text: str, position: int) -> int:
-    """The last boundary between grapheme clusters up to `position`."""
-    low = max(0, position - 64)
-    return position if at_cluster(text, low, position) else cluster_floor(text, low, position)
-
-
-def boundary_after(text: str, position: int) -> int:
-    """The first boundary between grapheme clusters from `position` on."""
-    floor = boundary_before(text, position)
-    return position if floor == position else cluster_end(text, floor)

@@ -11,6 +11,7 @@ from rag_splitters.span import Span
 from rag_splitters.text.boundaries import (
     Finder,
     at_cluster,
+    boundary_after,
     cluster_end,
     cluster_floor,
     last_word,
@@ -212,8 +213,7 @@ def word_overlap(text: str, measure: Measure, size: int, chunk_size: int) -> Ove
         word = next_word(text, position, end)
         if word >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
             return word
-        floor = cluster_floor(text, max(0, position - 64), position)
-        boundary = position if floor == position else cluster_end(text, floor)
+        boundary = boundary_after(text, position)
         return boundary if boundary < end else -1
 
     def next_start(start: int, end: int, after: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from rag_splitters.text.boundaries import at_cluster
+from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
 
 __all__ = ["Segmenter", "check_segmenter", "segmenter_cuts"]
@@ -56,7 +56,7 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
             )
         cuts.append(start)
         last = end
-    return [cut for cut in cuts[1:] if cut > 0 and at_cluster(text, max(0, cut - 64), cut)]
+    return [cut for cut in cuts[1:] if cut > 0 and boundary_before(text, cut) == cut]
 
 
 @lru_cache(maxsize=8)

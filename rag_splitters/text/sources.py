@@ -1,4 +1,4 @@
-"""What a chunk takes over from its source: an identity, a copy of the metadata, a position."""
+"""What a chunk inherits from its source: an identity, a copy of the metadata, a position."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IMMUTABLE = frozenset((str, int, float, bool, type(None), bytes))
 
 
 class Identities:
-    """Tells the documents of one call apart, also where two are the same.
+    """Makes different chunk ids for the documents of one call, even if two of them are the same.
 
     >>> identities = Identities()
     >>> first, again = (identities.ids_of("text", {}, "a") for _ in range(2))
@@ -33,20 +33,20 @@ class Identities:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[bytes, int] = {}
+        self._counts: dict[bytes, int] = {}
 
-    def ids_of(self, text: str, metadata: Mapping[str, Any], given: str | None) -> ChunkIds:
-        """Makes the ids of the next document's chunks."""
-        ids = ChunkIds(text, metadata, given)
+    def ids_of(self, text: str, metadata: Mapping[str, Any], document_id: str | None) -> ChunkIds:
+        """What makes the ids of the next document's chunks."""
+        ids = ChunkIds(text, metadata, document_id)
         source = ids.source()
-        count = self._seen[source] = self._seen.get(source, 0) + 1
+        count = self._counts[source] = self._counts.get(source, 0) + 1
         if count > 1:
             ids.repeat(count)
         return ids
 
 
 def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
-    """Makes copies of a document's metadata that share nothing that could be changed.
+    """A function that copies a document's metadata, so that its chunks can be changed one by one.
 
     >>> make = copier({"tags": ["a"]})
     >>> make()["tags"] is make()["tags"]
@@ -61,16 +61,16 @@ def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
 
 
 def offset_in_source(start: Any, end: Any, text: str) -> tuple[int, int | None]:
-    """Where a chunk's text begins in the source that the chunk was cut from.
+    """Where the text of a chunk, which is about to be cut again, begins in its first source.
 
     Parameters:
         start: the chunk's own start in its source, or None.
         end: the chunk's own end.
         text: the chunk's text.
 
-    Returns: (offset, None) where positions in the text can be counted on from `offset`; (start,
-    end) where the chunk was rewritten, and its evidence is all that is known; (0, None) for a
-    text that is no chunk.
+    Returns: (offset, None) if a position in the text, plus `offset`, is a position in the source;
+    (start, end) if the chunk was rewritten, so that only its whole evidence has a position;
+    (0, None) if the text is not a chunk.
 
     >>> offset_in_source(10, 14, "four")
     (10, None)

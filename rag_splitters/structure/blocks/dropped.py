@@ -9,12 +9,14 @@ from dataclasses import replace
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.text.boundaries import (
     at_cluster,
+    boundary_after,
+    boundary_before,
     cluster_end,
     cluster_floor,
     skip_space,
     trim_space,
 )
-from rag_splitters.text.excerpt import Replacement, boundary_after, boundary_before
+from rag_splitters.text.excerpt import Replacement
 
 __all__ = ["Dropped", "between_dropped"]
 

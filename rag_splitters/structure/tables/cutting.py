@@ -9,8 +9,15 @@ from typing import Any
 from rag_splitters.span import Span
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.structure.tables.writers import Render, Writer, writer
-from rag_splitters.text.boundaries import lines, sentences, skip_space, trim_space, words
-from rag_splitters.text.excerpt import Excerpt, boundary_before, data_in, without_data
+from rag_splitters.text.boundaries import (
+    boundary_before,
+    lines,
+    sentences,
+    skip_space,
+    trim_space,
+    words,
+)
+from rag_splitters.text.excerpt import Excerpt, data_in, without_data
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import LengthFunction, sizer
 

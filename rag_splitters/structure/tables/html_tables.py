@@ -10,7 +10,8 @@ from itertools import takewhile
 
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
 from rag_splitters.structure.tables.model import Cell, Row, Table
-from rag_splitters.text.excerpt import Excerpt, Replacement, boundary_after, boundary_before
+from rag_splitters.text.boundaries import boundary_after, boundary_before
+from rag_splitters.text.excerpt import Excerpt, Replacement
 
 __all__ = ["HtmlTable", "html_tables", "plain_html"]
 
