@@ -15,8 +15,6 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel
 
 __all__ = [
-    "BLOCKING_DEFAULTS",
-    "DEFAULT_BATCH",
     "HOOKS",
     "ask_call",
     "async_ask_call",
@@ -37,7 +35,8 @@ _Function: TypeAlias = Callable[[Any], Any]
 _AsyncFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
 _Schema: TypeAlias = "type[BaseModel] | None"
 
-_DEFAULT_BATCH, _BATCH, _MAX_BATCH = 10, 100, 2048  # of LlamaIndex, ours instead of it, allowed
+_BATCH = 100  # texts in a request of LlamaIndex, instead of its default
+_LLAMA_INDEX_BATCH, _MAX_LLAMA_INDEX_BATCH = 10, 2048  # its default and its maximum
 
 
 def is_awaitable(model: Any) -> bool:
@@ -49,25 +48,17 @@ def is_awaitable(model: Any) -> bool:
 def blocks_when_awaited(model: Any, method: str) -> bool:
     """Whether an asynchronous method of a LlamaIndex model does its work on the event loop.
 
-    Many only call the synchronous method: the defaults of LlamaIndex's base classes, and the
-    embedding models of several integrations, whose code never awaits anything. (LangChain's
-    defaults run the synchronous method in a thread.)
+    Many only call the synchronous method, among them the defaults of LlamaIndex's base classes.
+    Their code gives them away: it never awaits anything. (LangChain's defaults run the synchronous
+    method in a thread.)
     """
     if method not in HOOKS:
         return False
-    functions = [getattr(type(model), name, None) for name in (*HOOKS[method], method)]
-    own = [each for each in functions if each and _path(each) != DEFAULT_BATCH]
-    if not own:
-        return False
-    function = inspect.unwrap(own[0])
+    hooks = [getattr(type(model), name, None) for name in (*HOOKS[method], method)]
+    function = next((_undecorated(hook) for hook in hooks if hook and not _is_default(hook)), None)
     if not inspect.iscoroutinefunction(function):
         return False
-    is_awaiting = any(step.opname in _AWAITING for step in dis.get_instructions(function))
-    return not is_awaiting or _path(function) in BLOCKING_DEFAULTS
-
-
-def _path(function: Any) -> str:
-    return f"{function.__module__}:{function.__qualname__}"
+    return not any(step.opname in _AWAITING for step in dis.get_instructions(function))
 
 
 HOOKS = {
@@ -78,16 +69,26 @@ HOOKS = {
 }
 """LlamaIndex's asynchronous methods, and the private ones in which its models implement them."""
 
-DEFAULT_BATCH = "llama_index.core.base.embeddings.base:BaseEmbedding._aget_text_embeddings"
-"""LlamaIndex's default for several texts: it awaits the method for one text."""
-
-BLOCKING_DEFAULTS = (
-    "llama_index.core.llms.custom:CustomLLM.acomplete",
-    "llama_index.core.llms.custom:CustomLLM.achat",
-)
-"""LlamaIndex's defaults that block, inside a decorator that awaits them."""
-
 _AWAITING = ("GET_AWAITABLE", "GET_ANEXT")  # the bytecode of await, async with and async for
+
+
+def _is_default(hook: Any) -> bool:
+    """Whether it is LlamaIndex's `_aget_text_embeddings`, which awaits the hook for one text."""
+    return getattr(hook, "__qualname__", "") == "BaseEmbedding._aget_text_embeddings"
+
+
+def _undecorated(function: Any) -> Any:
+    """The function inside its decorators, also inside LlamaIndex's, which keep it in a closure."""
+    wrapped = getattr(function, "__wrapped__", None)
+    if callable(wrapped):  # LlamaIndex marks what it has decorated by True
+        return _undecorated(wrapped)
+    if not inspect.isfunction(function):
+        return function
+    for inner in inspect.getclosurevars(function).nonlocals.values():
+        is_same = getattr(inner, "__qualname__", None) == function.__qualname__
+        if is_same and inspect.iscoroutinefunction(inner):
+            return _undecorated(inner)
+    return function
 
 
 # Embedding models
@@ -125,7 +126,7 @@ def client_batch(model: Any) -> int | None:
     for name in ("chunk_size", "embed_batch_size"):
         size = getattr(model, name, None)
         if isinstance(size, int) and size > 0:
-            is_default = name == "embed_batch_size" and size == _DEFAULT_BATCH
+            is_default = name == "embed_batch_size" and size == _LLAMA_INDEX_BATCH
             return _BATCH if is_default else size
     return None
 
@@ -133,7 +134,7 @@ def client_batch(model: Any) -> int | None:
 def with_batch(model: Any, max_texts: int | None) -> Any:
     """The model; for LlamaIndex, a shallow copy with the batch size that is used here."""
     current = getattr(model, "embed_batch_size", None)
-    size = min(max_texts or client_batch(model) or 1, _MAX_BATCH)
+    size = min(max_texts or client_batch(model) or 1, _MAX_LLAMA_INDEX_BATCH)
     if isinstance(current, int) and current != size and hasattr(model, "model_copy"):
         return model.model_copy(update={"embed_batch_size": size})
     return model
@@ -173,7 +174,8 @@ def async_ask_call(model: Any, schema: _Schema) -> _AsyncFunction:
         return ask
     if not _is_llama_index(model):
         return _awaitable(model, model)
-    is_chat = schema is not None and getattr(model.metadata, "is_chat_model", False)
+    metadata = getattr(model, "metadata", None)
+    is_chat = schema is not None and getattr(metadata, "is_chat_model", False)
     if blocks_when_awaited(model, "achat" if is_chat else "acomplete"):
         return _awaitable(model, ask_call(model, schema))
     if schema is None:
