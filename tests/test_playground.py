@@ -313,7 +313,7 @@ def test_every_answer_forbids_its_page_to_go_elsewhere(client: TestClient) -> No
 
 def test_bodies_that_are_too_large_are_refused(client: TestClient) -> None:
     told = refused(client.post("/api/read", content=b"a" * (MAX_BYTES + 1)), 413)
-    assert told == f"this is too large: the playground takes up to {MAX_BYTES // 10**6} MB at once"
+    assert told == f"the request is too large: the limit is {MAX_BYTES // 10**6} MB"
     parts = (b"a" * 1_000_000 for _ in range(MAX_BYTES // 1_000_000 + 1))  # no length announced
     assert refused(client.post("/api/read", content=parts), 413) == told
 

@@ -268,7 +268,7 @@ def test_page_of_a_large_text_stays_small(opened: Callable[..., Any]) -> None:
         page.open(text="large", a="recursive", **{"a.chunk_size": 70})
         found = chunks("recursive", LARGE, chunk_size=70)
         assert page.figure("chunks") == f"{len(found):,}"
-        assert "are drawn" in page.tab.locator("#pager-told").inner_text()
+        assert "Showing" in page.tab.locator("#pager-status").inner_text()
         nodes = "document.querySelectorAll('*').length"
         assert page.tab.evaluate(nodes) < 3_000
         seen = page.text()
@@ -488,7 +488,7 @@ def test_page_says_what_is_wrong_with_a_file(opened: Callable[..., Any], tmp_pat
     with opened(fails=True) as page:
         page.open(text="tram.md", a="sentence")
         page.tab.locator("#file").set_input_files(tmp_path / "broken.txt")
-        told = page.tab.locator("#told.error")
+        told = page.tab.locator("#status.error")
         told.wait_for()
         assert "broken.txt is not a text file" in told.inner_text()
         assert page.text() == TRAM
@@ -530,7 +530,7 @@ def test_page_compares_two_strategies(opened: Callable[..., Any]) -> None:
         assert page.drawn("b") == as_drawn(right, TRAM)
         for letter, found in (("a", left), ("b", right)):
             assert page.figure("chunks", letter) == str(len(found))
-            assert page.figure("least", letter).endswith(str(max(len(c.text) for c in found)))
+            assert page.figure("min, median", letter).endswith(str(max(len(c.text) for c in found)))
             bars = page.side(letter).locator(".figures svg title").all_text_contents()
             assert sum(int(bar.split(": ")[1].split()[0]) for bar in bars) == len(found)
         assert page.figure("mid-sentence", "b").startswith(f"{len(right) - 1},")

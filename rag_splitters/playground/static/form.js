@@ -1,19 +1,19 @@
-// A form made from a strategy's parameters. `values` holds what differs from the defaults, and is
-// changed in place; `changed` is called after that.
+// The form of a strategy, made from its parameters. `values` holds the parameters that differ from
+// their defaults; it is changed in place, and then `changed` is called.
 
 import { escaped, unescaped } from "./text.js";
 
 export function element(tag, properties = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name in made) made[name] = value;
-    else made.setAttribute(name, value);
+    if (name in node) node[name] = value;
+    else node.setAttribute(name, value);
   }
-  made.append(...children);
-  return made;
+  node.append(...children);
+  return node;
 }
 
-// Text in which `this` is code.
+// Text with `code` in backticks.
 export const prose = (text) =>
   text.split("`").map((part, at) => (at % 2 ? element("code", {}, part) : part));
 
@@ -24,7 +24,7 @@ export function drawForm(place, kind, values, world, changed) {
   place.replaceChildren(...kind.parameters.map((each) => row(each, kind, values, world, changed)));
 }
 
-// Does a setting ask a chat model, by itself or in a chunker within it?
+// Whether a setting calls a chat model, itself or in a chunker inside it.
 export function asksModel(setting, world) {
   const kind = world.strategies.get(setting.strategy);
   if (!kind) return false;
@@ -54,13 +54,13 @@ function row(parameter, kind, values, world, changed) {
     const size = kind.parameters.find((each) => each.name === "chunk_size");
     return values.chunk_size ?? size?.default ?? 1000;
   };
-  const made = CONTROLS[control]({ parameter, id, value, set, sizeOf, world });
+  const nodes = CONTROLS[control]({ parameter, id, value, set, sizeOf, world });
   const meaning = element("p", { className: "meaning", id: `${id}-meaning` }, ...prose(parameter.meaning));
   const label = element("label", { htmlFor: id }, name);
   const nested = control.startsWith("chunker");
   const kinds = nested ? "row nested" : `row is-${control}`;
-  for (const each of made) each.setAttribute?.("aria-describedby", meaning.id);
-  return element("div", { className: kinds }, label, ...made, meaning);
+  for (const each of nodes) each.setAttribute?.("aria-describedby", meaning.id);
+  return element("div", { className: kinds }, label, ...nodes, meaning);
 }
 
 const choice = (id, options, value, set) => {
@@ -82,7 +82,7 @@ const number = (text, otherwise = undefined) => {
   return Number.isNaN(Number(trimmed)) ? trimmed : Number(trimmed);
 };
 
-// A slider over sizes: each step is as large for the eye.
+// A slider next to a number field; `place` and `value` convert between them.
 function slider(input, low, high, place, value, label) {
   const range = element("input", { type: "range", min: 0, max: 200, step: 1 });
   range.setAttribute("aria-label", label);
@@ -125,8 +125,8 @@ const CONTROLS = {
     const box = element("input", { type: "checkbox", id, checked: value === true });
     box.disabled = !world.models.llm;
     box.addEventListener("change", () => set(box.checked || undefined));
-    const told = world.models.llm ?? "no chat model was given: start with --llm";
-    return [box, element("span", { className: "hint" }, told)];
+    const hint = world.models.llm ?? "no chat model: start the playground with --llm";
+    return [box, element("span", { className: "hint" }, hint)];
   },
 
   number: ({ parameter, id, value, set, sizeOf }) => {
@@ -151,7 +151,7 @@ const CONTROLS = {
     return [input];
   },
 
-  // Units, or a share of the size: the slider sets a share.
+  // A number of units, or a share of the size; the slider sets a share.
   share: ({ parameter, id, value, set, sizeOf }) => {
     const input = entry(id, value ?? "", (text) => number(text), set);
     Object.assign(input, { type: "number", min: 0, step: "any" });
@@ -173,7 +173,7 @@ const CONTROLS = {
     const read = (text) => (text === "" ? none : text.split("\n").map(unescaped));
     const input = entry(id, lines.join("\n"), read, set, "textarea");
     input.rows = Math.max(2, lines.length);
-    input.placeholder = "one a line; \\n is a line's end";
+    input.placeholder = "one per line; \\n is a line break";
     return [input];
   },
 
@@ -224,7 +224,7 @@ const CONTROLS = {
   },
 };
 
-// A chunker within another: its strategy, or a word, and its own form.
+// A chunker inside another one: its strategy or a fixed word, and its own form.
 function inner(id, words, value, set, world) {
   const usable = [...world.strategies.values()].filter((kind) => !kind.missing.length);
   const names = [...words, ...usable.map((kind) => kind.name)];

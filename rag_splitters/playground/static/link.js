@@ -1,17 +1,17 @@
-// What is set, in the address after the #, so that it can be shared and comes back on reload.
-// A text of the user's own never goes there.
+// The settings, stored in the URL after the #, so that you can share them and a reload keeps them.
+// A text of the user's own is never stored there.
 
-const word = (value) => {
+const encode = (value) => {
   if (typeof value !== "string") return JSON.stringify(value);
   try {
     JSON.parse(value);
-    return JSON.stringify(value); // it would be read as something else
+    return JSON.stringify(value); // else it would be read as something other than a string
   } catch {
     return value;
   }
 };
 
-const meant = (text) => {
+const decode = (text) => {
   try {
     return JSON.parse(text);
   } catch {
@@ -19,14 +19,14 @@ const meant = (text) => {
   }
 };
 
-export function written(state) {
+export function write(state) {
   const link = new URLSearchParams();
   if (state.name) link.set("text", state.name);
   for (const side of ["a", "b"]) {
     if (!state[side]) continue;
     link.set(side, state[side].strategy);
     for (const [name, value] of Object.entries(state[side].values)) {
-      link.set(`${side}.${name}`, word(value));
+      link.set(`${side}.${name}`, encode(value));
     }
   }
   if (state.question) link.set("q", state.question);
@@ -45,7 +45,7 @@ export function read(fragment) {
     if (!link.get(side)) continue;
     const values = {};
     for (const [key, text] of link) {
-      if (key.startsWith(`${side}.`)) values[key.slice(2)] = meant(text);
+      if (key.startsWith(`${side}.`)) values[key.slice(2)] = decode(text);
     }
     state[side] = { strategy: link.get(side), values };
   }

@@ -1,12 +1,12 @@
-// The page: what is set, what the server answers, and the two sides.
+// The page: its settings, its text, and its two sides.
 
 import { element } from "./form.js";
 import * as link from "./link.js";
-import { ask, kept, Side } from "./side.js";
+import { request, sharedValues, Side } from "./side.js";
 import { Source, windowEnd } from "./text.js";
 import { bars } from "./view.js";
 
-const MOST = { characters: 40_000, pieces: 1_500 }; // drawn at once, so that the page stays quick
+const LIMITS = { characters: 40_000, pieces: 1_500 }; // drawn at once, so that the page stays fast
 const OWN = "your own text";
 const find = (id) => document.getElementById(id);
 const count = (number) => number.toLocaleString("en");
@@ -24,16 +24,16 @@ const desk = {
 
 // Sides
 
-function compare(wanted) {
-  if (wanted && !state.b) {
+function compare(isOn) {
+  if (isOn && !state.b) {
     const other = state.a.strategy === "sentence" ? "recursive" : "sentence";
-    state.b = { strategy: other, values: kept(state.a.values, world.strategies.get(other)) };
-  } else if (!wanted) {
+    state.b = { strategy: other, values: sharedValues(state.a.values, world.strategies.get(other)) };
+  } else if (!isOn) {
     delete state.b;
   }
   showSides();
   saveLink();
-  find("desk").querySelector(wanted ? ".settings[data-side=b] .strategy" : ".compare").focus();
+  find("desk").querySelector(isOn ? ".settings[data-side=b] .strategy" : ".compare").focus();
 }
 
 function showSides() {
@@ -60,7 +60,7 @@ const shown = () => Object.values(sides).filter((side) => state[side.letter]);
 function redraw() {
   const views = shown().map((side) => side.view);
   const answers = views.map((view) => view.answer).filter(Boolean);
-  const to = windowEnd(source, state.from, answers.map((answer) => answer.chunks), MOST);
+  const to = windowEnd(source, state.from, answers.map((answer) => answer.chunks), LIMITS);
   const edges = bars(answers);
   for (const view of views) {
     if (view.answer) view.histogram(edges);
@@ -71,14 +71,14 @@ function redraw() {
   const place = find("place");
   place.max = source.count;
   if (document.activeElement !== place) place.value = state.from;
-  const told = `Characters ${count(state.from)} to ${count(to)} of ${count(source.count)} are drawn`;
-  find("pager-told").textContent = told;
+  const range = `${count(state.from)} to ${count(to)} of ${count(source.count)}`;
+  find("pager-status").textContent = `Showing characters ${range}`;
   find("earlier").disabled = state.from === 0;
   find("later").disabled = to === source.count;
   state.to = to;
-  const cut = answers.find((answer) => answer.chunks.length < answer.figures.chunks);
-  const note = cut ? `; the first ${count(cut.chunks.length)} chunks are drawn` : "";
-  tell(`${count(source.count)} characters${note}`);
+  const limited = answers.find((answer) => answer.chunks.length < answer.figures.chunks);
+  const note = limited ? `; showing the first ${count(limited.chunks.length)} chunks` : "";
+  showStatus(`${count(source.count)} characters${note}`);
 }
 
 function move(place, isBorder = false) {
@@ -94,12 +94,12 @@ function take(name, text, isOwn) {
   const select = find("text-name");
   let option = [...select.options].find((each) => each.value === "");
   if (isOwn) {
-    keep({ name, text });
+    storeText({ name, text });
     if (!option) select.prepend((option = new Option(name, "")));
     option.textContent = name;
   }
   select.value = isOwn ? "" : name;
-  tell(`${count(source.count)} characters`);
+  showStatus(`${count(source.count)} characters`);
   for (const side of shown()) {
     Object.assign(side.view, { answer: null, current: 0, pinned: false });
     side.view.text.scrollTop = 0;
@@ -108,17 +108,17 @@ function take(name, text, isOwn) {
   redraw();
 }
 
-// A text of one's own, for a reload of this tab.
-function keep(own) {
+// Keeps a text of the user's own for a reload of this tab.
+function storeText(own) {
   try {
     sessionStorage.removeItem("text");
     sessionStorage.setItem("text", JSON.stringify(own));
   } catch {
-    // it is too large, or the browser forbids it: then it is not there after a reload
+    // the text is too large, or the browser forbids it: a reload loses the text
   }
 }
 
-function keptText() {
+function storedText() {
   try {
     return JSON.parse(sessionStorage.getItem("text") ?? "null");
   } catch {
@@ -130,55 +130,55 @@ let choices = 0;
 async function choose(name) {
   const choice = ++choices;
   try {
-    const own = name ? null : keptText();
+    const own = name ? null : storedText();
     if (own) return take(own.name, own.text, true);
-    const { text } = await ask(`api/text?name=${encodeURIComponent(name || world.texts[0].name)}`);
+    const { text } = await request(`api/text?name=${encodeURIComponent(name || world.texts[0].name)}`);
     if (choice === choices) take(name || world.texts[0].name, text, false);
   } catch (error) {
-    tell(error.message, true);
+    showStatus(error.message, true);
     if (name && world.texts.every((each) => each.name !== name)) await choose(world.texts[0].name);
   }
 }
 
 async function readFile(file) {
-  tell(`Reading ${file.name}`);
+  showStatus(`Reading ${file.name}`);
   try {
-    const { text } = await ask(`api/read?name=${encodeURIComponent(file.name)}`, file.slice());
+    const { text } = await request(`api/read?name=${encodeURIComponent(file.name)}`, file.slice());
     take(file.name, text, true);
   } catch (error) {
-    tell(error.message, true);
+    showStatus(error.message, true);
   }
 }
 
-function tell(message, isError = false) {
-  const place = find("told");
+function showStatus(message, isError = false) {
+  const place = find("status");
   if (place.textContent !== message) place.textContent = message;
   place.classList.toggle("error", isError);
 }
 
-// What is set
+// Settings
 
 let saving;
 function saveLink() {
   clearTimeout(saving);
-  saving = setTimeout(() => history.replaceState(null, "", `#${link.written(state)}`), 150);
+  saving = setTimeout(() => history.replaceState(null, "", `#${link.write(state)}`), 150);
 }
 
 async function load() {
-  const wanted = link.read(location.hash);
+  const linked = link.read(location.hash);
   const isKnown = (side) => side && world.strategies.has(side.strategy);
-  state.a = isKnown(wanted.a) ? wanted.a : { strategy: "recursive", values: { chunk_size: 300 } };
-  if (isKnown(wanted.b)) state.b = wanted.b;
+  state.a = isKnown(linked.a) ? linked.a : { strategy: "recursive", values: { chunk_size: 300 } };
+  if (isKnown(linked.b)) state.b = linked.b;
   else delete state.b;
-  Object.assign(state, { question: wanted.question, k: wanted.k });
+  Object.assign(state, { question: linked.question, k: linked.k });
   find("question").value = state.question;
   find("k").value = state.k;
   for (const side of Object.values(sides)) {
     side.close();
     side.isLinked = true;
   }
-  const isReload = location.hash && !wanted.name && keptText();
-  await choose(isReload ? "" : wanted.name || world.texts[0].name);
+  const isReload = location.hash && !linked.name && storedText();
+  await choose(isReload ? "" : linked.name || world.texts[0].name);
   showSides();
 }
 
@@ -196,27 +196,27 @@ function listen() {
     find("own").value = source.text;
     find("editor").returnValue = "";
     find("editor").showModal();
-    find("own").select(); // what is pasted takes its place
+    find("own").select(); // so that pasting replaces it
   });
   find("editor").addEventListener("close", () => {
     const text = find("own").value;
-    const before = source.text.replace(/\r\n?/g, "\n"); // as a text field holds it
+    const before = source.text.replace(/\r\n?/g, "\n"); // as in a text field
     if (find("editor").returnValue === "use" && text !== before) take(OWN, text, true);
   });
-  const asked = (event) => {
+  const search = (event) => {
     event.preventDefault();
     Object.assign(state, { question: find("question").value, k: Number(find("k").value) || 3 });
     saveLink();
-    const isAsked = event.type === "submit" || world.isFree || !state.question.trim();
-    if (isAsked) for (const side of shown()) side.search(event.type === "submit");
+    const isDue = event.type === "submit" || world.isFree || !state.question.trim();
+    if (isDue) for (const side of shown()) side.search(event.type === "submit");
   };
   let pause;
-  find("ask").addEventListener("submit", asked);
+  find("ask").addEventListener("submit", search);
   find("ask").addEventListener("input", (event) => {
     clearTimeout(pause);
-    pause = setTimeout(() => asked(event), 200);
+    pause = setTimeout(() => search(event), 200);
   });
-  find("earlier").addEventListener("click", () => move(state.from - MOST.characters));
+  find("earlier").addEventListener("click", () => move(state.from - LIMITS.characters));
   find("later").addEventListener("click", () => move(state.to, true));
   find("place").addEventListener("input", (event) => move(Number(event.target.value)));
   document.addEventListener("paste", (event) => {
@@ -241,7 +241,7 @@ function listen() {
     else if (text) take(OWN, text, true);
   });
   addEventListener("hashchange", load);
-  // Both sides show the same text in the same lines: they scroll together.
+  // Both sides show the same text, so they scroll together.
   let leading = null;
   for (const side of Object.values(sides)) {
     const text = side.view.text;
@@ -255,17 +255,17 @@ function listen() {
 
 async function start() {
   try {
-    const found = await ask("api/strategies");
-    for (const each of found.strategies) world.strategies.set(each.name, each);
-    Object.assign(world, { models: found.models, texts: found.texts, isFree: found.is_free });
+    const start = await request("api/strategies");
+    for (const each of start.strategies) world.strategies.set(each.name, each);
+    Object.assign(world, { models: start.models, texts: start.texts, isFree: start.is_free });
     const option = ({ name }) => new Option(name, name);
-    find("text-name").append(...found.texts.map(option));
-    find("questions").append(...found.questions.map((each) => element("option", { value: each })));
+    find("text-name").append(...start.texts.map(option));
+    find("questions").append(...start.questions.map((each) => element("option", { value: each })));
     for (const letter of ["a", "b"]) sides[letter] = new Side(letter, desk);
     listen();
     await load();
   } catch (error) {
-    tell(error.message, true);
+    showStatus(error.message, true);
   }
 }
 

@@ -1,11 +1,11 @@
-// One side: a strategy, its form, what the server answers, and the view that shows it.
+// One side: a strategy, its form, the server's answer, and the view that shows it.
 
 import { asksModel, drawForm, element, prose } from "./form.js";
 import { View } from "./view.js";
 
-const PAUSE = 60; // milliseconds without a change before the server is asked
+const PAUSE = 60; // milliseconds without a change before a request
 
-export async function ask(path, body, signal) {
+export async function request(path, body, signal) {
   const isFile = body instanceof Blob;
   const kind = isFile ? "application/octet-stream" : "application/json";
   const options = body && { method: "POST", headers: { "Content-Type": kind } };
@@ -17,13 +17,13 @@ export async function ask(path, body, signal) {
     if (error.name === "AbortError") throw error;
     throw new Error("the playground does not answer: is it still running?");
   }
-  const answer = await response.json().catch(() => ({ error: `the server said ${response.status}` }));
+  const answer = await response.json().catch(() => ({ error: `the server answered with status ${response.status}` }));
   if (!response.ok) throw new Error(answer.error);
   return answer;
 }
 
 export class Side {
-  // `desk` has what is set and known, the text, and what the page does for both sides.
+  // `desk` has the settings, the strategies, the text, and the page's functions for both sides.
   constructor(letter, desk) {
     this.desk = desk;
     this.letter = letter;
@@ -37,17 +37,17 @@ export class Side {
     this.stamp = 0;
     this.busy = null;
     this.next = false;
-    this.isLinked = false; // as it came with a link, and nothing of it was changed by hand
+    this.isLinked = false; // it came with a link, and the user has changed nothing
     const select = this.find(".strategy");
     select.setAttribute("aria-label", `Strategy ${letter.toUpperCase()}`);
     const kinds = [...desk.world.strategies.values()];
     const option = ({ name, about }) => new Option(`${name}: ${about.split("\n")[0]}`, name);
     select.append(...kinds.filter((kind) => !kind.missing.length).map(option));
     const others = kinds.filter((kind) => kind.missing.length).map(option);
-    const label = "Need a model that was not given";
+    const label = "Needs a model that is missing";
     if (others.length) select.append(element("optgroup", { label }, ...others));
     select.addEventListener("change", () => {
-      const values = kept(this.set.values, desk.world.strategies.get(select.value));
+      const values = sharedValues(this.set.values, desk.world.strategies.get(select.value));
       desk.state[letter] = { strategy: select.value, values };
       this.isLinked = false;
       this.reset();
@@ -70,7 +70,7 @@ export class Side {
     return this.desk.world.strategies.get(this.set.strategy);
   }
 
-  // Draw the form anew, for another strategy.
+  // Draw the form again, for another strategy.
   reset() {
     const { strategy, values } = this.set;
     const { world } = this.desk;
@@ -92,7 +92,7 @@ export class Side {
   changed() {
     this.desk.saveLink();
     clearTimeout(this.timer);
-    this.stamp += 1; // an answer that is under way is out of date
+    this.stamp += 1; // any pending answer is out of date
     const waits = this.waits();
     this.find(".waiting").hidden = !waits;
     this.find(".waiting span").textContent = waits;
@@ -101,17 +101,17 @@ export class Side {
     this.timer = setTimeout(() => (this.busy ? (this.next = true) : this.send()), PAUSE);
   }
 
-  // Why the server is asked only when the user says so; "" where it is asked at every change.
+  // Why the server waits for the user to press Run; "" if it cuts the text at every change.
   waits() {
     const { world } = this.desk;
     if (this.kind.missing.length) return "";
-    if (asksModel(this.set, world)) return `asks ${world.models.llm}, when you press it`;
-    // A regular expression can be made to run for ever, and a link can come from anyone.
+    if (asksModel(this.set, world)) return `calls ${world.models.llm}`;
+    // A regular expression can run for ever, and a link can come from anyone.
     const isRegex = /"(is_regex|patterns)":/.test(JSON.stringify(this.set.values));
-    return this.isLinked && isRegex ? "came with a link, and has regular expressions" : "";
+    return this.isLinked && isRegex ? "uses regular expressions that came with a link" : "";
   }
 
-  // Nothing is asked for any more.
+  // Stop all requests.
   close() {
     clearTimeout(this.timer);
     this.busy?.abort();
@@ -127,12 +127,12 @@ export class Side {
     const stamp = ++this.stamp;
     const { strategy, values } = this.set;
     const { source, world, state } = this.desk;
-    const asked = { text: source.text, strategy, parameters: values };
+    const body = { text: source.text, strategy, parameters: values };
     const busy = (this.busy = new AbortController());
     this.next = false;
     this.working(true);
     try {
-      const answer = await ask("api/chunks", asked, busy.signal);
+      const answer = await request("api/chunks", body, busy.signal);
       if (stamp !== this.stamp || source !== this.desk.source) return;
       this.stale(null);
       this.view.take(answer);
@@ -150,13 +150,13 @@ export class Side {
     }
   }
 
-  // Until the answer to what is set is there.
+  // Until the answer to the current settings arrives.
   working(isSo) {
     if (isSo) this.root.setAttribute("aria-busy", "true");
     else this.root.removeAttribute("aria-busy");
   }
 
-  // The last chunks stay, and are marked as not being those of the settings.
+  // Keep the last chunks, and mark them as out of date.
   stale(error) {
     const place = this.find(".error");
     if (place.textContent !== (error ?? "")) place.textContent = error ?? "";
@@ -176,7 +176,7 @@ export class Side {
     this.root.querySelector(".results").setAttribute("aria-busy", "true");
     try {
       const body = { text: source.text, question, chunks, k };
-      const { results, model } = await ask("api/search", body);
+      const { results, model } = await request("api/search", body);
       if (stamp !== this.stamp || question !== state.question || k !== state.k) return;
       this.view.results(results, model);
       if (goes && results.length) this.view.go(results[0].chunk);
@@ -186,8 +186,8 @@ export class Side {
   }
 }
 
-// What another strategy also has keeps its value.
-export function kept(values, kind) {
+// The values that another strategy has as well.
+export function sharedValues(values, kind) {
   const names = kind.parameters.map((each) => each.name);
   const shared = ["chunk_size", "chunk_overlap", "length_function"].filter((each) => names.includes(each));
   return Object.fromEntries(shared.filter((each) => each in values).map((each) => [each, values[each]]));

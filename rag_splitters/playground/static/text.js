@@ -1,9 +1,9 @@
-// A text and positions in it. Python counts code points, JavaScript UTF-16 units.
+// A text and positions in it. Python counts code points, JavaScript counts UTF-16 units.
 
 export class Source {
   constructor(text) {
     this.text = text;
-    this.units = null; // where each code point begins; null where they are the same
+    this.units = null; // where each code point begins; null if both counts are equal
     if (/[\ud800-\udbff][\udc00-\udfff]/.test(text)) {
       this.units = new Uint32Array(text.length + 1);
       let count = 0;
@@ -28,7 +28,7 @@ export class Source {
     return this.text.slice(this.unit(start), this.unit(end));
   }
 
-  // The code point at or before a place, after a line's end where one is near.
+  // The last code point at or before `point` that begins a line or a word, if one is near.
   aligned(point) {
     if (point <= 0) return 0;
     if (point >= this.count) return this.count;
@@ -39,25 +39,25 @@ export class Source {
   }
 }
 
-// The end of what is drawn from a place on: not too much text, and not too many pieces.
-export function windowEnd(source, from, answers, most) {
-  let to = source.aligned(Math.min(source.count, from + most.characters));
-  if (to <= from) to = Math.min(source.count, from + most.characters);
+// The end of the window that begins at `from`: not too much text, and not too many pieces.
+export function windowEnd(source, from, answers, limits) {
+  let to = source.aligned(Math.min(source.count, from + limits.characters));
+  if (to <= from) to = Math.min(source.count, from + limits.characters);
   for (const chunks of answers) {
     const places = [];
     for (const { start, end } of chunks) {
       if (start > from && start < to) places.push(start);
       if (end > from && end < to) places.push(end);
     }
-    if (places.length > most.pieces) {
+    if (places.length > limits.pieces) {
       places.sort((a, b) => a - b);
-      to = Math.max(places[most.pieces], from + 1);
+      to = Math.max(places[limits.pieces], from + 1);
     }
   }
   return to;
 }
 
-// The pieces of a window, each with the numbers of the chunks that it is in, in their order.
+// The pieces of a window, each with the numbers of its chunks, ascending.
 export function pieces(chunks, from, to) {
   const events = [];
   chunks.forEach(({ start, end }, number) => {
@@ -65,20 +65,20 @@ export function pieces(chunks, from, to) {
     events.push([Math.max(start, from), 1, number], [Math.min(end, to), 0, number]);
   });
   events.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]);
-  const found = [];
+  const result = [];
   const active = new Set();
   let at = from;
   for (const [place, begins, number] of events) {
-    if (place > at) found.push({ start: at, end: place, chunks: [...active].sort((a, b) => a - b) });
+    if (place > at) result.push({ start: at, end: place, chunks: [...active].sort((a, b) => a - b) });
     at = Math.max(at, place);
     if (begins) active.add(number);
     else active.delete(number);
   }
-  if (at < to) found.push({ start: at, end: to, chunks: [] });
-  return found;
+  if (at < to) result.push({ start: at, end: to, chunks: [] });
+  return result;
 }
 
-// Of the chunks over a piece, those that hold no smaller one of them: the leaves of a tree.
+// Of the chunks of a piece, those that contain no smaller one of them: the leaves of a tree.
 export function innermost(chunks, numbers) {
   if (numbers.length < 2) return numbers;
   const holds = (outer, inner) =>
@@ -90,9 +90,9 @@ export function innermost(chunks, numbers) {
   return numbers.filter((outer) => !numbers.some((inner) => holds(outer, inner)));
 }
 
-// Strings with what cannot be typed written as \n, \t, \f, \r; the inverse of each other.
+// Control characters as \n, \t, \f and \r, and back.
 const NAMES = { "\n": "n", "\t": "t", "\f": "f", "\r": "r" };
-const MEANT = { n: "\n", t: "\t", f: "\f", r: "\r", "\\": "\\" };
+const VALUES = { n: "\n", t: "\t", f: "\f", r: "\r", "\\": "\\" };
 
 export const escaped = (string) =>
   string
@@ -100,4 +100,4 @@ export const escaped = (string) =>
     .replace(/[\n\t\f\r]/g, (each) => `\\${NAMES[each]}`);
 
 export const unescaped = (string) =>
-  string.replace(/\\([ntfr\\])/g, (_, each) => MEANT[each]);
+  string.replace(/\\([ntfr\\])/g, (_, each) => VALUES[each]);

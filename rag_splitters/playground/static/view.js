@@ -1,10 +1,10 @@
-// One side's view: the chunks drawn on the text, figures, and what is known of one chunk.
+// One side's view: the chunks drawn on the text, statistics, and details of one chunk.
 
 import { element } from "./form.js";
 import { innermost, pieces } from "./text.js";
 
 const COLOURS = 4;
-const LONGEST_SHOWN = 4000; // of a chunk's text beside its facts
+const MAX_SHOWN = 4000; // characters of a chunk's source next to its details
 const count = (number) => Number(number).toLocaleString("en");
 const times = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : "0%");
@@ -13,7 +13,7 @@ export class View {
   constructor(root, side, moved) {
     this.root = root;
     this.side = side;
-    this.moved = moved; // asked to show a chunk that is not in the window
+    this.moved = moved; // called to show a chunk outside of the window
     this.find = (selector) => root.querySelector(selector);
     this.text = this.find(".source");
     this.answer = null;
@@ -64,8 +64,8 @@ export class View {
         await navigator.clipboard.writeText(this.answer.code[this.tab]);
         copy.textContent = "Copied";
       } catch {
-        getSelection().selectAllChildren(panel); // the browser forbids it: leave it marked
-        copy.textContent = "Marked";
+        getSelection().selectAllChildren(panel); // the browser forbids it: select the text instead
+        copy.textContent = "Selected";
       }
       setTimeout(() => (copy.textContent = "Copy"), 1500);
     });
@@ -76,7 +76,7 @@ export class View {
     return piece ? Number(piece.dataset.chunk) : null;
   }
 
-  // A new answer of the server's for a text.
+  // Take a new answer of the server.
   take(answer) {
     this.answer = answer;
     this.hits = new Map();
@@ -84,7 +84,7 @@ export class View {
     this.figures();
   }
 
-  // Without chunks, nothing that was said of others stays.
+  // Without chunks, remove what was shown about others.
   clear() {
     this.find(".figures dl").replaceChildren();
     this.find(".figures svg").replaceChildren();
@@ -94,8 +94,8 @@ export class View {
   draw(source, from, to) {
     Object.assign(this, { source, from, to });
     const chunks = this.answer?.chunks ?? [];
-    const begun = new Set();
-    const drawn = pieces(chunks, from, to).map(({ start, end, chunks: numbers }) => {
+    const started = new Set();
+    const nodes = pieces(chunks, from, to).map(({ start, end, chunks: numbers }) => {
       const text = source.slice(start, end);
       const inner = innermost(chunks, numbers);
       const piece = element("span", { className: "piece" });
@@ -111,16 +111,16 @@ export class View {
       piece.dataset.chunks = numbers.join(" ");
       piece.classList.add(`c${first % COLOURS}`);
       if (inner.length > 1) piece.classList.add("shared", `d${last % COLOURS}`);
-      const starting = inner.filter((each) => chunks[each].start === start && !begun.has(each));
+      const starting = inner.filter((each) => chunks[each].start === start && !started.has(each));
       if (starting.length) {
-        starting.forEach((each) => begun.add(each));
+        starting.forEach((each) => started.add(each));
         piece.classList.add("begins", `e${starting[0] % COLOURS}`);
         piece.dataset.label = starting.map((each) => this.label(each)).join(" ");
       }
       return piece;
     });
-    this.text.replaceChildren(...drawn);
-    const name = `Text with ${times(chunks.length, "chunk")}; left and right arrow keys go through them`;
+    this.text.replaceChildren(...nodes);
+    const name = `Text with ${times(chunks.length, "chunk")}; use the left and right arrow keys to move between them`;
     this.text.setAttribute("aria-label", `${this.side.toUpperCase()}: ${name}`);
     this.mark();
     this.show(this.tab);
@@ -130,7 +130,7 @@ export class View {
     return String(number + 1);
   }
 
-  // Show a chunk of which the pointer or a key tells.
+  // Show the chunk under the pointer, or the one chosen by a key.
   choose(number) {
     this.current = number;
     this.mark();
@@ -152,8 +152,8 @@ export class View {
       }
     }
     const { start, end } = chunk;
-    const told = this.source.slice(start, Math.min(end, start + 200));
-    this.find(".aloud").textContent = `${this.title()}: ${chunk.content?.slice(0, 200) ?? told}`;
+    const text = this.source.slice(start, Math.min(end, start + 200));
+    this.find(".aloud").textContent = `${this.title()}: ${chunk.content?.slice(0, 200) ?? text}`;
   }
 
   mark() {
@@ -170,7 +170,7 @@ export class View {
           : label;
       }
     }
-    this.text.classList.toggle("asked", this.hits.size > 0);
+    this.text.classList.toggle("searched", this.hits.size > 0);
     this.text.classList.toggle("pinned", this.pinned);
   }
 
@@ -178,8 +178,8 @@ export class View {
     const chunks = this.answer?.chunks ?? [];
     if (!chunks.length) return "No chunks";
     const rank = this.hits.get(this.current);
-    const told = `Chunk ${count(this.current + 1)} of ${count(chunks.length)}`;
-    return rank ? `${told}, result ${rank}` : told;
+    const title = `Chunk ${count(this.current + 1)} of ${count(chunks.length)}`;
+    return rank ? `${title}, result ${rank}` : title;
   }
 
   show(tab) {
@@ -207,22 +207,22 @@ export class View {
       ["size", `${count(chunk.size)} ${this.answer.unit.replace(/^tokens:.*/, "tokens")}`],
       ["position", `${count(chunk.start)} to ${count(chunk.end)}`],
     ];
-    const cut = [chunk.begins_inside && "begins", chunk.ends_inside && "ends"].filter(Boolean);
+    const cut = [chunk.begins_inside && "starts", chunk.ends_inside && "ends"].filter(Boolean);
     if (cut.length) rows.push(["cut", `${cut.join(" and ")} mid-sentence`]);
     for (const [key, value] of Object.entries(chunk.metadata)) {
       const isList = Array.isArray(value) && value.every((each) => typeof each !== "object");
-      const told = typeof value === "string" ? value : JSON.stringify(value);
-      rows.push([key, isList ? value.join(key === "headings" ? " › " : ", ") : told]);
+      const text = typeof value === "string" ? value : JSON.stringify(value);
+      rows.push([key, isList ? value.join(key === "headings" ? " › " : ", ") : text]);
     }
     const list = element("dl");
     for (const [key, value] of rows) list.append(element("dt", {}, key), element("dd", {}, value));
-    const hint = this.pinned ? "pinned; Esc frees it" : "click pins it";
+    const hint = this.pinned ? "pinned: press Esc to unpin" : "click to pin";
     const title = element("h3", {}, this.title(), element("span", { className: "hint" }, hint));
-    const evidence = this.source.slice(chunk.start, Math.min(chunk.end, chunk.start + LONGEST_SHOWN));
-    const more = chunk.end - chunk.start > LONGEST_SHOWN ? " …" : "";
+    const source = this.source.slice(chunk.start, Math.min(chunk.end, chunk.start + MAX_SHOWN));
+    const more = chunk.end - chunk.start > MAX_SHOWN ? " …" : "";
     const texts = element("div", { className: "texts" });
-    if (chunk.content !== undefined) texts.append(...passage("delivered", chunk.content));
-    texts.append(...passage(chunk.content === undefined ? "text" : "its evidence", evidence + more));
+    if (chunk.content !== undefined) texts.append(...passage("chunk", chunk.content));
+    texts.append(...passage(chunk.content === undefined ? "text" : "source", source + more));
     return [element("div", { className: "facts" }, title, list), texts];
   }
 
@@ -232,16 +232,16 @@ export class View {
     const rows = [
       ["chunks", count(figures.chunks)],
       [
-        `${units}: least, median, most`,
+        `${units}: min, median, max`,
         `${count(figures.least)}, ${count(figures.median)}, ${count(figures.most)}`,
       ],
       ["time", `${figures.milliseconds.toFixed(1)} ms`],
       ["repeated", percent(figures.repeated, figures.characters), `${times(figures.repeated, "character")} are in more than one chunk`],
       ["dropped", percent(figures.dropped, figures.characters), `${times(figures.dropped, "visible character")} are in no chunk`],
       [
-        "begin, end mid-sentence",
+        "start, end mid-sentence",
         `${count(figures.begins_inside)}, ${count(figures.ends_inside)}`,
-        `${times(figures.begins_inside, "chunk")} begin and ${count(figures.ends_inside)} end inside a sentence`,
+        `${times(figures.begins_inside, "chunk")} start and ${count(figures.ends_inside)} end inside a sentence`,
       ],
     ];
     this.find(".figures dl").replaceChildren(
@@ -253,17 +253,17 @@ export class View {
     );
   }
 
-  // The shape of the sizes; the highest bar is as high as there is room.
+  // The distribution of the sizes; the highest bar fills the chart.
   histogram(edges) {
     const svg = this.find(".figures svg");
     this.find(".largest").textContent = count(edges[edges.length - 1]);
     const counts = binned(this.answer?.chunks ?? [], edges);
     const width = 240 / (edges.length - 1);
-    const most = Math.max(1, ...counts);
+    const highest = Math.max(1, ...counts);
     svg.replaceChildren(
       ...counts.map((each, at) => {
         const bar = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-        const height = each ? Math.max(2, (60 * each) / most) : 0;
+        const height = each ? Math.max(2, (60 * each) / highest) : 0;
         const place = { x: at * width, y: 64 - height, width: width - 1, height };
         for (const [name, value] of Object.entries(place)) bar.setAttribute(name, value.toFixed(2));
         const title = document.createElementNS("http://www.w3.org/2000/svg", "title");
@@ -274,15 +274,15 @@ export class View {
     );
   }
 
-  // What a question found; null for no question.
-  results(found, told = "") {
+  // Show the results of a search; null if there is no question.
+  results(results, note = "") {
     const place = this.find(".results");
     place.removeAttribute("aria-busy");
-    place.hidden = found === null;
-    this.hits = new Map((found ?? []).map(({ chunk }, rank) => [chunk, rank + 1]));
-    Object.assign(place.querySelector("span"), { textContent: told, title: told });
+    place.hidden = results === null;
+    this.hits = new Map((results ?? []).map(({ chunk }, rank) => [chunk, rank + 1]));
+    Object.assign(place.querySelector("span"), { textContent: note, title: note });
     place.querySelector("ol").replaceChildren(
-      ...(found ?? []).map(({ chunk, score }, rank) => {
+      ...(results ?? []).map(({ chunk, score }, rank) => {
         const button = element("button", { type: "button" });
         button.append(element("b", {}, `★${rank + 1}`), ` chunk ${chunk + 1} `);
         button.append(element("span", { className: "hint" }, score.toFixed(2)));
@@ -305,7 +305,7 @@ const passage = (title, text) => [
   element("pre", { dir: "auto" }, text),
 ];
 
-// Where the bars of histograms that can be compared begin and end.
+// The edges of the bars, the same for all histograms, so that they can be compared.
 export function bars(answers) {
   const largest = Math.max(1, ...answers.map((answer) => answer.figures.most));
   const number = Math.min(24, largest);
