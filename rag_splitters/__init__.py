@@ -4,68 +4,12 @@ The chunkers here work without a framework. `rag_splitters.langchain` offers eac
 `TextSplitter`, `rag_splitters.llama_index` as a `NodeParser`.
 """
 
+from rag_splitters import chunkers
 from rag_splitters.chunker import Chunker, SizedChunker
-from rag_splitters.chunkers import (
-    CATALOGUE,
-    AgenticChunker,
-    ClusterChunker,
-    CodeChunker,
-    ContentAwareChunker,
-    ContextualChunker,
-    EmbeddingChunker,
-    EntityChunker,
-    FixedSizeChunker,
-    HierarchicalChunker,
-    HybridChunker,
-    KeywordChunker,
-    ModalityChunker,
-    PageChunker,
-    ParagraphChunker,
-    PropositionChunker,
-    RecursiveChunker,
-    SemanticChunker,
-    SentenceChunker,
-    SeparatorChunker,
-    SlidingWindowChunker,
-    TableChunker,
-    TitledChunker,
-    TokenChunker,
-    TopicChunker,
-)
+from rag_splitters.chunkers import *
 from rag_splitters.span import Chunk, Source, Span
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CATALOGUE",
-    "AgenticChunker",
-    "Chunk",
-    "Chunker",
-    "ClusterChunker",
-    "CodeChunker",
-    "ContentAwareChunker",
-    "ContextualChunker",
-    "EmbeddingChunker",
-    "EntityChunker",
-    "FixedSizeChunker",
-    "HierarchicalChunker",
-    "HybridChunker",
-    "KeywordChunker",
-    "ModalityChunker",
-    "PageChunker",
-    "ParagraphChunker",
-    "PropositionChunker",
-    "RecursiveChunker",
-    "SemanticChunker",
-    "SentenceChunker",
-    "SeparatorChunker",
-    "SizedChunker",
-    "SlidingWindowChunker",
-    "Source",
-    "Span",
-    "TableChunker",
-    "TitledChunker",
-    "TokenChunker",
-    "TopicChunker",
-    "__version__",
-]
+__all__ = ["Chunk", "Chunker", "SizedChunker", "Source", "Span"]
+__all__ += chunkers.__all__

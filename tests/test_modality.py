@@ -202,7 +202,7 @@ def test_image_is_none(text: str) -> None:
 
 def test_reference_images_find_their_definitions() -> None:
     text = f'# T\n\n![one][a]\n\n![two][b]\n\n[a]: one.png "One"\n[b]: {DATA}\n'
-    images = [c for c in ModalityChunker().chunk(text) if c.modality == "image"]
+    images = [c for c in ModalityChunker().chunk(text) if c.metadata["modality"] == "image"]
     assert images[0].metadata["image_url"] == "one.png"
     assert images[1].metadata["image_data"] == PIXEL
 

@@ -1,4 +1,7 @@
-"""The catalogue: every strategy, one file each."""
+"""The strategies, one file each, and their catalogue.
+
+A new strategy is a file here, a line in the catalogue, and a class in each front end.
+"""
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.agentic import AgenticChunker

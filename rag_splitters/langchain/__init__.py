@@ -7,34 +7,9 @@ is first asked for.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.langchain import splitters
 from rag_splitters.langchain.loader import FileLoader
-from rag_splitters.langchain.splitters import (
-    AgenticTextSplitter,
-    ChunkerTextSplitter,
-    ClusterTextSplitter,
-    CodeTextSplitter,
-    ContentAwareTextSplitter,
-    ContextualTextSplitter,
-    EmbeddingTextSplitter,
-    EntityTextSplitter,
-    FixedSizeTextSplitter,
-    HierarchicalTextSplitter,
-    HybridTextSplitter,
-    KeywordTextSplitter,
-    ModalityTextSplitter,
-    PageTextSplitter,
-    ParagraphTextSplitter,
-    PropositionTextSplitter,
-    RecursiveTextSplitter,
-    SemanticTextSplitter,
-    SentenceTextSplitter,
-    SeparatorTextSplitter,
-    SlidingWindowTextSplitter,
-    TableTextSplitter,
-    TitledTextSplitter,
-    TokenTextSplitter,
-    TopicTextSplitter,
-)
+from rag_splitters.langchain.splitters import *
 
 if TYPE_CHECKING:
     from rag_splitters.langchain.kvstores import PostgresStore, RedisStore, SQLiteStore
@@ -44,38 +19,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "AgenticTextSplitter",
-    "ChunkerTextSplitter",
-    "ClusterTextSplitter",
-    "CodeTextSplitter",
-    "ContentAwareTextSplitter",
-    "ContextualTextSplitter",
-    "EmbeddingTextSplitter",
-    "EntityTextSplitter",
     "FileLoader",
-    "FixedSizeTextSplitter",
-    "HierarchicalTextSplitter",
-    "HybridTextSplitter",
-    "KeywordTextSplitter",
-    "ModalityTextSplitter",
-    "PageTextSplitter",
-    "ParagraphTextSplitter",
     "ParentDocumentRetriever",
     "PostgresStore",
-    "PropositionTextSplitter",
-    "RecursiveTextSplitter",
     "RedisStore",
     "SQLiteStore",
-    "SemanticTextSplitter",
-    "SentenceTextSplitter",
-    "SeparatorTextSplitter",
-    "SlidingWindowTextSplitter",
-    "TableTextSplitter",
-    "TitledTextSplitter",
-    "TokenTextSplitter",
-    "TopicTextSplitter",
     "parent_document_retriever",
 ]
+__all__ += splitters.__all__
 
 _LAZY = {
     "ParentDocumentRetriever": "retriever",

@@ -12,33 +12,8 @@ from langchain_text_splitters import TextSplitter
 from pydantic import AfterValidator, model_validator
 from typing_extensions import Self, override
 
+from rag_splitters import chunkers
 from rag_splitters.chunker import Chunker
-from rag_splitters.chunkers import (
-    AgenticChunker,
-    ClusterChunker,
-    CodeChunker,
-    ContentAwareChunker,
-    ContextualChunker,
-    EmbeddingChunker,
-    EntityChunker,
-    FixedSizeChunker,
-    HierarchicalChunker,
-    HybridChunker,
-    KeywordChunker,
-    ModalityChunker,
-    PageChunker,
-    ParagraphChunker,
-    PropositionChunker,
-    RecursiveChunker,
-    SemanticChunker,
-    SentenceChunker,
-    SeparatorChunker,
-    SlidingWindowChunker,
-    TableChunker,
-    TitledChunker,
-    TokenChunker,
-    TopicChunker,
-)
 from rag_splitters.langchain.documents import chunk_documents
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
@@ -206,97 +181,97 @@ def _sources(documents: Iterable[Document]) -> list[Source]:
     ]
 
 
-class AgenticTextSplitter(AgenticChunker, ChunkerTextSplitter):
+class AgenticTextSplitter(chunkers.AgenticChunker, ChunkerTextSplitter):
     """LangChain splitter for `AgenticChunker`."""
 
 
-class ClusterTextSplitter(ClusterChunker, ChunkerTextSplitter):
+class ClusterTextSplitter(chunkers.ClusterChunker, ChunkerTextSplitter):
     """LangChain splitter for `ClusterChunker`."""
 
 
-class CodeTextSplitter(CodeChunker, ChunkerTextSplitter):
+class CodeTextSplitter(chunkers.CodeChunker, ChunkerTextSplitter):
     """LangChain splitter for `CodeChunker`."""
 
 
-class ContentAwareTextSplitter(ContentAwareChunker, ChunkerTextSplitter):
+class ContentAwareTextSplitter(chunkers.ContentAwareChunker, ChunkerTextSplitter):
     """LangChain splitter for `ContentAwareChunker`."""
 
 
-class ContextualTextSplitter(ContextualChunker, ChunkerTextSplitter):
+class ContextualTextSplitter(chunkers.ContextualChunker, ChunkerTextSplitter):
     """LangChain splitter for `ContextualChunker`."""
 
 
-class EmbeddingTextSplitter(EmbeddingChunker, ChunkerTextSplitter):
+class EmbeddingTextSplitter(chunkers.EmbeddingChunker, ChunkerTextSplitter):
     """LangChain splitter for `EmbeddingChunker`."""
 
 
-class EntityTextSplitter(EntityChunker, ChunkerTextSplitter):
+class EntityTextSplitter(chunkers.EntityChunker, ChunkerTextSplitter):
     """LangChain splitter for `EntityChunker`."""
 
 
-class FixedSizeTextSplitter(FixedSizeChunker, ChunkerTextSplitter):
+class FixedSizeTextSplitter(chunkers.FixedSizeChunker, ChunkerTextSplitter):
     """LangChain splitter for `FixedSizeChunker`."""
 
 
-class HierarchicalTextSplitter(HierarchicalChunker, ChunkerTextSplitter):
+class HierarchicalTextSplitter(chunkers.HierarchicalChunker, ChunkerTextSplitter):
     """LangChain splitter for `HierarchicalChunker`."""
 
 
-class HybridTextSplitter(HybridChunker, ChunkerTextSplitter):
+class HybridTextSplitter(chunkers.HybridChunker, ChunkerTextSplitter):
     """LangChain splitter for `HybridChunker`."""
 
 
-class KeywordTextSplitter(KeywordChunker, ChunkerTextSplitter):
+class KeywordTextSplitter(chunkers.KeywordChunker, ChunkerTextSplitter):
     """LangChain splitter for `KeywordChunker`."""
 
 
-class ModalityTextSplitter(ModalityChunker, ChunkerTextSplitter):
+class ModalityTextSplitter(chunkers.ModalityChunker, ChunkerTextSplitter):
     """LangChain splitter for `ModalityChunker`."""
 
 
-class PageTextSplitter(PageChunker, ChunkerTextSplitter):  # type: ignore[misc]
+class PageTextSplitter(chunkers.PageChunker, ChunkerTextSplitter):  # type: ignore[misc]
     """LangChain splitter for `PageChunker`."""
 
 
-class ParagraphTextSplitter(ParagraphChunker, ChunkerTextSplitter):
+class ParagraphTextSplitter(chunkers.ParagraphChunker, ChunkerTextSplitter):
     """LangChain splitter for `ParagraphChunker`."""
 
 
-class PropositionTextSplitter(PropositionChunker, ChunkerTextSplitter):
+class PropositionTextSplitter(chunkers.PropositionChunker, ChunkerTextSplitter):
     """LangChain splitter for `PropositionChunker`."""
 
 
-class RecursiveTextSplitter(RecursiveChunker, ChunkerTextSplitter):
+class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
     """LangChain splitter for `RecursiveChunker`."""
 
 
-class SemanticTextSplitter(SemanticChunker, ChunkerTextSplitter):
+class SemanticTextSplitter(chunkers.SemanticChunker, ChunkerTextSplitter):
     """LangChain splitter for `SemanticChunker`."""
 
 
-class SentenceTextSplitter(SentenceChunker, ChunkerTextSplitter):
+class SentenceTextSplitter(chunkers.SentenceChunker, ChunkerTextSplitter):
     """LangChain splitter for `SentenceChunker`."""
 
 
-class SeparatorTextSplitter(SeparatorChunker, ChunkerTextSplitter):
+class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):
     """LangChain splitter for `SeparatorChunker`."""
 
 
-class SlidingWindowTextSplitter(SlidingWindowChunker, ChunkerTextSplitter):
+class SlidingWindowTextSplitter(chunkers.SlidingWindowChunker, ChunkerTextSplitter):
     """LangChain splitter for `SlidingWindowChunker`."""
 
 
-class TableTextSplitter(TableChunker, ChunkerTextSplitter):
+class TableTextSplitter(chunkers.TableChunker, ChunkerTextSplitter):
     """LangChain splitter for `TableChunker`."""
 
 
-class TitledTextSplitter(TitledChunker, ChunkerTextSplitter):
+class TitledTextSplitter(chunkers.TitledChunker, ChunkerTextSplitter):
     """LangChain splitter for `TitledChunker`."""
 
 
-class TokenTextSplitter(TokenChunker, ChunkerTextSplitter):
+class TokenTextSplitter(chunkers.TokenChunker, ChunkerTextSplitter):
     """LangChain splitter for `TokenChunker`."""
 
 
-class TopicTextSplitter(TopicChunker, ChunkerTextSplitter):
+class TopicTextSplitter(chunkers.TopicChunker, ChunkerTextSplitter):
     """LangChain splitter for `TopicChunker`."""

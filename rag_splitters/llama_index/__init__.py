@@ -7,33 +7,8 @@ asked for.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.llama_index.parsers import (
-    AgenticNodeParser,
-    ChunkerNodeParser,
-    ClusterNodeParser,
-    CodeNodeParser,
-    ContentAwareNodeParser,
-    ContextualNodeParser,
-    EmbeddingNodeParser,
-    EntityNodeParser,
-    FixedSizeNodeParser,
-    HierarchicalNodeParser,
-    HybridNodeParser,
-    KeywordNodeParser,
-    ModalityNodeParser,
-    PageNodeParser,
-    ParagraphNodeParser,
-    PropositionNodeParser,
-    RecursiveNodeParser,
-    SemanticNodeParser,
-    SentenceNodeParser,
-    SeparatorNodeParser,
-    SlidingWindowNodeParser,
-    TableNodeParser,
-    TitledNodeParser,
-    TokenNodeParser,
-    TopicNodeParser,
-)
+from rag_splitters.llama_index import parsers
+from rag_splitters.llama_index.parsers import *
 from rag_splitters.llama_index.reader import FileReader
 
 if TYPE_CHECKING:
@@ -44,38 +19,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "AgenticNodeParser",
-    "ChunkerNodeParser",
-    "ClusterNodeParser",
-    "CodeNodeParser",
-    "ContentAwareNodeParser",
-    "ContextualNodeParser",
-    "EmbeddingNodeParser",
-    "EntityNodeParser",
     "FileReader",
-    "FixedSizeNodeParser",
-    "HierarchicalNodeParser",
-    "HybridNodeParser",
-    "KeywordNodeParser",
-    "ModalityNodeParser",
-    "PageNodeParser",
-    "ParagraphNodeParser",
     "ParentDocumentRetriever",
     "PostgresKVStore",
-    "PropositionNodeParser",
-    "RecursiveNodeParser",
     "RedisKVStore",
     "SQLiteKVStore",
-    "SemanticNodeParser",
-    "SentenceNodeParser",
-    "SeparatorNodeParser",
-    "SlidingWindowNodeParser",
-    "TableNodeParser",
-    "TitledNodeParser",
-    "TokenNodeParser",
-    "TopicNodeParser",
     "parent_document_retriever",
 ]
+__all__ += parsers.__all__
 
 _LAZY = {
     "ParentDocumentRetriever": "retriever",

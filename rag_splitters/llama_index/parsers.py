@@ -18,33 +18,8 @@ from pydantic import AfterValidator, BaseModel
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
+from rag_splitters import chunkers
 from rag_splitters.chunker import Chunker
-from rag_splitters.chunkers import (
-    AgenticChunker,
-    ClusterChunker,
-    CodeChunker,
-    ContentAwareChunker,
-    ContextualChunker,
-    EmbeddingChunker,
-    EntityChunker,
-    FixedSizeChunker,
-    HierarchicalChunker,
-    HybridChunker,
-    KeywordChunker,
-    ModalityChunker,
-    PageChunker,
-    ParagraphChunker,
-    PropositionChunker,
-    RecursiveChunker,
-    SemanticChunker,
-    SentenceChunker,
-    SeparatorChunker,
-    SlidingWindowChunker,
-    TableChunker,
-    TitledChunker,
-    TokenChunker,
-    TopicChunker,
-)
 from rag_splitters.fields import Function
 from rag_splitters.llama_index.nodes import (
     chunk_nodes,
@@ -214,97 +189,97 @@ def _shown(show_progress: bool) -> AbstractContextManager[None]:
     return showing(lambda total: tqdm(total=total, desc="Asking the model"))
 
 
-class AgenticNodeParser(AgenticChunker, ChunkerNodeParser):
+class AgenticNodeParser(chunkers.AgenticChunker, ChunkerNodeParser):
     """LlamaIndex parser for `AgenticChunker`."""
 
 
-class ClusterNodeParser(ClusterChunker, ChunkerNodeParser):
+class ClusterNodeParser(chunkers.ClusterChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ClusterChunker`."""
 
 
-class CodeNodeParser(CodeChunker, ChunkerNodeParser):
+class CodeNodeParser(chunkers.CodeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `CodeChunker`."""
 
 
-class ContentAwareNodeParser(ContentAwareChunker, ChunkerNodeParser):
+class ContentAwareNodeParser(chunkers.ContentAwareChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ContentAwareChunker`."""
 
 
-class ContextualNodeParser(ContextualChunker, ChunkerNodeParser):
+class ContextualNodeParser(chunkers.ContextualChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ContextualChunker`."""
 
 
-class EmbeddingNodeParser(EmbeddingChunker, ChunkerNodeParser):
+class EmbeddingNodeParser(chunkers.EmbeddingChunker, ChunkerNodeParser):
     """LlamaIndex parser for `EmbeddingChunker`."""
 
 
-class EntityNodeParser(EntityChunker, ChunkerNodeParser):
+class EntityNodeParser(chunkers.EntityChunker, ChunkerNodeParser):
     """LlamaIndex parser for `EntityChunker`."""
 
 
-class FixedSizeNodeParser(FixedSizeChunker, ChunkerNodeParser):
+class FixedSizeNodeParser(chunkers.FixedSizeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `FixedSizeChunker`."""
 
 
-class HierarchicalNodeParser(HierarchicalChunker, ChunkerNodeParser):
+class HierarchicalNodeParser(chunkers.HierarchicalChunker, ChunkerNodeParser):
     """LlamaIndex parser for `HierarchicalChunker`."""
 
 
-class HybridNodeParser(HybridChunker, ChunkerNodeParser):
+class HybridNodeParser(chunkers.HybridChunker, ChunkerNodeParser):
     """LlamaIndex parser for `HybridChunker`."""
 
 
-class KeywordNodeParser(KeywordChunker, ChunkerNodeParser):
+class KeywordNodeParser(chunkers.KeywordChunker, ChunkerNodeParser):
     """LlamaIndex parser for `KeywordChunker`."""
 
 
-class ModalityNodeParser(ModalityChunker, ChunkerNodeParser):
+class ModalityNodeParser(chunkers.ModalityChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ModalityChunker`."""
 
 
-class PageNodeParser(PageChunker, ChunkerNodeParser):  # type: ignore[misc]
+class PageNodeParser(chunkers.PageChunker, ChunkerNodeParser):  # type: ignore[misc]
     """LlamaIndex parser for `PageChunker`."""
 
 
-class ParagraphNodeParser(ParagraphChunker, ChunkerNodeParser):
+class ParagraphNodeParser(chunkers.ParagraphChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ParagraphChunker`."""
 
 
-class PropositionNodeParser(PropositionChunker, ChunkerNodeParser):
+class PropositionNodeParser(chunkers.PropositionChunker, ChunkerNodeParser):
     """LlamaIndex parser for `PropositionChunker`."""
 
 
-class RecursiveNodeParser(RecursiveChunker, ChunkerNodeParser):
+class RecursiveNodeParser(chunkers.RecursiveChunker, ChunkerNodeParser):
     """LlamaIndex parser for `RecursiveChunker`."""
 
 
-class SemanticNodeParser(SemanticChunker, ChunkerNodeParser):
+class SemanticNodeParser(chunkers.SemanticChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SemanticChunker`."""
 
 
-class SentenceNodeParser(SentenceChunker, ChunkerNodeParser):
+class SentenceNodeParser(chunkers.SentenceChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SentenceChunker`."""
 
 
-class SeparatorNodeParser(SeparatorChunker, ChunkerNodeParser):
+class SeparatorNodeParser(chunkers.SeparatorChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SeparatorChunker`."""
 
 
-class SlidingWindowNodeParser(SlidingWindowChunker, ChunkerNodeParser):
+class SlidingWindowNodeParser(chunkers.SlidingWindowChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SlidingWindowChunker`."""
 
 
-class TableNodeParser(TableChunker, ChunkerNodeParser):
+class TableNodeParser(chunkers.TableChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TableChunker`."""
 
 
-class TitledNodeParser(TitledChunker, ChunkerNodeParser):
+class TitledNodeParser(chunkers.TitledChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TitledChunker`."""
 
 
-class TokenNodeParser(TokenChunker, ChunkerNodeParser):
+class TokenNodeParser(chunkers.TokenChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TokenChunker`."""
 
 
-class TopicNodeParser(TopicChunker, ChunkerNodeParser):
+class TopicNodeParser(chunkers.TopicChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TopicChunker`."""
