@@ -177,8 +177,8 @@ def test_section_keywords_are_headings_of_plain_text() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"chunk_sizes": ()}, "chunk_sizes must fall from level to level"),
-        ({"chunk_sizes": (10, 20)}, "chunk_sizes must fall from level to level"),
+        ({"chunk_sizes": ()}, "chunk_sizes must decrease from level to level"),
+        ({"chunk_sizes": (10, 20)}, "chunk_sizes must decrease from level to level"),
         (
             {"chunk_sizes": (20, 10), "chunk_size": 5},
             r"chunk_size must be the last of chunk_sizes \(10\)",

@@ -1,4 +1,4 @@
-"""CodeChunker: source code, cut at its syntax."""
+"""CodeChunker: cuts source code at its syntax."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from rag_splitters.text.sizing import sizer
 __all__ = ["CodeChunker"]
 
 _MAX_ERRORS = 0.2
-_NAMES = {"javascript": "js", "typescript": "ts", "tsx": "ts"}  # as `LANGUAGES` has them
+_NAMES = {"javascript": "js", "typescript": "ts", "tsx": "ts"}  # the keys of `LANGUAGES`
 
 
 def _plain(value: Any) -> Any:
-    """The value of LangChain's `Language`; any other as it is."""
+    """The value of a member of LangChain's `Language`; anything else unchanged."""
     return getattr(value, "value", value)
 
 
 class CodeChunker(SizedChunker):
-    """Cuts source code between definitions, and inside one that is too big between its statements.
+    """Cuts source code between definitions, and a definition that is too big between statements.
 
-    A definition keeps the comments directly above it, its decorators and attributes; a chunk keeps
-    the indentation of its first line, where that fits. Use it for repositories, notebooks' code and
-    configuration. tree-sitter reads bash, C, C++, C#, CSS, Go, HTML, Java, JavaScript, JSON, PHP,
-    Python, Ruby, Rust, SQL, TOML, TypeScript (and TSX) and YAML, without any network.
+    Use it for repositories, the code of notebooks, and configuration files. A definition keeps its
+    decorators, its attributes and the comments directly above it. A chunk keeps the indentation of
+    its first line if that fits. tree-sitter parses bash, C, C++, C#, CSS, Go, HTML, Java,
+    JavaScript, JSON, PHP, Python, Ruby, Rust, SQL, TOML, TypeScript (and TSX) and YAML. It needs no
+    network.
 
-    Any other text, and one that is wrong in more than a fifth, is cut at the separators that
-    `RecursiveChunker` has for its language, or for none; `fallback` in the metadata says why:
-    "unknown language", "no grammar", "syntax error" or "too complex" (nested hundreds deep).
+    Other languages, and texts with errors in more than a fifth of their length, are cut at the
+    separators of `RecursiveChunker` for the language. The metadata `fallback` says why: "unknown
+    language", "no grammar", "syntax error" or "too complex" (hundreds of nested levels).
 
-    Metadata: `language`; `definitions`, the names of the classes, functions, tables and keys that
-    the whole chunk (its overlap aside) is in, the outermost first: `["Tree", "insert"]`; neither
-    where there is none.
+    Metadata: `language`; `definitions`, the names of the classes, functions, tables and keys around
+    the whole chunk without its overlap, the outermost first, such as `["Tree", "insert"]`.
 
-    Raises: ImportError, at first use, without the extra `code`; ValueError for sizes that make no
-    sense.
+    Raises ImportError at first use if the extra `code` is not installed, and ValueError if the
+    sizes are inconsistent.
 
     >>> code = "class Tree:\\n    def grow(self):\\n        pass\\n\\n    def fall(self): ..."
     >>> chunks = CodeChunker(chunk_size=50, language="python").chunk(code)
@@ -56,7 +56,7 @@ class CodeChunker(SizedChunker):
     """
 
     language: Annotated[str, BeforeValidator(_plain)] = "auto"
-    """A language's name; "auto": by the metadata `language`, `file_name`, `file_path`, `source`."""
+    """Name of the language; "auto" reads it from the metadata (`language` or the file name)."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, source.metadata) for source in sources]
@@ -65,26 +65,26 @@ class CodeChunker(SizedChunker):
         is_auto = self.language.strip().lower() == "auto"
         language = language_of(metadata) if is_auto else language_named(self.language)
         syntax, fallback = _syntax(text, language)
-        known = {"language": language, "fallback": fallback}
-        known = {key: value for key, value in known.items() if value}
+        details = {"language": language, "fallback": fallback}
+        details = {key: value for key, value in details.items() if value}
         levels = _syntax_levels(text, syntax) if syntax else _fallback_levels(text, language)
         spans, previous_end = [], 0
         for start, end in self._pack(text, levels):
-            opened = max(start, previous_end)
-            path = syntax.path(opened, _before_closers(text, opened, end)) if syntax else []
-            spans.append(Span(start, end, {**known, "definitions": path} if path else known))
+            own = max(start, previous_end)
+            path = syntax.path(own, _before_closers(text, own, end)) if syntax else []
+            spans.append(Span(start, end, {**details, "definitions": path} if path else details))
             previous_end = end
         return spans
 
     def _pack(self, text: str, levels: Sequence[Finder]) -> list[tuple[int, int]]:
-        """(start, end) of the chunks, with the indentation of their first lines."""
+        """The start and end of each chunk, with the indentation of its first line."""
         measure = sizer(self.length_function)(text)
         packer = IndentPacker(text, measure, self.chunk_size, levels, repeated=self.overlap)
         return packer.pack()
 
 
 def _before_closers(text: str, start: int, end: int) -> int:
-    """`end` less the brackets before it: what they close need not begin in the chunk."""
+    """`end` without the closing brackets before it, which may have been opened before the chunk."""
     while end > start:
         if text[end - 1] in ")]};," or text[end - 1].isspace():
             end -= 1

@@ -1,4 +1,4 @@
-"""ContentAwareChunker: blocks of Markdown, HTML or plain text, kept whole."""
+"""ContentAwareChunker: keeps the blocks of Markdown, HTML and plain text whole."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ __all__ = ["ContentAwareChunker"]
 
 
 class ContentAwareChunker(SizedChunker):
-    """Packs the blocks of Markdown, HTML or plain text, each kept whole where it fits.
+    """Packs the blocks of Markdown, HTML or plain text, and keeps each block whole if it fits.
 
-    A section that fits is a chunk, with its subsections; of one that does not, each subsection is
-    cut by itself, so that no chunk runs over a heading of its own level or above. A heading stays
-    with what it heads. Code, tables, list items and quotes that fit (beside their heading) are
-    never cut; what is too big is cut by blank lines and lines (code), rows and cells (tables),
-    items (lists) or sentences (prose). A chunk that begins inside a list or in code keeps the
-    indentation of its first line, where that takes no more than half of it. Use it for
-    documentation, web pages and notes. Metadata `headings`: those over the first text that the
-    chunk before does not hold, the outermost first.
+    Use it for documentation, web pages and notes. A section that fits is one chunk, with its
+    subsections. If it does not fit, each subsection is cut on its own, so no chunk crosses a
+    heading of its own level or above. A heading stays with the text under it. Code, tables, list
+    items and quotes that fit are never cut. A block that is too big is cut at blank lines and lines
+    (code), rows and cells (tables), items (lists) or sentences (prose). A chunk that begins inside
+    a list or code keeps the indentation of its first line, unless that fills half of the chunk.
 
-    Chunks are slices of the source. Of HTML it drops the head, scripts, styles, declarations and
-    the comments between blocks; a chunk ends where they begin, and nothing is repeated behind
-    them. With `keep_tags=False` the other tags are dropped too, entities are decoded and white
-    space outside `pre` is collapsed: then chunks are rewritten, and `start` and `end` bound what
-    they were made of.
+    Metadata: `headings`, the headings over the chunk's own text, the outermost first. Overlap does
+    not count as its own text.
 
-    Raises: ValueError for a `min_chunk_size` above `chunk_size`, or sizes that make no sense.
+    In HTML, the head, scripts, styles, declarations and the comments between blocks are dropped.
+    No chunk and no overlap crosses them. With `keep_tags=False`, the other tags are dropped too,
+    entities are decoded, and white space outside `pre` is collapsed. Such chunks are rewritten;
+    their `start` and `end` bound the HTML that they were made from.
+
+    Raises ValueError if `min_chunk_size` is above `chunk_size`, or if the sizes are inconsistent.
 
     >>> text = "# Tea\\n\\nBoil water. Wait.\\n\\n## Green\\n\\nCool it down."
     >>> [(c.text, c.metadata["headings"]) for c in ContentAwareChunker(chunk_size=30).chunk(text)]
@@ -45,13 +45,13 @@ class ContentAwareChunker(SizedChunker):
     """
 
     format: Format = "auto"
-    """"markdown", "html", "text", or "auto": by the text's beginning."""
+    """Format of the text: "markdown", "html" or "text"; "auto" detects it."""
 
     min_chunk_size: int = Field(default=0, ge=0)
-    """Chunks that measure less are merged with a neighbour where that fits, over headings too."""
+    """Chunks smaller than this are merged with a neighbour, even across headings, if they fit."""
 
     keep_tags: bool = True
-    """Leave HTML as it is? False: chunks are text, without tags and entities."""
+    """Whether to keep the tags of HTML; without them, chunks are plain text."""
 
     @model_validator(mode="after")
     def _check_minimum(self) -> Self:
@@ -63,26 +63,23 @@ class ContentAwareChunker(SizedChunker):
         return self
 
     def spans(self, text: str) -> list[Span]:
-        known = detect_format(text) if self.format == "auto" else self.format
-        blocks = read_blocks(text, known)
-        if known == "html" and not self.keep_tags:
+        text_format = detect_format(text) if self.format == "auto" else self.format
+        blocks = read_blocks(text, text_format)
+        if text_format == "html" and not self.keep_tags:
             stripped = strip_tags(text, blocks)
-            spans = self._packed(
-                stripped.text,
-                stripped.blocks,
-                Outline.of(stripped.text, known, blocks=stripped.blocks),
-            )
+            outline = Outline.of(stripped.text, text_format, blocks=stripped.blocks)
+            spans = self._pack(stripped.text, stripped.blocks, outline)
             return [stripped.to_source(span) for span in spans]
-        outline = Outline.of(text, known, blocks=blocks)
-        if known != "html":
-            return self._packed(text, blocks, outline)
+        outline = Outline.of(text, text_format, blocks=blocks)
+        if text_format != "html":
+            return self._pack(text, blocks, outline)
         return [
             span.moved(offset)
             for offset, part, inner in between_dropped(text, blocks)
-            for span in self._packed(part, inner, outline, offset, is_html=True)
+            for span in self._pack(part, inner, outline, offset, is_html=True)
         ]
 
-    def _packed(
+    def _pack(
         self,
         text: str,
         blocks: list[Block],
@@ -90,14 +87,14 @@ class ContentAwareChunker(SizedChunker):
         offset: int = 0,
         is_html: bool = False,
     ) -> list[Span]:
-        """The chunks of a part of the text that begins at `offset`."""
+        """The chunks of the part of the text that begins at `offset`."""
         least = self.min_chunk_size
         spans = pack_blocks(text, blocks, **self.sizes, min_size=least, is_html=is_html)
-        named: list[Span] = []
+        chunks: list[Span] = []
         end = 0
         for span in spans:
             own = skip_space(text, end) if span.start < end else span.start
             end = span.end
             above = outline.above(offset + own, offset + end)
-            named.append(replace(span, headings=above))
-        return named
+            chunks.append(replace(span, headings=above))
+        return chunks

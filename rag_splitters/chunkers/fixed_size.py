@@ -1,4 +1,4 @@
-"""FixedSizeChunker: windows that look at nothing but their size."""
+"""FixedSizeChunker: windows of a fixed size."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["FixedSizeChunker"]
 class FixedSizeChunker(SizedChunker):
     """Cuts windows of exactly `chunk_size` units, the last one shorter, and keeps all white space.
 
-    A window ends inside a word when the unit is characters, between words when it is words; it
-    never ends inside a grapheme cluster. Windows of white space alone are dropped. Use it as a
-    baseline, or where every chunk must have the same size.
+    Use it as a baseline, or if all chunks must have the same size. A window may end inside a word
+    if the unit is characters, and never ends inside a grapheme cluster. Windows that contain only
+    white space are dropped.
 
-    Raises: ValueError for a size or an overlap that makes no sense.
+    Raises ValueError if the size and the overlap are inconsistent.
 
     >>> [chunk.text for chunk in FixedSizeChunker(chunk_size=4).chunk("abcdefghij")]
     ['abcd', 'efgh', 'ij']

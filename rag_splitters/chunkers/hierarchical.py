@@ -28,22 +28,21 @@ __all__ = ["HierarchicalChunker"]
 class HierarchicalChunker(SizedChunker):
     """Cuts a document into a tree: document, sections, subsections, paragraphs.
 
-    The leaves are paragraphs (with the heading above them), whole lists and quotes, tables, code;
-    one that is larger than `chunk_size` is cut as `ContentAwareChunker` does. With `chunk_sizes`
-    the tree has one level for each size instead, and each chunk of a level is cut into those of
-    the next: whole sections where they fit, else along finer borders. Use it where small chunks
-    find and large ones answer: a retriever that merges children into parents, or a reader that
-    shows where an answer stands.
+    Use it if small chunks are searched and large ones are read, for example by a retriever that
+    merges children into their parents. The leaves are paragraphs (with the heading above them),
+    whole lists and quotes, tables and code. A leaf that is larger than `chunk_size` is cut as in
+    `ContentAwareChunker`. With `chunk_sizes`, the tree has one level for each size instead. Each
+    chunk of a level is cut into chunks of the next: whole sections if they fit, else finer parts.
 
     Metadata: `headings` over the chunk, the outermost first; `level`, 0 for the document; with
     `emit="all"` also `parent_id`, the id of the parent. Parents come before their children and
-    contain them. No two chunks have the same span: a parent with nothing beside its only child is
-    left out. Only leaves overlap; with `emit="all"` an overlap ends where the parent begins. Of
-    HTML, leaves drop the head, scripts, styles, declarations and the comments between blocks; with
-    `chunk_sizes` all levels do.
+    contain them. No two chunks have the same span: a parent that consists of a single child is left
+    out. Only leaves overlap, and with `emit="all"` not beyond the start of the parent. In HTML, the
+    leaves drop the head, scripts, styles, declarations and the comments between blocks; with
+    `chunk_sizes`, all levels do.
 
-    Raises ValueError if `chunk_sizes` do not fall from level to level, or if `chunk_size` is not
-    the last of them.
+    Raises ValueError if `chunk_sizes` do not decrease from level to level, or if `chunk_size` is
+    not the last of them.
 
     >>> text = "# Tea\\n\\nBoil water.\\n\\nWait.\\n\\n# Milk\\n\\nIf you like."
     >>> for chunk in HierarchicalChunker(emit="all").chunk(text)[1:]:
@@ -55,16 +54,16 @@ class HierarchicalChunker(SizedChunker):
     """
 
     format: Format = "auto"
-    """"markdown", "html", "text", or "auto": by the text's beginning."""
+    """Format of the text: "markdown", "html" or "text"; "auto" detects it."""
 
     section_keywords: tuple[str, ...] = ()
-    """Words that begin a heading in plain text, besides Chapter, Section and the like."""
+    """Words that open a heading in plain text, in addition to "Chapter", "Section" and the like."""
 
     chunk_sizes: tuple[int, ...] | None = None
-    """The most that a chunk of each level measures, the outermost first; None: by headings."""
+    """Maximum chunk size of each level, the outermost first; None cuts by headings instead."""
 
     emit: Literal["leaves", "all"] = "leaves"
-    """Deliver the leaves, or the chunks of all levels?"""
+    """Whether to return only the leaves, or the chunks of all levels."""
 
     @model_validator(mode="before")
     @classmethod
@@ -83,7 +82,7 @@ class HierarchicalChunker(SizedChunker):
         if sizes is None:
             return self
         if not sizes or any(one <= other for one, other in pairwise(sizes)):
-            raise ValueError(f"chunk_sizes must fall from level to level, got {list(sizes)}")
+            raise ValueError(f"chunk_sizes must decrease from level to level, got {list(sizes)}")
         if sizes[-1] != self.chunk_size:
             raise ValueError(
                 f"chunk_size must be the last of chunk_sizes ({sizes[-1]}), got {self.chunk_size}"
@@ -102,28 +101,28 @@ class HierarchicalChunker(SizedChunker):
         less = super().narrowed(prefix)
         if self.chunk_sizes is None:
             return less
-        taken = self.chunk_size - less.chunk_size
-        sizes = tuple(size - taken for size in self.chunk_sizes)
+        reserve = self.chunk_size - less.chunk_size
+        sizes = tuple(size - reserve for size in self.chunk_sizes)
         return less.model_copy(update={"chunk_sizes": sizes})
 
     def spans(self, text: str) -> list[Span]:
-        known = detect_format(text) if self.format == "auto" else self.format
-        blocks = read_blocks(text, known, keywords=self.section_keywords)
+        text_format = detect_format(text) if self.format == "auto" else self.format
+        blocks = read_blocks(text, text_format, keywords=self.section_keywords)
         outer, borders = [], []
         if self.chunk_sizes is None:
             outer = sections(blocks)
             borders = [line_start(text, begin) for begin in units(blocks)]
         for level, size in enumerate((self.chunk_sizes or ())[:-1]):
-            pieces = self._cut(text, blocks, known, borders, size=size)
+            pieces = self._cut(text, blocks, text_format, borders, size=size)
             outer += [Node(piece.start, piece.end, level) for piece in pieces]
             borders = [piece.start for piece in pieces]
         apart = sorted(node.start for node in outer) if self.emit == "all" else []
         leaves = self._cut(
-            text, blocks, known, borders, apart, size=self.chunk_size, overlap=self.overlap
+            text, blocks, text_format, borders, apart, size=self.chunk_size, overlap=self.overlap
         )
         if self.chunk_sizes is None and leaves:
             outer[0] = replace(outer[0], start=leaves[0].start)  # with its indentation
-        return self._named(text, leaves, outer, Outline.of(text, known, blocks=blocks))
+        return self._place(text, leaves, outer, Outline.of(text, text_format, blocks=blocks))
 
     def _cut(
         self,
@@ -136,10 +135,10 @@ class HierarchicalChunker(SizedChunker):
         size: int,
         overlap: int = 0,
     ) -> list[Span]:
-        """Pieces of at most `size`; one begins at every border, and repeats nothing at `apart`."""
+        """Pieces of at most `size`. One begins at every border; those at `apart` repeat nothing."""
         is_html = format == "html"
         parts = between_dropped(text, blocks) if is_html else [(0, text, blocks)]
-        found: list[Span] = []
+        spans: list[Span] = []
         for offset, part, inner in parts:
             within = (offset, offset + len(part))
             pieces = pack_blocks(
@@ -152,13 +151,13 @@ class HierarchicalChunker(SizedChunker):
                 apart=set(_within(apart, *within)),
                 is_html=is_html,
             )
-            found += [piece.moved(offset) for piece in pieces]
-        return found
+            spans += [piece.moved(offset) for piece in pieces]
+        return spans
 
-    def _named(
+    def _place(
         self, text: str, leaves: list[Span], outer: list[Node], outline: Outline
     ) -> list[Span]:
-        """The chunks with what they know of their place in the tree."""
+        """The chunks with their headings, levels and parents."""
         begins = list(_beginnings(text, leaves))
         nodes = [
             Node(leaf.start, leaf.end, level + 1, True)
@@ -175,13 +174,13 @@ class HierarchicalChunker(SizedChunker):
 
 
 def _within(offsets: Sequence[int], start: int, end: int) -> list[int]:
-    """Those of the ascending offsets that are behind `start`, up to `end`, counted from `start`."""
-    chosen = offsets[bisect_right(offsets, start) : bisect_right(offsets, end)]
-    return [offset - start for offset in chosen]
+    """The ascending offsets after `start` and up to `end`, counted from `start`."""
+    inside = offsets[bisect_right(offsets, start) : bisect_right(offsets, end)]
+    return [offset - start for offset in inside]
 
 
 def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:
-    """Where the text of each span begins that is not in the one before."""
+    """The start of each span's own text, which is not in the span before."""
     end = 0
     for span in spans:
         yield skip_space(text, max(span.start, end))
@@ -189,7 +188,7 @@ def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:
 
 
 def _levels(positions: Iterable[int], outer: list[Node]) -> Iterator[int]:
-    """The level of the innermost node that each of the ascending positions is in, or -1."""
+    """The level of the innermost node around each of the ascending positions, or -1."""
     waiting = sorted(outer, key=lambda node: (-node.start, node.end, -node.level))
     above: list[Node] = []
     for position in positions:

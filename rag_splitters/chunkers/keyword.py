@@ -24,14 +24,16 @@ _LETTER = re.compile(rf"[^\W_{UNSPACED}]")
 
 
 class KeywordChunker(SizedChunker):
-    """Starts a new chunk at every line that holds a keyword or matches a pattern.
+    """Starts a new chunk at every line that contains a keyword or matches a pattern.
 
-    What stands before the first such line is a chunk of its own; a section that is too big is cut
-    as `RecursiveChunker` does. Use it for texts with words that mark their parts: "Article",
-    "WARRANTY", "Q:". Metadata `keyword`: the keyword as given, or what the pattern matched.
+    Use it for texts whose parts begin with certain words, such as "Article", "WARRANTY" or "Q:".
+    The text before the first such line is a chunk of its own. A section that is too big is cut as
+    in `RecursiveChunker`.
 
-    Raises: ValueError for neither keywords nor patterns, an empty keyword, or a pattern that is no
-    regular expression.
+    Metadata: `keyword`, the keyword of the section, or the text that the pattern matched.
+
+    Raises ValueError if there are neither keywords nor patterns, if a keyword is blank, or if a
+    pattern is not a valid regular expression.
 
     >>> chunker = KeywordChunker(keywords=["Article"])
     >>> [chunk.text for chunk in chunker.chunk("Preamble\\nArticle 1\\nText\\nArticle 2")]
@@ -39,16 +41,16 @@ class KeywordChunker(SizedChunker):
     """
 
     keywords: Texts = ()
-    """Whole words or phrases that mark a line."""
+    """Words or phrases that start a chunk at their line; they match as whole words."""
 
     patterns: Texts = ()
-    """Regular expressions that mark a line."""
+    """Regular expressions that start a chunk at the line of each match."""
 
     whole_line: bool = False
-    """Must the keyword or the match be all that stands in the line?"""
+    """Whether the keyword or the match must fill the whole line."""
 
     ignore_case: bool = False
-    """Is "article" the keyword "Article"?"""
+    """Whether upper and lower case letters match each other."""
 
     @model_validator(mode="after")
     def _check_keywords(self) -> Self:
@@ -60,7 +62,7 @@ class KeywordChunker(SizedChunker):
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"pattern {pattern!r} is no regular expression: {error}") from None
+                raise ValueError(f"invalid regular expression {pattern!r}: {error}") from None
         return self
 
     def spans(self, text: str) -> list[Span]:
@@ -69,20 +71,20 @@ class KeywordChunker(SizedChunker):
             marks.setdefault(start, keyword)
         starts = sorted(marks)
         spans = pack(text, recursive_levels(text), **self.sizes, breaks=starts)
-        return [self._named(span, starts, marks) for span in spans]
+        return [self._with_keyword(span, starts, marks) for span in spans]
 
     def _marks(self, text: str) -> Iterator[tuple[int, str]]:
-        """(start of the line, keyword) for every line that is marked, once a pattern."""
+        """The start and the keyword of every line that starts a section, once per pattern."""
         flags = re.MULTILINE | (re.IGNORECASE if self.ignore_case else 0)
-        wanted = [(_phrase(keyword), keyword) for keyword in self.keywords]
-        wanted += [(pattern, "") for pattern in self.patterns]
-        for expression, keyword in wanted:
+        expressions = [(_phrase(keyword), keyword) for keyword in self.keywords]
+        expressions += [(pattern, "") for pattern in self.patterns]
+        for expression, keyword in expressions:
             if self.whole_line:
                 expression = f"{_LINE_START}(?P<rag_match>{expression}){_LINE_END}"
             pattern, position = re.compile(expression, flags), 0
             while match := pattern.search(text, position):
                 start = max(text.rfind(end, position, match.start()) for end in "\r\n") + 1
-                yield max(start, position), keyword or _matched(match)
+                yield max(start, position), keyword or _matched_text(match)
                 ends = (text.find(end, match.end()) for end in "\r\n")
                 following = min((end for end in ends if end >= 0), default=len(text))
                 if following >= len(text):
@@ -90,20 +92,20 @@ class KeywordChunker(SizedChunker):
                 position = following + 1
 
     @staticmethod
-    def _named(span: Span, starts: list[int], marks: dict[int, str]) -> Span:
-        """The span with the keyword of the section that it ends in."""
+    def _with_keyword(span: Span, starts: list[int], marks: dict[int, str]) -> Span:
+        """The span with the keyword of the section in which it ends."""
         section = bisect_right(starts, span.end - 1) - 1
         if section < 0:
             return span
         return Span(span.start, span.end, {"keyword": marks[starts[section]]})
 
 
-def _matched(match: re.Match[str]) -> str:
+def _matched_text(match: re.Match[str]) -> str:
     return str(match.groupdict().get("rag_match") or match.group()).strip()
 
 
 def _phrase(keyword: str) -> str:
-    """The keyword as a pattern; where it begins or ends with a letter, as whole words."""
+    """The keyword as a pattern that matches whole words if it begins or ends with a letter."""
     before = r"(?<!\w)" if _LETTER.match(keyword[0]) else ""
     after = r"(?!\w)" if _LETTER.match(keyword[-1]) else ""
     return before + re.escape(keyword) + after

@@ -1,7 +1,7 @@
-"""Where the definitions of a language begin: patterns for `RecursiveChunker(language=...)`.
+"""Separators of programming and markup languages for `RecursiveChunker(language=...)`.
 
-The names are those of LangChain's `Language`. Each language has levels, the coarsest first; each
-level is a regular expression that begins at a line break, so that the cut is before the line.
+The names are those of LangChain's `Language`. Each language has several levels, from coarse to
+fine. A level is a regular expression that begins at a line break, so the cut is before the line.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ __all__ = ["LANGUAGES"]
 
 
 def _lines(*levels: str) -> tuple[str, ...]:
-    """Levels of words that open a line: "class|def" becomes `\\n[ \\t]*(?:class|def)\\b`."""
+    """Levels of words at the start of a line: "class|def" becomes `\\n[ \\t]*(?:class|def)\\b`."""
     return tuple(rf"\r?\n[ \t]*(?:{words})\b" for words in levels)
 
 
 def _marks(*levels: str) -> tuple[str, ...]:
-    """Levels of patterns that open a line, whatever follows."""
+    """Levels of patterns at the start of a line, whatever follows them."""
     return tuple(rf"\r?\n(?:{marks})" for marks in levels)
 
 

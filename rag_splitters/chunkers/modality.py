@@ -1,4 +1,4 @@
-"""ModalityChunker: text, tables, images, code and formulas, each in its own way."""
+"""ModalityChunker: separate chunkers for text, tables, images, code and formulas."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ Handling: TypeAlias = Annotated[
     BeforeValidator(lambda v: _NESTED.validate_python(v) if isinstance(v, Mapping) else v),
     PlainSerializer(lambda v: v if isinstance(v, str) else _NESTED.dump_python(v)),
 ]
-"""A field that says what becomes of a modality: a chunker, "keep" or "drop"."""
+"""A field that says how to handle a modality: a chunker, "keep" or "drop"."""
 
-_LEAST_DATA = 32  # characters: what is shorter is left in code
+_MIN_DATA = 32  # characters; shorter data is kept in code
 _MODALITIES = ("text", "table", "image", "code", "formula")
 
 
@@ -51,42 +51,42 @@ class _Region(NamedTuple):
 
 
 class _Source(NamedTuple):
-    """A text, with what is known of all of it."""
+    """A text, with what all of its parts need."""
 
     text: str
-    known: Mapping[str, tuple[int, int, str, str]]  # its reference definitions
+    references: Mapping[str, tuple[int, int, str, str]]  # its link reference definitions
     markdown: bool
     dropped: Dropped
 
     def images(self, start: int, end: int) -> list[Image]:
-        """The images in a part of it."""
-        return find_images(self.text, start, end, self.known, self.markdown)
+        """The images in a part of the text."""
+        return find_images(self.text, start, end, self.references, self.markdown)
 
 
 class ModalityChunker(Chunker):
-    """Parts text, tables, images, code and formulas, and hands each kind to its own chunker.
+    """Separates text, tables, images, code and formulas, and cuts each kind with its own chunker.
 
-    Reads Markdown and HTML. Use it where kinds are embedded or shown in different ways: tables as
-    records, images by an image model, code by a code model. Each field takes a chunker, "keep" (a
-    chunk of its own, as it is, however large) or "drop" (left out).
+    Use it if the kinds are embedded or shown in different ways, such as tables as records, images
+    by an image model and code by a code model. It reads Markdown and HTML. Each field takes a
+    chunker, "keep" (one unchanged chunk, however large) or "drop" (no chunk).
 
-    Formulas are those that stand alone (`$$`, `\\[`); `$x$` and short code in a sentence are text.
-    An image alone in its paragraph is a chunk that the text around it does not hold. One in the
-    middle of a sentence is a chunk too, and its alternative text stays in the sentence in place of
-    its markup: the two overlap, and "drop" drops only the former. The content of an image's chunk
-    is its alternative text, caption and address. The image itself, where the document holds it
-    (data URI), is in the metadata and in no text.
+    A formula is one that stands alone (`$$`, `\\[`). `$x$` and short code in a sentence are text.
+    An image alone in its paragraph is a chunk, and is not in the text around it. An image in a
+    sentence is a chunk too, and its alternative text replaces its markup in the sentence; "drop"
+    drops only the chunk. The content of an image's chunk is its alternative text, its caption and
+    its address. An image that is embedded in the document (as a data URI) is in the metadata only.
 
-    Rewrites images, sentences with images, and what the chunkers rewrite. Metadata: `modality`
-    ("text", "table", "image", "code", "formula"); of images `image_url`, or `image_data` (base64)
-    and `image_mimetype`, and `alt` and `caption`; of code `language`.
+    Rewrites: images, sentences with images, and whatever the chunkers rewrite.
 
-    Dropped: what "drop" says; an image's markup; the base64 data of data URIs outside of images (in
-    code blocks only those of 32 characters or more; data that are percent-encoded, or go on behind
-    white space, are left); of HTML the head, and between its blocks scripts, styles, declarations
-    and comments.
+    Metadata: `modality` ("text", "table", "image", "code", "formula"); for images `image_url`, or
+    `image_data` (base64) and `image_mimetype`, and `alt` and `caption`; for code `language`.
 
-    Raises: ValueError for an unknown format, or a field that is neither chunker, "keep" nor "drop".
+    Dropped: the modalities with "drop"; the markup of images; the base64 data of data URIs outside
+    of images (in code only from 32 characters on, and never data that is percent-encoded or
+    continues after white space); in HTML the head, and the scripts, styles, declarations and
+    comments between blocks.
+
+    Raises ValueError if the format is unknown, or if a field is not a chunker, "keep" or "drop".
 
     >>> text = "A cat:\\n\\n![Tom](tom.png)\\n\\n```\\nprint()\\n```\\n"
     >>> [(c.metadata["modality"], c.text) for c in ModalityChunker(code="drop").chunk(text)]
@@ -94,22 +94,22 @@ class ModalityChunker(Chunker):
     """
 
     text: Handling = RecursiveChunker()
-    """What becomes of prose, with its headings, lists and quotes."""
+    """Chunker for prose, with its headings, lists and quotes; or "keep" or "drop"."""
 
     table: Handling = TableChunker(text=None)
-    """What becomes of tables; a `TableChunker` is handed each one as it was found."""
+    """Chunker for tables; or "keep" or "drop"."""
 
     image: Handling = "keep"
-    """What becomes of images; a chunker is handed the content of each one's chunk."""
+    """Chunker for the texts and addresses of images; or "keep" or "drop"."""
 
     code: Handling = RecursiveChunker(separators=("\n\n", "\n"))
-    """What becomes of code blocks, their fences included."""
+    """Chunker for code blocks, with their fences; or "keep" or "drop"."""
 
     formula: Handling = "keep"
-    """What becomes of formulas that stand alone."""
+    """Chunker for formulas that stand alone; or "keep" or "drop"."""
 
     format: Format = "auto"
-    """How the text is written: "auto", "markdown", "html" or "text"."""
+    """Format of the text: "markdown", "html" or "text"; "auto" detects it."""
 
     def fits(self, content: str) -> bool:
         handlings = [getattr(self, name) for name in _MODALITIES]
@@ -126,18 +126,18 @@ class ModalityChunker(Chunker):
         return await plan_parts(sources, [self._parts(source.text) for source in sources])
 
     def _parts(self, text: str) -> Parts:
-        """The chunks that are finished, and the parts that other chunkers cut."""
-        written = detect_format(text) if self.format == "auto" else self.format
-        blocks = read_blocks(text, written)
+        """The finished chunks, and the parts for other chunkers, in order."""
+        text_format = detect_format(text) if self.format == "auto" else self.format
+        blocks = read_blocks(text, text_format)
         source = _Source(
             text,
-            definitions(text) if written == "markdown" else {},
-            written != "html",
+            definitions(text) if text_format == "markdown" else {},
+            text_format != "html",
             Dropped(text, blocks),
         )
         parts: Parts = []
         position = 0
-        regions = _regions(text, written, blocks)
+        regions = _regions(text, text_format, blocks)
         for region in (*regions, _Region(len(text), len(text), "text")):
             parts += self._prose(source, position, region.start)
             if region.modality == "image" and region.block:
@@ -155,14 +155,14 @@ class ModalityChunker(Chunker):
         start, end, block = region.start, region.end, region.block
         language = block.title if block and region.modality == "code" else ""
         metadata = {"language": language} if language else {}
-        least = _LEAST_DATA if region.modality == "code" else 1
+        least = _MIN_DATA if region.modality == "code" else 1
         excerpt = Excerpt.of(text, start, end, data_in(text, start, end, least))
-        return self._handled(text, excerpt, Span(start, end, metadata, modality=region.modality))
+        return self._handle(text, excerpt, Span(start, end, metadata, modality=region.modality))
 
     def _block_images(
         self, source: _Source, region: _Region, title: str, images: Sequence[Image]
     ) -> Parts:
-        """The images of a block that holds nothing else: each with the markup before it."""
+        """The images of a block that contains nothing else, each with the markup around it."""
         if not images:
             return self._prose(source, region.start, region.end)
         parts: Parts = []
@@ -176,12 +176,12 @@ class ModalityChunker(Chunker):
         return parts
 
     def _image(self, text: str, start: int, end: int, image: Image, caption: str) -> Parts:
-        named = Image(start, end, 0, 0, image.alt, caption, image.url)
-        excerpt = Excerpt.of(text, start, end, [(start, end, without_data(named.content))])
-        return self._handled(text, excerpt, Span(start, end, named.metadata, modality="image"))
+        captioned = Image(start, end, 0, 0, image.alt, caption, image.url)
+        excerpt = Excerpt.of(text, start, end, [(start, end, without_data(captioned.content))])
+        return self._handle(text, excerpt, Span(start, end, captioned.metadata, modality="image"))
 
     def _prose(self, source: _Source, start: int, end: int) -> Parts:
-        """Prose, and the images in it."""
+        """Prose and the images in it."""
         text, dropped = source.text, source.dropped
         begin, stop = dropped.around(start, end)
         if begin >= stop:
@@ -189,15 +189,15 @@ class ModalityChunker(Chunker):
         images = [each for each in source.images(begin, stop) if not dropped.holds(each.start)]
         holes = [hole for image in images for hole in _markup(image)]
         holes += data_in(text, begin, stop) + dropped.within(begin, stop)
-        excerpt = Excerpt.of(text, begin, stop, _apart(holes))
-        parts = self._handled(text, excerpt, Span(begin, stop, modality="text"))
+        excerpt = Excerpt.of(text, begin, stop, _outermost(holes))
+        parts = self._handle(text, excerpt, Span(begin, stop, modality="text"))
         for image in images:
             low, high = boundary_before(text, image.start), boundary_after(text, image.end)
             parts += self._image(text, low, high, image, image.caption)
         return parts
 
-    def _handled(self, text: str, excerpt: Excerpt, span: Span) -> Parts:
-        """One part of the text, handled as its modality's field says."""
+    def _handle(self, text: str, excerpt: Excerpt, span: Span) -> Parts:
+        """One part of the text, handled according to the field of its modality."""
         handling: Chunker | str = getattr(self, str(span.modality))
         if handling == "drop" or not excerpt.text.strip():
             return []
@@ -207,19 +207,19 @@ class ModalityChunker(Chunker):
         return [span if content == text[span.start : span.end] else replace(span, content=content)]
 
 
-def _regions(text: str, written: TextFormat, blocks: Sequence[Block]) -> Iterator[_Region]:
-    """The tables, images, code and formulas of a text, in order; none overlap."""
-    tables = find_tables(text, written, blocks)
-    found = [_Region(table.start, table.end, "table", None, table) for table in tables]
+def _regions(text: str, text_format: TextFormat, blocks: Sequence[Block]) -> Iterator[_Region]:
+    """The tables, images, code and formulas of a text, in order and without overlap."""
+    tables = find_tables(text, text_format, blocks)
+    regions = [_Region(table.start, table.end, "table", None, table) for table in tables]
     for block in blocks:
-        is_text = written == "text" and block.kind == "paragraph"
+        is_text = text_format == "text" and block.kind == "paragraph"
         may_be_images = is_text or block.kind == "html"
         only_images = may_be_images and _only_images(text, block, markdown=is_text)
         kind = "image" if only_images else block.kind
         if kind in ("image", "code", "formula"):
-            found.append(_Region(block.start, block.end, kind, block))
+            regions.append(_Region(block.start, block.end, kind, block))
     position = 0
-    for region in sorted(found, key=lambda each: (each.start, each.table is None)):
+    for region in sorted(regions, key=lambda each: (each.start, each.table is None)):
         if region.start >= position:
             position = boundary_after(text, region.end)
             start = boundary_before(text, region.start)
@@ -227,7 +227,7 @@ def _regions(text: str, written: TextFormat, blocks: Sequence[Block]) -> Iterato
 
 
 def _only_images(text: str, block: Block, markdown: bool) -> bool:
-    """Does this block hold images, their captions, and nothing else?"""
+    """Does this block contain images, their captions, and nothing else?"""
     images = find_images(text, block.start, block.end, {}, markdown)
     edges = [block.start, *(edge for each in images for edge in (each.start, each.end)), block.end]
     between = zip(edges[::2], edges[1::2], strict=True)
@@ -235,13 +235,13 @@ def _only_images(text: str, block: Block, markdown: bool) -> bool:
 
 
 def _markup(image: Image) -> list[Replacement]:
-    """An image's markup on either side of its alternative text."""
+    """The markup of an image before and after its alternative text."""
     if image.alt_start == image.alt_end:
         return [(image.start, image.end, "")]
     return [(image.start, image.alt_start, ""), (image.alt_end, image.end, "")]
 
 
-def _apart(replacements: Sequence[Replacement]) -> Iterator[Replacement]:
+def _outermost(replacements: Sequence[Replacement]) -> Iterator[Replacement]:
     """The replacements in order, without those inside others."""
     position = 0
     for replacement in sorted(replacements):

@@ -1,4 +1,4 @@
-"""PageChunker: pages, and their numbers."""
+"""PageChunker: one chunk per page, with page numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ __all__ = ["PageChunker"]
 
 
 class PageChunker(SizedChunker):
-    """Makes each page a chunk; a page that is too big is cut as `RecursiveChunker` does.
+    """Makes each page a chunk. A page that is too big is cut as in `RecursiveChunker`.
 
-    Pages end at form feeds, or where `page_break` matches; or they are the documents themselves,
-    when a loader made one of each page and put its number into the metadata (`page`, counted from
-    0 as LangChain's loaders do, `page_number` or `page_label`, counted from 1). Use it for PDFs,
-    slides and contracts, where an answer must name its page. Metadata `page_start`, `page_end`.
+    Use it for PDFs, slides and contracts, if an answer has to name its page. Pages end at form
+    feeds, or where `page_break` matches. If a loader made a document of each page, its number is
+    read from the metadata: `page`, counted from 0 as by LangChain's loaders, or `page_number` or
+    `page_label`, counted from 1.
 
-    Raises: ValueError for a page break that is no regular expression, or matches the empty text.
+    Metadata: `page_start` and `page_end`, counted from 1.
+
+    Raises ValueError if `page_break` is not a valid regular expression, or matches the empty text.
 
     >>> chunks = PageChunker().chunk("first page\\fsecond page")
     >>> [(chunk.text, chunk.metadata["page_start"]) for chunk in chunks]
@@ -31,10 +33,10 @@ class PageChunker(SizedChunker):
     """
 
     page_break: str = "\f"
-    """A regular expression for what stands between two pages."""
+    """Regular expression that matches the break between two pages."""
 
     pages_per_chunk: int = Field(default=1, ge=1)
-    """How many pages make a chunk, if they fit."""
+    """Number of pages in a chunk, if they fit."""
 
     @field_validator("page_break")
     @classmethod

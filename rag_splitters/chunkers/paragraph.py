@@ -1,4 +1,4 @@
-"""ParagraphChunker: paragraphs, alone or packed."""
+"""ParagraphChunker: one chunk per paragraph, or several paragraphs packed."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["ParagraphChunker"]
 class ParagraphChunker(MergingChunker):
     """Makes chunks of paragraphs: text between blank lines.
 
-    Neighbours are packed up to `chunk_size`, or each paragraph is a chunk with `group=False`; one
-    that is too big is cut by sentences. Use it where the author's paragraphs carry one thought
-    each: articles, reports, letters.
+    Use it if each paragraph is one thought, as in articles, reports and letters. Neighbouring
+    paragraphs are packed up to `chunk_size`; with `group=False`, each paragraph is a chunk. A
+    paragraph that is too big is cut by sentences.
 
-    Raises: ValueError for sizes that make no sense.
+    Raises ValueError if the sizes are inconsistent.
 
     >>> text = "One.\\n\\nTwo.\\n\\nThree."
     >>> [chunk.text for chunk in ParagraphChunker(group=False).chunk(text)]
@@ -25,7 +25,7 @@ class ParagraphChunker(MergingChunker):
     """
 
     group: bool = True
-    """Pack neighbouring paragraphs up to `chunk_size`?"""
+    """Whether to pack neighbouring paragraphs up to `chunk_size`."""
 
     def spans(self, text: str) -> list[Span]:
         levels = (paragraphs(text), sentences(text), words(text))

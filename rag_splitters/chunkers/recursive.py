@@ -1,4 +1,4 @@
-"""RecursiveChunker: the best separator that fits."""
+"""RecursiveChunker: cuts at the best separator that fits."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ __all__ = ["RecursiveChunker", "recursive_levels"]
 
 
 def recursive_levels(text: str) -> list[Finder]:
-    """The everyday levels: paragraph, line, sentence, word."""
+    """The default levels: paragraph, line, sentence, word."""
     return [paragraphs(text), lines(text), sentences(text), words(text)]
 
 
 class RecursiveChunker(MergingChunker):
-    """Cuts at the best separator that fits, at a finer one only where a piece is too big.
+    """Cuts at the best separator that fits, and at a finer one only if a piece is too big.
 
-    The strategy for every day: whole paragraphs where they fit, else whole lines, sentences, words.
-    It does what LangChain's `RecursiveCharacterTextSplitter` set out to do.
+    Use it by default. It keeps whole paragraphs if they fit, else whole lines, sentences or words.
+    It corresponds to LangChain's `RecursiveCharacterTextSplitter`.
 
-    Raises: ValueError for separators together with a language, an unknown language, a regular
-    expression that is none, or sizes that make no sense.
+    Raises ValueError if both separators and language are given, if the language is unknown, if a
+    separator is not a valid regular expression, or if the sizes are inconsistent.
 
     >>> text = "A first paragraph.\\n\\nA second one. It is longer."
     >>> [chunk.text for chunk in RecursiveChunker(chunk_size=20).chunk(text)]
@@ -45,23 +45,23 @@ class RecursiveChunker(MergingChunker):
     """
 
     separators: Texts | None = None
-    """The coarsest first; None: paragraph, line, sentence, word. A grapheme cluster comes last."""
+    """Separators from coarse to fine; None means paragraphs, lines, sentences and words."""
 
     is_regex: bool = False
-    """Are the separators regular expressions?"""
+    """Whether the separators are regular expressions."""
 
     language: Annotated[
         str | None, BeforeValidator(lambda value: getattr(value, "value", value))
     ] = None
-    """Separators for a programming or markup language, by the name that LangChain gives it."""
+    """Programming or markup language whose separators to use, named as in LangChain."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.language is not None and self.separators is not None:
             raise ValueError(f"give separators or language ({self.language!r}), not both")
         if self.language is not None and self.language not in LANGUAGES:
-            known = ", ".join(sorted(LANGUAGES))
-            raise ValueError(f"language must be one of {known}; got {self.language!r}")
+            names = ", ".join(sorted(LANGUAGES))
+            raise ValueError(f"language must be one of {names}; got {self.language!r}")
         separator_pattern([each for each in self.separators or () if each], self.is_regex)
         return self
 

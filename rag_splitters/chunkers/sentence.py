@@ -1,4 +1,4 @@
-"""SentenceChunker: whole sentences, packed."""
+"""SentenceChunker: packs whole sentences."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["SentenceChunker"]
 class SentenceChunker(SizedChunker):
     """Packs whole sentences up to `chunk_size`.
 
-    A sentence that is too big by itself fills one chunk and goes on in the next. Use it for prose,
-    where a chunk that ends in the middle of a sentence costs an answer.
+    Use it for prose, if no chunk should end in the middle of a sentence. A sentence that is larger
+    than `chunk_size` fills one chunk and continues in the next.
 
-    Raises: ValueError for `overlap_sentences` together with `chunk_overlap`, an unknown segmenter,
-    or one whose answer is no ascending list of (start, end).
+    Raises ValueError if both `overlap_sentences` and `chunk_overlap` are given, if the segmenter is
+    unknown, or if it does not return an ascending list of (start, end).
 
     >>> text = "Rain fell. It was cold. Nobody came."
     >>> [chunk.text for chunk in SentenceChunker(chunk_size=25).chunk(text)]
@@ -33,16 +33,16 @@ class SentenceChunker(SizedChunker):
     """
 
     overlap_sentences: int = Field(default=0, ge=0)
-    """How many whole sentences the next chunk repeats, as many as fit; instead of an overlap."""
+    """Maximum number of whole sentences that the next chunk repeats, instead of `chunk_overlap`."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """Sentence finder: "rules", "punkt", "spacy:<model>", or a function text -> (start, end) pairs."""
 
     @model_validator(mode="after")
     def _check_overlap_sentences(self) -> Self:
         if self.overlap_sentences and self.chunk_overlap:
             raise ValueError(
-                f"give overlap_sentences ({self.overlap_sentences}) or "
+                f"pass overlap_sentences ({self.overlap_sentences}) or "
                 f"chunk_overlap ({self.chunk_overlap}), not both"
             )
         return self
@@ -50,9 +50,9 @@ class SentenceChunker(SizedChunker):
     def spans(self, text: str) -> list[Span]:
         if self.overlap_sentences:
             return self._overlapping(text)
-        is_ours = self.segmenter == "rules"  # which need not look for all sentences first
-        found = sentences(text) if is_ours else positions(segmenter_cuts(self.segmenter, text))
-        return pack(text, (found, words(text)), **self.sizes)
+        is_ours = self.segmenter == "rules"  # our rules need not find all sentences first
+        cuts = sentences(text) if is_ours else positions(segmenter_cuts(self.segmenter, text))
+        return pack(text, (cuts, words(text)), **self.sizes)
 
     def _overlapping(self, text: str) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)

@@ -1,4 +1,4 @@
-"""SeparatorChunker: a cut at every separator."""
+"""SeparatorChunker: cuts at every separator."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ __all__ = ["SeparatorChunker"]
 
 
 class SeparatorChunker(Chunker):
-    """Cuts at every separator and drops empty pieces; there is no size limit.
+    """Cuts at every separator and drops empty pieces. There is no size limit.
 
-    Use it for texts that come with borders of their own: records, log entries, lines. With
-    `keep_separator="none"` the separators themselves are dropped.
+    Use it for texts with explicit boundaries, such as records, log entries and lines. With
+    `keep_separator="none"`, the separators are dropped.
 
-    Raises: ValueError for no separators, an empty one, or a regular expression that is none.
+    Raises ValueError if there are no separators, or if one is empty or not a valid regular
+    expression.
 
     >>> [chunk.text for chunk in SeparatorChunker(separators=[";"]).chunk("a;b;;c")]
     ['a', 'b', 'c']
     """
 
     separators: Texts = ("\n\n", "\n")
-    """Tried in this order at each place; a line break stands for any kind of line break."""
+    """Separators, tried in this order at each position; "\n" matches any kind of line break."""
 
     is_regex: bool = False
-    """Are the separators regular expressions?"""
+    """Whether the separators are regular expressions."""
 
     keep_separator: Literal["none", "start", "end"] = "none"
-    """Where a separator goes: nowhere, to the piece that it starts, or to the one that it ends."""
+    """Whether to drop each separator, or to keep it at the "start" or the "end" of a piece."""
 
     @field_validator("separators", mode="after")
     @classmethod
@@ -51,7 +52,7 @@ class SeparatorChunker(Chunker):
         for match in separator_pattern(self.separators, self.is_regex).finditer(text):
             first, last = match.span()
             if not (at_cluster(text, start, first) and at_cluster(text, start, last)):
-                continue  # a part of a longer grapheme cluster
+                continue  # part of a longer grapheme cluster
             end = last if self.keep_separator == "end" else first
             self._add(spans, text, start, end)
             start = first if self.keep_separator == "start" else last

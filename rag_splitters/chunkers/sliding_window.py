@@ -1,4 +1,4 @@
-"""SlidingWindowChunker: windows that overlap."""
+"""SlidingWindowChunker: overlapping windows."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ __all__ = ["SlidingWindowChunker"]
 
 
 class SlidingWindowChunker(FixedSizeChunker):
-    """Cuts windows of `chunk_size` units of which each repeats the end of the one before.
+    """Cuts windows of `chunk_size` units, each of which repeats the end of the previous one.
 
-    Each window starts `chunk_overlap` before the previous end, at the beginning of a word, and the
-    last one ends where the text ends. Use it where an answer may lie across a border and the text
-    has no structure to cut at; 10 to 15 % overlap is the usual advice.
+    Use it if the text has no structure to cut at and an answer may lie across a boundary. Each
+    window starts `chunk_overlap` before the previous end, at the beginning of a word, and the last
+    window ends where the text ends. The usual advice is an overlap of 10 to 15 %.
 
-    Raises: ValueError for a size or an overlap that makes no sense.
+    Raises ValueError if the size and the overlap are inconsistent.
 
     >>> chunker = SlidingWindowChunker(chunk_size=3, chunk_overlap=1, length_function="words")
     >>> [chunk.text for chunk in chunker.chunk("one two three four five")]
@@ -22,4 +22,4 @@ class SlidingWindowChunker(FixedSizeChunker):
     """
 
     chunk_overlap: int | float = 0.1
-    """How much of a window the next one repeats: units, or a share of `chunk_size`."""
+    """How much of a window the next one repeats: a count of units, or a share of `chunk_size`."""

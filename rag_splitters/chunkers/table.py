@@ -1,4 +1,4 @@
-"""TableChunker: tables by rows, with their headers."""
+"""TableChunker: cuts tables by rows and repeats their headers."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
 
 class TableChunker(SizedChunker):
-    """Makes every table a chunk; cuts a long one by rows, and repeats its header in every chunk.
+    """Makes every table a chunk, and cuts a long table by rows with its header in every chunk.
 
-    Reads Markdown pipe tables, HTML tables (several header rows, cells over rows and columns), and
-    lines of CSV or TSV, quoted line breaks included. What stands between tables goes to `text`.
-    Use it for reports, price lists and data sheets, where a row says nothing without its header.
+    Use it for reports, price lists and data sheets, where a row means nothing without its header.
+    It reads Markdown pipe tables, HTML tables (with several header rows, and cells over rows and
+    columns), and lines of CSV or TSV (with line breaks in quotes). The text between tables goes to
+    the chunker in `text`.
 
-    The header counts towards `chunk_size`. A row that does not fit beside it is cut by cells, each
-    under its own label; such a cell as text; and where a label leaves no room, the row as text
-    without header. A header that fits nowhere is a chunk of its own. `chunk_overlap` repeats whole
-    rows inside a table, as many as fit in it, and does not reach over a table's edges. A cell over
-    several rows stands in the chunks of each, where it fits beside the row's own cells.
+    The header counts towards `chunk_size`. A row that does not fit next to it is cut by cells, each
+    under its own label. A cell that does not fit is cut as text. If a label leaves no room, the row
+    is cut as text without the header. A header that never fits is a chunk of its own.
+    `chunk_overlap` repeats whole rows of the same table, as many as fit. A cell over several rows
+    is in the chunks of each row, if it fits next to the row's own cells.
 
-    Rewrites: `start` and `end` bound the rows of a chunk, in the first one also the header; in the
-    others the header is content without position. Metadata: `modality` ("table" or "text"), and of
-    tables `row_start` and `row_end` (body rows, counted from 1, both included), `columns` (the
-    labels that stand over the chunk; none where a row is cut as text), `caption`.
+    Rewrites: `start` and `end` bound the rows of a chunk, and in the first chunk of a table also
+    the header. The repeated header has no position.
 
-    Dropped: the base64 data of data URIs in tables; of HTML the head, and between its blocks
-    scripts, styles, declarations and comments; of an HTML table that is cut or rendered, what
-    stands outside of its cells, its caption (which is in the metadata) and its own attributes; of
-    a cell that is cut inside or rendered, its tags.
+    Metadata: `modality` ("table" or "text"); for tables `row_start` and `row_end` (the first and
+    last body row, counted from 1), `columns` (the labels over the chunk), and `caption`.
 
-    Raises: ValueError for an unknown format or rendering, fewer rows than 1, or sizes that make no
-    sense.
+    Dropped: the base64 data of data URIs in tables; in HTML the head, and the scripts, styles,
+    declarations and comments between blocks; in an HTML table that is cut or rendered, everything
+    outside of its cells, its caption (which is in the metadata) and its attributes; in a cell that
+    is cut or rendered, the tags.
+
+    Raises ValueError if the format or the rendering is unknown, if `rows_per_chunk` is below 1, or
+    if the sizes are inconsistent.
 
     >>> text = "Prices:\\n\\n| tea | price |\\n|---|---|\\n| green | 4 |\\n| black | 3 |\\n"
     >>> for chunk in TableChunker(render="json", rows_per_chunk=1).chunk(text):
@@ -54,19 +56,19 @@ class TableChunker(SizedChunker):
     """
 
     render: Render = "source"
-    """Tables as they stand, as Markdown, or as a JSON array of one object for each row."""
+    """How to write tables: as in the source, as Markdown, or as a JSON object for each row."""
 
     rows_per_chunk: int | None = Field(default=None, ge=1)
-    """The most rows in a chunk; None: as many as fit."""
+    """Maximum number of rows in a chunk; None means as many as fit."""
 
     text: Nested | None = Field(
         default_factory=lambda data: RecursiveChunker(**{name: data[name] for name in _SIZES})
     )
-    """What cuts the text between tables, by its own size; None drops that text. If it is not given,
-    `RecursiveChunker` with the sizes of this chunker."""
+    """Chunker for the text between tables; None drops that text, and the default is a
+    `RecursiveChunker` of the same sizes."""
 
     format: TableFormat = "auto"
-    """"markdown", "html" or "text" (CSV and TSV among prose); "csv" or "tsv": one table."""
+    """Format of the text; "text" finds CSV and TSV in prose, "csv" and "tsv" are one table."""
 
     def table_spans(self, table: Table) -> list[Span]:
         """The chunks of one table."""
@@ -85,12 +87,12 @@ class TableChunker(SizedChunker):
 
     def _parts(self, text: str) -> Parts:
         """The chunks of the tables, and the text between them."""
-        written = detect_format(text) if self.format == "auto" else self.format
-        blocks = read_blocks(text, "html") if written == "html" else None
+        text_format = detect_format(text) if self.format == "auto" else self.format
+        blocks = read_blocks(text, "html") if text_format == "html" else None
         dropped = Dropped(text, blocks or ())
         parts: Parts = []
         position = 0
-        for table in find_tables(text, written, blocks):
+        for table in find_tables(text, text_format, blocks):
             parts += self._between(text, position, table.start, dropped)
             parts += self.table_spans(table)
             position = table.end

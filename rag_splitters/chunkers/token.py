@@ -9,13 +9,13 @@ __all__ = ["TokenChunker"]
 
 
 class TokenChunker(SlidingWindowChunker):
-    """Cuts windows of `chunk_size` tokens, by any tokenizer, and never inside a character.
+    """Cuts windows of `chunk_size` tokens by any tokenizer, and never inside a character.
 
-    Use it where a model's limit in tokens is all that counts. Each window measures at most
-    `chunk_size` tokens when it is encoded again by itself.
+    Use it if the only thing that matters is a model's limit in tokens. Each window has at most
+    `chunk_size` tokens when it is encoded on its own.
 
-    Raises: ValueError for a size or an overlap that makes no sense, or a tokenizer that cannot be
-    had.
+    Raises ValueError if the size and the overlap are inconsistent, or if the tokenizer cannot be
+    loaded.
 
     >>> chunker = TokenChunker(chunk_size=3, chunk_overlap=0)
     >>> [chunk.text for chunk in chunker.chunk("Tokens are not words.")]
@@ -23,7 +23,7 @@ class TokenChunker(SlidingWindowChunker):
     """
 
     chunk_size: Size = 256
-    """The most that a window measures, in tokens."""
+    """Maximum size of a window, in tokens."""
 
     length_function: Unit = "tokens"
     """The tokenizer: "tokens" (cl100k_base), "tokens:<name>", or the tokenizer itself."""
