@@ -36,7 +36,7 @@ class SentenceChunker(SizedChunker):
     """Maximum number of whole sentences that the next chunk repeats, instead of `chunk_overlap`."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """Sentence finder: "rules", "punkt", "spacy:<model>" or a function text -> (start, end) pairs."""
+    """Segmenter: "rules", "punkt", "spacy:<model>" or a function text -> (start, end) pairs."""
 
     @model_validator(mode="after")
     def _check_overlap_sentences(self) -> Self:
