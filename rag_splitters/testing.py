@@ -134,9 +134,9 @@ def _leaves(spans: list[Span]) -> list[Span]:
 def _check_order(spans: list[Span], context: str) -> None:
     for one, other in pairwise(spans):
         assert one.start <= other.start, f"{one} and {other} are out of order: {context}"
-        inside = other.modality == "image"  # in the middle of a sentence
+        overlaps = "image" in (one.modality, other.modality)  # an image and its sentence
         rewritten = other.content is not None and other.content != one.content
-        adds = one.end < other.end or inside or (rewritten and one.end == other.end)
+        adds = one.end < other.end or overlaps or (rewritten and one.end == other.end)
         assert adds, f"{other} adds nothing to {one}: {context}"
 
 
