@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
@@ -48,9 +47,11 @@ def embed(
     """
 
     def arguments(items: Sequence[tuple[str, Place | None]]) -> tuple[Any, Any]:
-        return [text for text, _ in items], [place for _, place in items] if places else None
+        own_places = [place for _, place in items]
+        return [text for text, _ in items], None if None in own_places else own_places
 
-    items = list(zip(texts, places or repeat(None), strict=False))
+    own: Sequence[Place | None] = [None] * len(texts) if places is None else places
+    items = list(zip(texts, own, strict=True))
     return Batch(
         (embed, id(model.model)),
         items,
