@@ -88,7 +88,7 @@ def check_chunker(chunker: Chunker, text: str) -> list[Span]:
 
     Returns: the spans, for further checks.
 
-    Raises: AssertionError, with what was found.
+    Raises AssertionError with the chunks that break the contract.
 
     >>> from rag_splitters import SentenceChunker
     >>> len(check_chunker(SentenceChunker(chunk_size=10), "One. Two. Three."))
@@ -198,19 +198,19 @@ def check_documents(source: Document, documents: list[Document], chunker: Chunke
         documents: its chunks.
         chunker: the splitter, or the chunker that cuts at the same places.
 
-    Raises: AssertionError, with what was found.
+    Raises AssertionError with the chunks that break the contract.
     """
     text = source.page_content
     spans = next(chunker.split([Source(text, source.metadata)]))
-    found = [_found(chunk.page_content, chunk.metadata) for chunk in documents]
-    assert found == [(span.text_of(text), span.start, span.end) for span in spans], found
+    chunks = [_chunk(chunk.page_content, chunk.metadata) for chunk in documents]
+    assert chunks == [(span.text_of(text), span.start, span.end) for span in spans], chunks
     _check_ids([str(document.id) for document in documents])
     for index, document in enumerate(documents):
         assert document.metadata["chunk_index"] == index
         assert source.metadata.items() <= document.metadata.items()
 
 
-def _found(text: str, metadata: dict[str, Any]) -> tuple[str, Any, Any]:
+def _chunk(text: str, metadata: dict[str, Any]) -> tuple[str, Any, Any]:
     return text, metadata["start_index"], metadata["end_index"]
 
 
@@ -222,12 +222,12 @@ def check_nodes(source: BaseNode, nodes: list[BaseNode], chunker: Chunker) -> No
         nodes: its chunks.
         chunker: the parser, or the chunker that cuts at the same places.
 
-    Raises: AssertionError, with what was found.
+    Raises AssertionError with the chunks that break the contract.
     """
     text = source.get_content()
     spans = next(chunker.split([Source(text, source.metadata)]))
-    found = [(_full(n), n.start_char_idx, n.end_char_idx) for n in nodes]  # type: ignore[attr-defined]
-    assert found == [(span.text_of(text), span.start, span.end) for span in spans], found
+    chunks = [(_full(n), n.start_char_idx, n.end_char_idx) for n in nodes]  # type: ignore[attr-defined]
+    assert chunks == [(span.text_of(text), span.start, span.end) for span in spans], chunks
     _check_ids([node.node_id for node in nodes])
     for node in nodes:
         assert node.source_node is not None

@@ -196,10 +196,10 @@ class _Ranges:
         """The overlap that starts behind a range where it would start inside of one."""
 
         def next_start(start: int, end: int, after: int) -> int:
-            found = overlap(start, end, after)
-            while found >= 0 and (around := self.at(found)):
-                found = overlap(start, end, around[1] - 1) if around[1] < end else -1
-            return found
+            position = overlap(start, end, after)
+            while position >= 0 and (around := self.at(position)):
+                position = overlap(start, end, around[1] - 1) if around[1] < end else -1
+            return position
 
         return next_start
 

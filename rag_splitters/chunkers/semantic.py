@@ -103,12 +103,12 @@ class SemanticChunker(EmbeddingSizes):
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
     ) -> list[int]:
         distances = neighbour_distances(vectors, self.buffer_size)
-        kept = _spaced(self._candidates(distances), units, measure, self.min_size)
-        edges = [0, *kept, len(units)]
+        breaks = _spaced(self._candidates(distances), units, measure, self.min_size)
+        edges = [0, *breaks, len(units)]
         budget = max(1, self.chunk_size - self.overlap)
         divide = _divider(units, distances, measure, budget, self.min_size)
         cuts = (cut for i, j in pairwise(edges) for cut in divide(i, j))
-        return sorted({*kept, *cuts})
+        return sorted({*breaks, *cuts})
 
     def _candidates(self, distances: NDArray[np.float64]) -> list[int]:
         """The units before which the text may be cut, the greatest distance first."""
@@ -129,15 +129,15 @@ def _spaced(
 
     The first candidates count most, so a fragment joins the neighbour that it is closer to.
     """
-    kept = [0, len(units)]
+    edges = [0, len(units)]
     for unit in candidates:
-        place = bisect_left(kept, unit)
-        before, after = kept[place - 1], kept[place]
+        place = bisect_left(edges, unit)
+        before, after = edges[place - 1], edges[place]
         left = measure.length(units[before][0], units[unit - 1][1])
         right = measure.length(units[unit][0], units[after - 1][1])
         if min(left, right) >= least:
-            insort(kept, unit)
-    return kept[1:-1]
+            insort(edges, unit)
+    return edges[1:-1]
 
 
 def _divider(

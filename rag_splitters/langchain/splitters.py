@@ -80,17 +80,17 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
         """Take LangChain's own options where they mean what we do; say so where they do not."""
         if not isinstance(data, dict):
             return data
-        known = {name: value for name, value in data.items() if name in cls.model_fields}
+        options = {name: value for name, value in data.items() if name in cls.model_fields}
         for name, value in data.items():
-            if name in known:
+            if name in options:
                 continue
             if name == "is_separator_regex" and "is_regex" in cls.model_fields:
-                known["is_regex"] = value
+                options["is_regex"] = value
             elif name in _LANGCHAIN_ONLY and value is not True:
                 raise ValueError(f"leave {name} out: {_LANGCHAIN_ONLY[name]}; got {value!r}")
             elif name not in _LANGCHAIN_ONLY:
-                known[name] = value
-        return known
+                options[name] = value
+        return options
 
     @override
     def split_text(self, text: str) -> list[str]:

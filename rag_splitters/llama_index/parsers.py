@@ -98,8 +98,8 @@ class ChunkerNodeParser(Chunker, NodeParser):
     @override
     def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
         """The parser that `to_dict` described."""
-        known = {name: value for name, value in data.items() if name != "algorithm"}
-        return super().from_dict(known, **kwargs)
+        parameters = {name: value for name, value in data.items() if name != "algorithm"}
+        return super().from_dict(parameters, **kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state to pickle. Raises: TypeError rather than leave out what cannot be pickled.

@@ -43,10 +43,10 @@ class Passage:
     def read(self, answer: str | BaseModel) -> list[Proposition]:
         """The answer's propositions, checked."""
         if isinstance(answer, Propositions):
-            found = answer.propositions
+            propositions = answer.propositions
         else:
-            found = propositions_in(str(answer))
-        for index, proposition in enumerate(found, 1):
+            propositions = propositions_in(str(answer))
+        for index, proposition in enumerate(propositions, 1):
             if not proposition.text.strip():
                 raise ValueError(f"proposition {index} has no text")
             if not proposition.evidence:
@@ -57,40 +57,40 @@ class Passage:
                         f"proposition {index} names sentence {number}, and there are 1 to "
                         f"{len(self.sentences)}"
                     )
-        return found
+        return propositions
 
 
 def propositions_in(answer: str) -> list[Proposition]:
     """The propositions of an answer in plain text.
 
-    Raises: ValueError for a line that is none, as nothing is passed over in silence.
+    Raises ValueError for any other line, so that nothing is passed over silently.
 
     >>> [(each.evidence, each.text) for each in propositions_in("1, 3-4: Tea is hot.")]
     [([1, 3, 4], 'Tea is hot.')]
     """
     if answer.strip().rstrip(".").lower() == "none":
         return []
-    found = []
+    propositions = []
     for line in map(str.strip, _BREAK.split(answer)):
         if not line or line.startswith("```"):
             continue
         match = _LINE.fullmatch(line)
         if not match:
-            raise ValueError(f'{line[:40]!r} is no line like "3-4: text"')
-        found.append(Proposition(evidence=_evidence(match.group(1)), text=match.group(2)))
-    return found
+            raise ValueError(f'{line[:40]!r} is not a line like "3-4: text"')
+        propositions.append(Proposition(evidence=_evidence(match.group(1)), text=match.group(2)))
+    return propositions
 
 
 def _evidence(numbers: str) -> list[int]:
     """The numbers of "1, 3-4"."""
     plain = _DASH.sub("-", numbers.replace("[", "").replace("]", ""))
-    found: list[int] = []
+    sentences: list[int] = []
     for part in plain.replace(",", " ").replace(";", " ").split():
         match = _NUMBERS.fullmatch(part)
         first, last = (
             (int(match.group(1)), int(match.group(2) or match.group(1))) if match else (1, 0)
         )
         if last < first or last - first > 10_000:
-            raise ValueError(f"{numbers!r} are no numbers of sentences")
-        found += range(first, last + 1)
-    return found
+            raise ValueError(f"{numbers!r} is not a list of sentence numbers")
+        sentences += range(first, last + 1)
+    return sentences

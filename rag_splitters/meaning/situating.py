@@ -77,8 +77,8 @@ def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
     if size is None or len(text) <= size:
         return 0, len(text)
     step = max(1, size // 2)
-    wanted = (span.start + span.end - size) / 2
-    start = min(max(0, round(wanted / step)) * step, len(text) - size)
+    middle = (span.start + span.end - size) / 2
+    start = min(max(0, round(middle / step)) * step, len(text) - size)
     end = start + size
     if start:
         word = next_word(text, start, min(end, start + 200))

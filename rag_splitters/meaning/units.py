@@ -71,14 +71,14 @@ def parts_of(
 ) -> list[Range]:
     """The units, those above `size` cut between words into parts of much the same length."""
     measure = sizer(length_function)(text)
-    found: list[Range] = []
+    parts: list[Range] = []
     for start, end in units:
         length = measure.length(start, end)
         if length <= size:
-            found.append((start, end))
+            parts.append((start, end))
             continue
         part = text[start:end]
         even = min(size, length // -(-length // size) * 9 // 8 + 1)
         spans = pack(part, [words(part)], size=even, overlap=0, length_function=length_function)
-        found += [(start + span.start, start + span.end) for span in spans]
-    return found
+        parts += [(start + span.start, start + span.end) for span in spans]
+    return parts
