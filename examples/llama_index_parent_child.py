@@ -28,22 +28,22 @@ documents = [
 with tempfile.TemporaryDirectory() as folder:
     retriever = parent_document_retriever(
         documents,
-        path=folder,  # Chroma for the children, SQLite for the parents; None keeps all in memory
+        path=folder,  # Chroma for the children, SQLite for the parents; None keeps both in memory
         parent_parser=RecursiveNodeParser(chunk_size=200),
         child_parser=SentenceNodeParser(chunk_size=60),
         similarity_top_k=1,
     )
-    engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())  # put your own LLM here
+    engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())  # pass your own LLM here
 
     for question in ("Do bicycles cost anything?", "Which ship model is the oldest?"):
-        (found,) = engine.query(question).source_nodes
-        source = FERRY if found.node.metadata["title"] == "Ferry" else MUSEUM
-        match = found.node.metadata["matches"][0]
+        (result,) = engine.query(question).source_nodes
+        source = FERRY if result.node.metadata["title"] == "Ferry" else MUSEUM
+        match = result.node.metadata["matches"][0]
         print(question)
         print("  matched: ", source[match["start_index"] : match["end_index"]])
-        print("  returned:", " ".join(found.node.text.split()))
-        assert found.node.text == source[found.node.start_char_idx : found.node.end_char_idx]
+        print("  returned:", " ".join(result.node.text.split()))
+        assert result.node.text == source[result.node.start_char_idx : result.node.end_char_idx]
 
-    done = retriever.sync(documents[:1])  # the index holds exactly these documents now
-    assert done.deleted == ["museum.md"]
+    changes = retriever.sync(documents[:1])  # the index holds exactly these documents now
+    assert changes.deleted == ["museum.md"]
     retriever.close()

@@ -1,7 +1,7 @@
 """Semantic chunks with OpenAI's models: the real ones, or a server on this machine without a key.
 
 With OPENAI_API_KEY set, the texts go to OpenAI. Without it they go to a small server on loopback
-that speaks OpenAI's protocol, and embeds by hashing words: enough to see the calls.
+that speaks OpenAI's protocol and embeds by hashing words, which is enough to see the calls.
 """
 
 import json
@@ -26,28 +26,28 @@ class Server(BaseHTTPRequestHandler):
     """Answers POST /embeddings as OpenAI does."""
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        vectors = HashingEmbeddings(dimensions=256).embed_documents(asked["input"])
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        vectors = HashingEmbeddings(dimensions=256).embed_documents(request["input"])
         data = [
             {"object": "embedding", "index": number, "embedding": vector}
             for number, vector in enumerate(vectors)
         ]
         usage = {"prompt_tokens": 0, "total_tokens": 0}
-        answer = {"object": "list", "model": asked["model"], "data": data, "usage": usage}
+        answer = {"object": "list", "model": request["model"], "data": data, "usage": usage}
         body = json.dumps(answer).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-        print(f"one request with {len(asked['input'])} texts")
+        print(f"one request with {len(request['input'])} texts")
 
     def log_message(self, *args: object) -> None:
         pass
 
 
 def embeddings() -> OpenAIEmbeddings:
-    """The real model where there is a key, else the server on this machine."""
+    """The real model if there is a key, else the server on this machine."""
     if os.environ.get("OPENAI_API_KEY"):
         return OpenAIEmbeddings(model="text-embedding-3-small")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Server)

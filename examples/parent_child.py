@@ -1,4 +1,4 @@
-"""Find small chunks, read large ones: a durable parent-child index in a folder, no model needed."""
+"""Search small chunks, read large ones: a durable parent-child index in a folder, no model."""
 
 import tempfile
 
@@ -29,11 +29,11 @@ documents = [
 with tempfile.TemporaryDirectory() as folder:
     retriever = parent_document_retriever(
         documents,
-        path=folder,  # Chroma for the children, SQLite for the parents; None keeps all in memory
+        path=folder,  # Chroma for the children, SQLite for the parents; None keeps both in memory
         parent_splitter=RecursiveTextSplitter(chunk_size=200),
         child_splitter=SentenceTextSplitter(chunk_size=60),
         k=1,
-    )  # searched by vectors and by keywords; search_type="similarity" takes the vectors alone
+    )  # searches by vectors and keywords; search_type="similarity" uses only the vectors
     retriever.add_documents(documents)  # unchanged: nothing is embedded or written
 
     for question in ("What replaced the whale oil lamp?", "When are the cardamom buns gone?"):
@@ -50,9 +50,13 @@ with tempfile.TemporaryDirectory() as folder:
         print("  ", " ".join(passage.page_content.split()))
 
     changed = Document(page_content="The bakery is closed for the summer.", id="bakery.md")
-    done = retriever.sync([documents[0], changed])  # what is not among these is removed
-    assert (done.changed, done.unchanged, done.deleted) == (["bakery.md"], ["lighthouse.md"], [])
-    assert [found.page_content for found in retriever.get(["bakery.md"])] == [changed.page_content]
+    changes = retriever.sync([documents[0], changed])  # removes all other documents
+    assert (changes.changed, changes.unchanged, changes.deleted) == (
+        ["bakery.md"],
+        ["lighthouse.md"],
+        [],
+    )
+    assert [each.page_content for each in retriever.get(["bakery.md"])] == [changed.page_content]
     retriever.delete(["bakery.md"])
     assert retriever.verify().is_sound
     retriever.close()

@@ -1,4 +1,4 @@
-"""Split a Ray Dataset: the chunks and ids of one process, on as many machines as Ray has.
+"""Split a Ray Dataset on many machines, with the same chunks and ids as in one process.
 
 Needs Ray: pip install 'rag-splitters[ray]'
 """
@@ -27,8 +27,8 @@ rows = chunks.take_all()  # or chunks.write_parquet(folder)
 print(f"{len(rows)} chunks of 20 documents, for example:")
 print({name: rows[0][name] for name in ("chunk_id", "document_id", "start_index", "text", "year")})
 
-known = Document(REPORT * 7, metadata={"year": 1997}, id="report-7")
-here = {chunk.id: chunk.page_content for chunk in splitter.split_documents([known])}
+document = Document(REPORT * 7, metadata={"year": 1997}, id="report-7")
+here = {chunk.id: chunk.page_content for chunk in splitter.split_documents([document])}
 there = {row["chunk_id"]: row["text"] for row in rows if row["document_id"] == "report-7"}
 assert here == there
 ray.shutdown()

@@ -1,4 +1,4 @@
-"""Split a Spark DataFrame: the chunks and ids of one process, on a cluster.
+"""Split a Spark DataFrame on a cluster, with the same chunks and ids as in one process.
 
 Needs Java and Spark: pip install 'rag-splitters[spark]'
 """

@@ -15,14 +15,14 @@ __all__ = ["FileLoader"]
 
 
 class FileLoader(BaseLoader):
-    """Loads a file as one document: text as it stands, a PDF with a form feed between its pages.
+    """Loads a file as one document: text as it is, a PDF with form feeds between its pages.
 
-    Give the splitter `page_break="\\f"`, and every chunk knows its pages.
+    With a splitter's `page_break="\\f"`, every chunk knows its pages.
 
     Parameters:
         path: a text, Markdown or HTML file in UTF-8, or a PDF (extra `pdf`).
 
-    Raises: OSError, ValueError or ImportError that name the file, when it is loaded.
+    Raises: OSError, ValueError or ImportError that names the file, when it is loaded.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -30,6 +30,6 @@ class FileLoader(BaseLoader):
 
     @override
     def lazy_load(self) -> Iterator[Document]:
-        """The one document, with the path as its id and its metadata's `source`."""
+        """The document, with the path as its id and as `source` in its metadata."""
         name = self.path.as_posix()
         yield Document(page_content=read_text(self.path), metadata={"source": name}, id=name)

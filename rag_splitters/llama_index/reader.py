@@ -15,9 +15,9 @@ __all__ = ["FileReader"]
 
 
 class FileReader(BaseReader):
-    """Reads a file as one document: text as it stands, a PDF with a form feed between its pages.
+    """Reads a file as one document: text as it is, a PDF with form feeds between its pages.
 
-    Give the parser `page_break="\\f"`, and every node knows its pages. For folders:
+    With a parser's `page_break="\\f"`, every node knows its pages. For folders:
     `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.
     """
 
@@ -25,13 +25,13 @@ class FileReader(BaseReader):
     def load_data(
         self, file: str | Path, extra_info: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Document]:
-        """The one document, with the path as its id.
+        """The document, with the path as its id.
 
         Parameters:
             file: a text, Markdown or HTML file in UTF-8, or a PDF (extra `pdf`).
             extra_info: further metadata.
 
-        Raises: OSError, ValueError or ImportError that name the file.
+        Raises: OSError, ValueError or ImportError that names the file.
         """
         name = Path(file).as_posix()
         metadata = {"file_path": name, **(extra_info or {})}
