@@ -178,6 +178,7 @@ class _MarkdownScan:
         self._item = 0  # the column of the open list item's content
         self._paragraph = -1  # the start of the open paragraph
         self._is_lazy = False  # may text continue a paragraph of an item or a quote?
+        self._is_table = False  # is that paragraph the rows of a table?
 
     def headings(self) -> list[Heading]:
         text = self._text
@@ -206,8 +207,8 @@ class _MarkdownScan:
                 self._fence = "" if not content.strip(self._fence[0] + " \t") else self._fence
         elif self._item and indent >= self._item:
             self._is_lazy = _is_text(content)
-        elif indent >= _TAB:
-            return  # code, or more of a paragraph
+        elif indent >= _TAB:  # code, which ends a table, or the continuation of a paragraph
+            self._is_lazy = self._is_lazy and not self._is_table
         elif self._paragraph >= 0 and _UNDERLINE.match(content):
             title = self._text[self._paragraph : start]
             self._put(self._paragraph, end, 1 if content[0] == "=" else 2, title)
@@ -245,9 +246,10 @@ class _MarkdownScan:
             self._leave()
             self._skip = stop
         elif first in "|:-" and self._is_below_header(start, content):
-            self._leave(is_lazy=True)  # a table, whose rows go on until a blank line
-        elif first == "[" and self._paragraph < 0 and not self._is_lazy:
-            return _DEFINITION.match(content) is not None
+            self._leave(is_lazy=True)  # a table, whose rows continue until a blank line
+            self._is_table = True
+        elif first == "[" and self._is_definition(content):
+            self._leave()
         else:
             return False
         return True
@@ -260,13 +262,18 @@ class _MarkdownScan:
 
     def _leave(self, is_lazy: bool = False) -> None:
         """Close the open paragraph and list item."""
-        self._paragraph, self._item, self._is_lazy = -1, 0, is_lazy
+        self._paragraph, self._item, self._is_lazy, self._is_table = -1, 0, is_lazy, False
 
     def _opens_item(self, content: str, end: int) -> bool:
         """Does this mark open a list item? In a paragraph, only "1." and bullets with text do."""
         if self._paragraph < 0:
             return True
         return content[: end - 1] in ("", "1") and bool(content[end:].strip(" \t"))
+
+    def _is_definition(self, content: str) -> bool:
+        """Is this a link reference definition? It cannot interrupt a paragraph."""
+        is_inside = self._paragraph >= 0 or self._is_lazy
+        return not is_inside and _DEFINITION.match(content) is not None
 
     def _is_below_header(self, start: int, content: str) -> bool:
         """Is this the delimiter row of a table, below the table's header?"""
