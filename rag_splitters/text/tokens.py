@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.encodings import load_encoding
 from rag_splitters.text.measures import CallableMeasure, Measure, Sizer
 
@@ -114,11 +115,12 @@ class _TiktokenMeasure(Measure):
         last = bisect_right(totals, totals[first] + size - used, lo=first) - 1
         if borders[last] >= text_end:
             return text_end
-        left = size - used - (totals[last] - totals[first])
+        border, left = borders[last], size - used - (totals[last] - totals[first])
         if left == 0:
-            return borders[last]
-        end, _ = self._reach(borders[last], borders[last + 1], left)
-        return borders[last] if end <= borders[last] + 1 else end
+            return border
+        end, _ = self._reach(border, borders[last + 1], left)
+        # Leave a single space to what follows, unless it belongs to the cluster of a prefix mark.
+        return border if end <= border + 1 and boundary_before(self.text, border) == border else end
 
     def earliest(self, end: int, size: int) -> int:
         borders, totals = self._borders, self._totals
