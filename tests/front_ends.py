@@ -17,7 +17,8 @@ from rag_splitters import langchain, llama_index
 
 __all__ = ["FRONT_ENDS", "FrontEnd", "Result", "every_front_end", "sentence"]
 
-Given = tuple[str, str, dict[str, Any]]
+Page = tuple[str, str, dict[str, Any]]
+"""Id, text and metadata of a document."""
 _LLAMA_INDEX_NAMES = {
     "k": "similarity_top_k",
     "embeddings": "embed_model",
@@ -29,7 +30,7 @@ _LLAMA_INDEX_NAMES = {
 
 @dataclass(frozen=True)
 class Result:
-    """What a query returned, whichever front end."""
+    """A result of a query, whichever the front end."""
 
     id: str
     text: str
@@ -40,65 +41,64 @@ class Result:
 
     @property
     def matches(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.metadata["matches"]
-        return found
+        matches: list[dict[str, Any]] = self.metadata["matches"]
+        return matches
 
 
 @dataclass(frozen=True)
 class FrontEnd:
-    """A front end; documents are given as (id, text, metadata)."""
+    """A front end; documents are passed as (id, text, metadata)."""
 
     framework: str
     asynchronous: bool = False
 
-    def build(self, documents: Sequence[Given] = (), **options: Any) -> Any:
+    def build(self, documents: Sequence[Page] = (), **options: Any) -> Any:
         """A retriever whose children are sentences of up to 60 characters, with plain vectors.
 
         Options have the names that LangChain's front end gives them; `where` filters.
         """
         sizes = {"parent_size": 200, "child_size": 60}
         parent, child = (options.pop(name, size) for name, size in sizes.items())
-        told = {"search_type": "similarity", "smoothing": 0.0, "headings": False, **options}
+        options = {"search_type": "similarity", "smoothing": 0.0, "headings": False, **options}
         if self.framework == "langchain":
-            cut: Any = langchain.SentenceTextSplitter
-            splitters = ("child_splitter", "parent_splitter")
-            made: Any = langchain.parent_document_retriever
+            splitter: Any = langchain.SentenceTextSplitter
+            names = ("child_splitter", "parent_splitter")
+            factory: Any = langchain.parent_document_retriever
         else:
-            cut = llama_index.SentenceNodeParser
-            splitters = ("child_parser", "parent_parser")
-            made = llama_index.parent_document_retriever
-        pieces = (cut(chunk_size=child), parent and cut(chunk_size=parent))
-        told = dict(zip(splitters, pieces, strict=True)) | self._named(told)
-        retriever = made(**told)
+            splitter = llama_index.SentenceNodeParser
+            names = ("child_parser", "parent_parser")
+            factory = llama_index.parent_document_retriever
+        splitters = (splitter(chunk_size=child), parent and splitter(chunk_size=parent))
+        retriever = factory(**dict(zip(names, splitters, strict=True)) | self._translate(options))
         if documents:
             self.do(retriever, "add_documents", self.documents(documents))
         return retriever
 
     def varied(self, retriever: Any, **options: Any) -> Any:
-        """The retriever with other options, over the same stores."""
+        """Return the retriever with other options, over the same stores."""
         if self.framework == "langchain":
-            return retriever.model_copy(update=self._named(options))
+            return retriever.model_copy(update=self._translate(options))
         other = copy.copy(retriever)
-        for name, value in self._named(options).items():
+        for name, value in self._translate(options).items():
             setattr(other, "retrieve_kind" if name == "retrieve" else name, value)
         return other
 
-    def _named(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options under the names of the front end."""
-        told = dict(options)
-        where = told.pop("where", None)
+    def _translate(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Return the options under the names of the front end."""
+        options = dict(options)
+        where = options.pop("where", None)
         if self.framework == "langchain":
             if where:
-                told["search_kwargs"] = {**told.get("search_kwargs", {}), "filter": where}
-            return told
-        told |= told.pop("search_kwargs", {})
+                options["search_kwargs"] = {**options.get("search_kwargs", {}), "filter": where}
+            return options
+        options |= options.pop("search_kwargs", {})
         if where:
             pairs = [ExactMatchFilter(key=key, value=value) for key, value in where.items()]
-            told["filters"] = MetadataFilters(filters=pairs)
-        return {_LLAMA_INDEX_NAMES.get(name, name): value for name, value in told.items()}
+            options["filters"] = MetadataFilters(filters=pairs)
+        return {_LLAMA_INDEX_NAMES.get(name, name): value for name, value in options.items()}
 
-    def documents(self, documents: Sequence[Given]) -> list[Any]:
-        """The framework's documents."""
+    def documents(self, documents: Sequence[Page]) -> list[Any]:
+        """Return the framework's documents."""
         if self.framework == "langchain":
             return [LangChainDocument(t, metadata=m, id=name) for name, t, m in documents]
         return [LlamaIndexDocument(text=t, metadata=m, id_=name) for name, t, m in documents]
@@ -111,34 +111,34 @@ class FrontEnd:
         return asyncio.run(getattr(retriever, twin)(*args, **kwargs))
 
     def delete(self, retriever: Any, *args: Any, **kwargs: Any) -> list[str]:
-        """The ids of what was deleted."""
-        told = self.do(retriever, "delete", *args, **kwargs)
-        deleted: list[str] = told["succeeded"] if self.framework == "langchain" else told
-        return deleted
+        """Delete documents, and return the ids of those that existed."""
+        response = self.do(retriever, "delete", *args, **kwargs)
+        ids: list[str] = response["succeeded"] if self.framework == "langchain" else response
+        return ids
 
     def find(self, retriever: Any, question: str) -> list[Result]:
-        """What a query returns."""
+        """Return the results of a query."""
         if self.framework == "langchain":
-            return [_of_document(found) for found in self.do(retriever, "invoke", question)]
-        return [_of_node(found) for found in self.do(retriever, "retrieve", question)]
+            return [_from_document(each) for each in self.do(retriever, "invoke", question)]
+        return [_from_node(each) for each in self.do(retriever, "retrieve", question)]
 
     def collection(self, retriever: Any) -> Any:
-        """The Chroma collection."""
+        """Return the Chroma collection."""
         if self.framework == "langchain":
             return retriever.vectorstore._collection
         return retriever.vector_store.client
 
 
-def _of_document(document: Any) -> Result:
+def _from_document(document: Any) -> Result:
     metadata = dict(document.metadata)
-    places = [metadata.pop(key, None) for key in ("start_index", "end_index", "score")]
-    return Result(document.id, document.page_content, *places, metadata)
+    details = [metadata.pop(key, None) for key in ("start_index", "end_index", "score")]
+    return Result(document.id, document.page_content, *details, metadata)
 
 
-def _of_node(found: Any) -> Result:
-    node = found.node
+def _from_node(result: Any) -> Result:
+    node = result.node
     start, end = node.start_char_idx, node.end_char_idx
-    return Result(node.node_id, node.text, start, end, found.score, dict(node.metadata))
+    return Result(node.node_id, node.text, start, end, result.score, dict(node.metadata))
 
 
 FRONT_ENDS = [
@@ -155,6 +155,6 @@ every_front_end = pytest.mark.parametrize(
 
 
 def sentence(number: int) -> str:
-    """A sentence that no other is."""
+    """Return a sentence that is unlike all others."""
     words = ["Amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet"]
     return "The " + " ".join(words[(number * s + s) % 9] for s in (1, 2, 4, 5)) + f" n{number}."

@@ -40,24 +40,24 @@ class Crashes:
         """Do an operation, or kill its process some seconds after it began; how long it took."""
         killed = killed_after is not None
         process = self._begun(job="do", operation=operation, search_type=search_type, killed=killed)
-        assert self._told() == {"began": True}
+        assert self._read_answer() == {"began": True}
         began = time.perf_counter()
         if killed_after is not None:
             time.sleep(killed_after)
             os.kill(process, signal.SIGKILL)
-        told = self._told()
+        answer = self._read_answer()
         took = time.perf_counter() - began
-        if told == {"finished": True}:
-            told = self._told()
-        assert told.keys() == {"ended"}, told.get("error")
+        if answer == {"finished": True}:
+            answer = self._read_answer()
+        assert answer.keys() == {"ended"}, answer.get("error")
         return took
 
     def look(self, operation: str | None, search_type: str, repair: bool = False) -> State:
         """What a fresh process finds, and what it makes of it."""
         self._begun(job="look", operation=operation, search_type=search_type, repair=repair)
-        seen = self._told()
+        seen = self._read_answer()
         assert "error" not in seen, seen.get("error")
-        self._told()
+        self._read_answer()
         return seen
 
     def close(self) -> None:
@@ -70,12 +70,12 @@ class Crashes:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"place": self._place, **job}) + "\n")
         self._process.stdin.flush()
-        return int(self._told()["process"])
+        return int(self._read_answer()["process"])
 
-    def _told(self) -> State:
+    def _read_answer(self) -> State:
         assert self._process.stdout is not None
-        told: State = json.loads(self._process.stdout.readline())
-        return told
+        answer: State = json.loads(self._process.stdout.readline())
+        return answer
 
 
 @pytest.fixture(params=["folder", "servers"])
@@ -95,9 +95,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
 @pytest.fixture
 def crashes(place: dict[str, Any]) -> Iterator[Crashes]:
     """The process that forks, for the place."""
-    made = Crashes(place)
-    yield made
-    made.close()
+    process = Crashes(place)
+    yield process
+    process.close()
 
 
 def test_what_was_killed_at_any_moment_is_whole_and_can_be_finished(crashes: Crashes) -> None:

@@ -42,11 +42,11 @@ from rag_splitters.llama_index import (
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
-from tests.front_ends import FrontEnd, Given, sentence
+from tests.front_ends import FrontEnd, Page, sentence
 
 FRONT = FrontEnd("llama_index")
 METADATA = {"deep": {"a": [1, {"b": None}]}, "none": None, "tags": ["x"], "odd\ud800": "\ud800"}
-PAGES: list[Given] = [
+PAGES: list[Page] = [
     (f"p{n}", " ".join(sentence(10 * n + m) for m in range(9)), {"n": n}) for n in range(5)
 ] + [("deep", f"Lone \ud800 surrogates. {sentence(77)}", METADATA)]
 
@@ -122,7 +122,7 @@ def test_every_store_gives_the_same_results(
                 )
     (document,) = front.do(retriever, "get", ["deep"])
     assert (document.text, document.metadata) == (PAGES[-1][1], METADATA)
-    changed: Given = ("p3", "Zebras by amber fjord.", {})
+    changed: Page = ("p3", "Zebras by amber fjord.", {})
     front.do(retriever, "add_documents", front.documents([changed]))
     assert front.find(retriever, "zebras")[0].text == "Zebras by amber fjord."
     done = front.do(retriever, "sync", front.documents([changed]))

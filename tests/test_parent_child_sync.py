@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from rag_splitters.parent_child.keyvalue import SQLiteKeyValueStore
-from tests.front_ends import FrontEnd, Given, every_front_end, sentence
+from tests.front_ends import FrontEnd, Page, every_front_end, sentence
 
-PAGES: list[Given] = [
+PAGES: list[Page] = [
     (f"p{n}", " ".join(sentence(10 * n + m) for m in range(9)), {"site": "ab"[n % 2], "n": n})
     for n in range(6)
 ]
@@ -38,8 +38,8 @@ def rows_store(retriever: Any) -> SQLiteKeyValueStore:
 @every_front_end
 def test_sync_makes_the_index_that_a_new_one_would_be(front: FrontEnd, tmp_path: Path) -> None:
     retriever = front.build(PAGES, path=tmp_path / "synced", search_type="hybrid")
-    changed: Given = ("p2", PAGES[2][1] + " And more.", {"site": "a", "n": 2})
-    fresh: Given = ("new", "Zebras by amber fjord.", {"site": "b", "n": 9})
+    changed: Page = ("p2", PAGES[2][1] + " And more.", {"site": "a", "n": 2})
+    fresh: Page = ("new", "Zebras by amber fjord.", {"site": "b", "n": 9})
     wanted = [PAGES[0], changed, PAGES[5], fresh]
     done = front.do(retriever, "sync", front.documents(wanted))
     assert (done.added, done.changed, done.unchanged) == (["new"], ["p2"], ["p0", "p5"])
@@ -72,7 +72,7 @@ def test_sync_leaves_what_is_outside_of_its_scope(front: FrontEnd) -> None:
 
 @every_front_end
 def test_sync_takes_the_last_of_several_versions(front: FrontEnd) -> None:
-    versions: list[Given] = [("v", f"Version {n}.", {}) for n in range(3)]
+    versions: list[Page] = [("v", f"Version {n}.", {}) for n in range(3)]
     retriever = front.build([versions[2], ("gone", "Gone.", {})])
     done = front.do(retriever, "sync", front.documents(versions))
     assert (done.added, done.unchanged, done.deleted) == ([], ["v"], ["gone"])

@@ -65,11 +65,12 @@ async def sync(
             outcomes[outcome.identity] = outcome
     identities = await find_documents(stores, scope)
     deleted = await remove(stores, [each for each in identities if each not in outcomes], None)
-    written = [outcome for outcome in outcomes.values() if outcome.was_written]
     return SyncReport(
-        added=[outcome.identity for outcome in written if not outcome.existed],
-        changed=[outcome.identity for outcome in written if outcome.existed],
-        unchanged=[name for name, outcome in outcomes.items() if not outcome.was_written],
+        added=[
+            each.identity for each in outcomes.values() if each.was_written and not each.existed
+        ],
+        changed=[each.identity for each in outcomes.values() if each.was_written and each.existed],
+        unchanged=[each.identity for each in outcomes.values() if not each.was_written],
         deleted=deleted,
     )
 
