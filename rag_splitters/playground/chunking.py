@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from statistics import median
 from typing import Any
@@ -43,38 +43,44 @@ def show_chunks(chunker: Chunker, text: str) -> dict[str, Any]:
     seconds = time.perf_counter() - start_time
     unit = _unit(chunker)
     sizes = _sizes(spans, text, unit)
-    starts, ends = _sentence_edges(text)
-    rows, begun, ended = [], 0, 0
-    for number, (span, size) in enumerate(zip(spans, sizes, strict=True)):
-        part = text[span.start : span.end]
-        inner = part.strip()
-        first = span.start + len(part) - len(part.lstrip())
-        begins, finishes = first in starts, first + len(inner) in ends
-        begun += bool(inner) and not begins
-        ended += bool(inner) and not finishes
-        if number < MAX_CHUNKS:
-            row: dict[str, Any] = {"start": span.start, "end": span.end, "size": size}
-            row |= {"metadata": span.to_metadata()}
-            row |= {} if span.content is None else {"content": span.content}
-            row |= {"begins_inside": True} if inner and not begins else {}
-            row |= {"ends_inside": True} if inner and not finishes else {}
-            rows.append(row)
+    cuts = _sentence_cuts(spans, text)
     figures: dict[str, Any] = {
         "chunks": len(spans),
         "least": min(sizes, default=0),
         "median": median(sizes) if sizes else 0,
         "most": max(sizes, default=0),
-        "begins_inside": begun,
-        "ends_inside": ended,
+        "begins_inside": sum("begins_inside" in each for each in cuts),
+        "ends_inside": sum("ends_inside" in each for each in cuts),
         "milliseconds": round(1000 * seconds, 2),
         **_coverage(spans, text),
     }
     return {
-        "chunks": rows,
+        "chunks": list(map(_row, spans[:MAX_CHUNKS], sizes, cuts)),
         "unit": unit,
         "rewrites": any(span.is_rewritten for span in spans),
         "figures": figures,
     }
+
+
+def _row(span: Span, size: int, cuts: Mapping[str, bool]) -> dict[str, Any]:
+    """A chunk as the page gets it."""
+    row = {"start": span.start, "end": span.end, "size": size, "metadata": span.to_metadata()}
+    content = {} if span.content is None else {"content": span.content}
+    return row | content | dict(cuts)
+
+
+def _sentence_cuts(spans: Sequence[Span], text: str) -> list[dict[str, bool]]:
+    """For each span, whether it begins or ends inside a sentence."""
+    starts, ends = _sentence_edges(text)
+    cuts = []
+    for span in spans:
+        part = text[span.start : span.end]
+        visible = part.strip()
+        first = span.start + len(part) - len(part.lstrip())
+        begins_inside = {"begins_inside": True} if first not in starts else {}
+        ends_inside = {"ends_inside": True} if first + len(visible) not in ends else {}
+        cuts.append(begins_inside | ends_inside if visible else {})
+    return cuts
 
 
 def _unit(chunker: Chunker) -> str:
