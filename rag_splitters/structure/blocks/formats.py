@@ -92,7 +92,9 @@ def detect_format(text: str) -> Literal["markdown", "html", "text", "code"]:
     >>> detect_format("import os\\n\\n# Where we are\\ndef here():\\n    return os.getcwd()")
     'code'
     """
-    beginning = re.sub(r"\r\n?", "\n", text[:_PREFIX])
+    beginning = text[:_PREFIX]
+    if "\r" in beginning:
+        beginning = re.sub(r"\r\n?", "\n", beginning)
     if _HTML_OPENING.match(beginning):
         return "html"
     if _is_code(beginning):
@@ -100,11 +102,11 @@ def detect_format(text: str) -> Literal["markdown", "html", "text", "code"]:
     fenced = _FENCED.search(beginning) is not None
     outside = _FENCE.sub("", beginning) if fenced else beginning
     tags = sum(1 for _ in _HTML_TAG.finditer(outside))
-    signs = [sign for sign in _SIGNS if sign.search(outside)]
-    if tags >= 2 and tags * 400 > len(outside) and (outside.lstrip()[:1] == "<" or not signs):
-        hashed = _SIGNS[0].search(outside)
-        return "markdown" if hashed or fenced else "html"
-    if fenced or signs:
+    has_signs = any(sign.search(outside) for sign in _SIGNS)
+    is_dense = tags >= 2 and tags * 400 > len(outside)
+    if is_dense and (outside.lstrip()[:1] == "<" or not has_signs):
+        return "markdown" if fenced or _SIGNS[0].search(outside) else "html"
+    if fenced or has_signs:
         return "markdown"
     return "markdown" if sum(1 for hint in _HINTS if hint.search(outside)) >= 2 else "text"
 
@@ -120,7 +122,8 @@ def _is_code(text: str) -> bool:
         prose = sum(len(line.split()) > 3 and line[0].isalpha() for line in lines) - code
         return code >= 2 and prose <= 2 * code
     lines = text.removeprefix("---\n").split("\n")
-    is_nested = _YAML_BEGINNING.match(text) and _YAML_NESTED.search(text)
-    if is_nested and all(map(_YAML_LINE.match, lines)):
-        return True
-    return _TOML_TABLE.search(text) is not None and all(map(_TOML_LINE.match, lines))
+    if _YAML_BEGINNING.match(text) and _YAML_NESTED.search(text):
+        return all(map(_YAML_LINE.match, lines))
+    return bool(_TOML_LINE.match(text) and _TOML_TABLE.search(text)) and all(
+        map(_TOML_LINE.match, lines)
+    )
