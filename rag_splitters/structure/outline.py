@@ -187,7 +187,7 @@ class _MarkdownScan:
         for match in _LINE.finditer(text):
             space, content = match.groups()
             start = match.start(2)
-            if start < self._skip:
+            if start < self._skip or (content and self._is_plain(space, content[0])):
                 continue
             if self._html:
                 self._go_on_html(content, match.end(2))
@@ -199,6 +199,12 @@ class _MarkdownScan:
         if self._html:
             self._close_html(len(text))
         return self._headings
+
+    def _is_plain(self, space: str, first: str) -> bool:
+        """Is this only more of the open paragraph or code fence? Most lines are."""
+        if self._fence:
+            return first != self._fence[0]
+        return self._paragraph >= 0 and not space and first not in _MARKS
 
     def _take_line(self, start: int, end: int, indent: int, content: str) -> None:
         """Take a line that is neither blank nor in an HTML block."""

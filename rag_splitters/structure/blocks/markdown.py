@@ -278,6 +278,7 @@ _HTML_IMAGE = re.compile(r"<img\b([^<>]{0,2000})|<img\b", re.IGNORECASE)
 _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
+_MARKUP = re.compile(r"[*_`~<\[\\&]|[\0\ud800-\udfff]")
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _MARKS = re.compile(r"(\*{1,3}|`+|~~|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
@@ -411,6 +412,8 @@ def plain_title(content: str) -> str:
     >>> plain_title("The **whole** [story](a.html) &amp; `more`")
     'The whole story & more'
     """
+    if len(content) <= _MAX_TITLE and not _MARKUP.search(content):
+        return " ".join(content.split())
     short = _UNWRITABLE.sub("\ufffd", content[: 2 * _MAX_TITLE])
     short = _TAG.sub("", _LINK.sub(r"\1", short))
     short = html.unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", short)))
