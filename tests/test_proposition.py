@@ -145,7 +145,7 @@ def test_lines_are_read_tolerantly(answer: str, found: list[tuple[list[int], str
     ],
 )
 def test_lines_that_are_not_clear_are_refused(answer: str) -> None:
-    with pytest.raises(ValueError, match=r"no line|no numbers"):
+    with pytest.raises(ValueError, match=r"not a line|not a list of sentence numbers"):
         propositions_in(answer)
 
 
