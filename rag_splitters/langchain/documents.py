@@ -32,7 +32,8 @@ def chunk_documents(
     chunks: list[Document] = []
     for index, span in enumerate(spans):
         own = copied()
-        own.update(span.to_metadata())
+        if details := span.to_metadata():
+            own.update(details)
         if span.parent is not None:
             own["parent_id"] = chunks[span.parent].id
         if add_positions:

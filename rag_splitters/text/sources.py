@@ -20,6 +20,10 @@ __all__ = [
 M = TypeVar("M", bound=BaseModel)
 
 _new, _set = object.__new__, object.__setattr__
+_set_names, _set_extra, _set_private = (
+    BaseModel.__dict__[f"__pydantic_{name}__"].__set__
+    for name in ("fields_set", "extra", "private")
+)
 _IMMUTABLE = frozenset((str, int, float, bool, type(None), bytes))
 
 
@@ -100,7 +104,7 @@ def copy_of(template: M, values: Mapping[str, Any]) -> M:
     """
     copy: M = _new(type(template))
     _set(copy, "__dict__", {**template.__dict__, **values})
-    _set(copy, "__pydantic_fields_set__", {*template.__pydantic_fields_set__, *values})
-    _set(copy, "__pydantic_extra__", template.__pydantic_extra__)
-    _set(copy, "__pydantic_private__", template.__pydantic_private__)
+    _set_names(copy, {*template.__pydantic_fields_set__, *values})
+    _set_extra(copy, template.__pydantic_extra__)
+    _set_private(copy, template.__pydantic_private__)
     return copy
