@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from rag_splitters import HybridChunker, ModalityChunker, PageChunker
 from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention, mention_windows, remove_overlaps
@@ -509,3 +510,13 @@ def test_entity_recogniser_is_asked_once_about_each_text() -> None:
     texts = ["Ada came.", " ", "Bern is old."]
     split_texts(EntityChunker(ner=ner), texts)
     assert asked == ["Ada came.", "Bern is old."]
+
+
+def test_mentions_in_parts_have_positions_in_the_source() -> None:
+    text = "No name here.\fThen Ada came. <b>Bern</b> is old.\fAda left."
+    for chunker in (
+        HybridChunker(stages=[PageChunker(), EntityChunker(ner=names)]),
+        ModalityChunker(text=EntityChunker(ner=names), format="html"),
+    ):
+        entities = [e for chunk in chunker.chunk(text) for e in chunk.metadata.get("entities", ())]
+        assert [text[e["start"] : e["end"]] for e in entities] == ["Ada", "Bern", "Ada"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import boundary_after, boundary_before
@@ -87,11 +87,27 @@ class Excerpt:
             start = boundary_before(source, self.start(span.start))
             end = boundary_after(source, self.end(span.end))
             content = span.text_of(self.text)
-            if span.content is None and content == source[start:end]:
-                results.append(replace(span, start=start, end=end))
-            else:
-                results.append(replace(span, start=start, end=end, content=content))
+            is_slice = span.content is None and content == source[start:end]
+            metadata = span.metadata
+            if "entities" in metadata:
+                metadata = {**metadata, "entities": self._entities(metadata["entities"])}
+            results.append(
+                replace(
+                    span,
+                    start=start,
+                    end=end,
+                    metadata=metadata,
+                    content=None if is_slice else content,
+                )
+            )
         return results
+
+    def _entities(self, entities: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Mentions in this text as mentions in the source."""
+        return [
+            {**entity, "start": self.start(entity["start"]), "end": self.end(entity["end"])}
+            for entity in entities
+        ]
 
 
 def data_in(text: str, start: int, end: int, least: int = 1) -> list[Replacement]:

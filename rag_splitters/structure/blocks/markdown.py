@@ -278,8 +278,7 @@ _HTML_IMAGE = re.compile(r"<img\b([^<>]{0,2000})|<img\b", re.IGNORECASE)
 _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
-_MARKUP = re.compile(r"[*_`~<\[\\&]|[\0\ud800-\udfff]")
-_UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+_MARKUP = re.compile(r"[*_`~<\[\\&]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _MARKS = re.compile(r"(\*{1,3}|`+|~~|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -414,8 +413,7 @@ def plain_title(content: str) -> str:
     """
     if len(content) <= _MAX_TITLE and not _MARKUP.search(content):
         return " ".join(content.split())
-    short = _UNWRITABLE.sub("\ufffd", content[: 2 * _MAX_TITLE])
-    short = _TAG.sub("", _LINK.sub(r"\1", short))
+    short = _TAG.sub("", _LINK.sub(r"\1", content[: 2 * _MAX_TITLE]))
     short = html.unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", short)))
     return " ".join(short.split())[:_MAX_TITLE]
 
