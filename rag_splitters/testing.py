@@ -13,6 +13,7 @@ The functions raise AssertionError with the text and the chunker. Hypothesis is 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,7 @@ def check_chunker(chunker: Chunker, text: str) -> list[Span]:
     2
     """
     spans = chunker.spans(text)
-    context = f"{chunker!r} on {text!r}: {[(span.start, span.end) for span in spans]}"
+    context = _Context(chunker, text, spans)
     if not text.strip():
         assert spans == [], f"blank text must give no chunks: {context}"
     _check_positions(text, spans, context)
@@ -119,7 +120,20 @@ def check_chunker(chunker: Chunker, text: str) -> list[Span]:
     return spans
 
 
-def _check_positions(text: str, spans: list[Span], context: str) -> None:
+@dataclass(frozen=True)
+class _Context:
+    """What was split, for the message of a check that fails; it is written out only then."""
+
+    chunker: Chunker
+    text: str
+    spans: list[Span]
+
+    def __str__(self) -> str:
+        positions = [(span.start, span.end) for span in self.spans]
+        return f"{self.chunker!r} on {self.text!r}: {positions}"
+
+
+def _check_positions(text: str, spans: list[Span], context: _Context) -> None:
     for span in spans:
         assert 0 <= span.start < span.end <= len(text), f"{span} is not in the text: {context}"
         assert span.text_of(text).strip(), f"{span} is blank: {context}"
@@ -131,7 +145,7 @@ def _leaves(spans: list[Span]) -> list[Span]:
     return [span for number, span in enumerate(spans) if number not in parents]
 
 
-def _check_order(spans: list[Span], context: str) -> None:
+def _check_order(spans: list[Span], context: _Context) -> None:
     for one, other in pairwise(spans):
         assert one.start <= other.start, f"{one} and {other} are out of order: {context}"
         overlaps = "image" in (one.modality, other.modality)  # an image and its sentence
@@ -140,7 +154,7 @@ def _check_order(spans: list[Span], context: str) -> None:
         assert adds, f"{other} adds nothing to {one}: {context}"
 
 
-def _check_tree(spans: list[Span], context: str) -> None:
+def _check_tree(spans: list[Span], context: _Context) -> None:
     """Parents come first and contain their children, and no span is there twice."""
     assert len({(span.start, span.end) for span in spans}) == len(spans), f"twice: {context}"
     for number, span in enumerate(spans):
@@ -151,7 +165,7 @@ def _check_tree(spans: list[Span], context: str) -> None:
             assert inside, f"{span} is not inside its parent {parent}: {context}"
 
 
-def _check_coverage(text: str, spans: list[Span], context: str) -> None:
+def _check_coverage(text: str, spans: list[Span], context: _Context) -> None:
     covered = 0
     for start, end in [*((span.start, span.end) for span in spans), (len(text), len(text))]:
         lost = text[covered:start].strip()
@@ -160,7 +174,7 @@ def _check_coverage(text: str, spans: list[Span], context: str) -> None:
 
 
 def _check_overlap(
-    chunker: SizedChunker, text: str, spans: list[Span], clusters: set[int], context: str
+    chunker: SizedChunker, text: str, spans: list[Span], clusters: set[int], context: _Context
 ) -> None:
     """The overlap fits, and no word's beginning before it would have given a longer one that fits.
 
