@@ -209,13 +209,13 @@ class _MentionPacker(Packer):
 
     ranges: _Ranges
 
-    def _cut(self, start: int, begin: int, text_end: int) -> int:
-        cut = super()._cut(start, begin, text_end)
+    def find_cut(self, start: int, begin: int, text_end: int) -> int:
+        cut = super().find_cut(start, begin, text_end)
         # A measure that is not monotone may say that less than the mention does not fit.
         return cut if cut > begin or start < begin else self.ranges.end_from(begin)
 
-    def _best(self, start: int, begin: int, high: int, limit: int) -> int:
-        cut = super()._best(start, begin, high, limit)
+    def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
+        cut = super().best_cut(start, begin, high, limit)
         floor = self.ranges.floor(cut)
         if floor > begin or floor == cut:
             return floor

@@ -68,7 +68,8 @@ class Packer:
     """Packs a text into chunks, from left to right.
 
     A chunk ends at the last cut that fits of the coarsest level that has one; without any, at the
-    last grapheme cluster that fits. A cluster that is too big is a chunk of its own.
+    last grapheme cluster that fits. A cluster that is too big is a chunk of its own. A
+    subclass can override `find_cut` and `best_cut` to keep other places together.
 
     Parameters:
         text: the text.
@@ -104,7 +105,7 @@ class Packer:
 
     def pack(self) -> list[tuple[int, int]]:
         """(start, end) of every chunk, in order; blank text gives none."""
-        text, trim, overlap, cut_from = self.text, self.trim, self.overlap, self._cut
+        text, trim, overlap, cut_from = self.text, self.trim, self.overlap, self.find_cut
         text_end = trim_space(text, 0, len(text)) if trim else len(text)
         chunks: list[tuple[int, int]] = []
         begin = skip_space(text, 0) if trim else 0  # where the next chunk's new text begins
@@ -130,7 +131,7 @@ class Packer:
                 next_start = overlap(start, end, -1)
         return self._merge_last(chunks) if self.min_size else chunks
 
-    def _cut(self, start: int, begin: int, text_end: int) -> int:
+    def find_cut(self, start: int, begin: int, text_end: int) -> int:
         """Where to cut the chunk from `start` whose new text begins at `begin`.
 
         `begin` itself if no new text fits.
@@ -142,9 +143,9 @@ class Packer:
             if limit >= stop:
                 cut = stop
             elif trim and self._ends_with_space(begin, limit):
-                cut = self._best(start, begin, min(skip_space(text, limit), stop), limit)
+                cut = self.best_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
-                cut = self._best(start, begin, limit, limit)
+                cut = self.best_cut(start, begin, limit, limit)
             if measure.is_monotone:
                 return cut
             end = trim_space(text, begin, cut) if trim else cut
@@ -172,7 +173,7 @@ class Packer:
                 return min(stop, text_end)
         return text_end
 
-    def _best(self, start: int, begin: int, high: int, limit: int) -> int:
+    def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
         """The last cut of the coarsest level between `begin` and `high`."""
         text, low = self.text, begin
         if self.min_size:
@@ -194,7 +195,7 @@ class Packer:
         if measure.length(start, end) <= self.size:
             return [*chunks[:-2], (start, end)]
         high = min(measure.earliest(end, self.min_size), middle)
-        cut = self._best(start, start, high, high)
+        cut = self.best_cut(start, start, high, high)
         left, right = trim_space(text, start, cut), skip_space(text, cut)
         next_start = self.overlap(start, left, -1) if self.overlap else -1
         right = next_start if next_start >= 0 else right

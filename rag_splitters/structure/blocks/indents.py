@@ -53,12 +53,12 @@ class IndentPacker(Packer):
         line = line_start(self.text, start)
         return line if self.measure.length(line, start) * 2 <= self.size else start
 
-    def _cut(self, start: int, begin: int, text_end: int) -> int:
+    def find_cut(self, start: int, begin: int, text_end: int) -> int:
         if start == begin and (line := self.indented(begin)) < begin:
-            cut = super()._cut(line, begin, text_end)
+            cut = super().find_cut(line, begin, text_end)
             if cut > begin:
                 return cut
-        return super()._cut(start, begin, text_end)
+        return super().find_cut(start, begin, text_end)
 
 
 def line_start(text: str, position: int) -> int:

@@ -214,7 +214,7 @@ class _BlockPacker(IndentPacker):
         border = bisect_right(self._borders, start) - 1
         return max(line, self._borders[border]) if border >= 0 else line
 
-    def _best(self, start: int, begin: int, high: int, limit: int) -> int:
+    def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
         if self.min_size:
             least = max(begin, self.measure.furthest(start, self.min_size - 1))
             for low in (least, begin):
@@ -222,7 +222,7 @@ class _BlockPacker(IndentPacker):
                     cut = level(low, high)
                     if cut > low and at_cluster(self.text, begin, cut):
                         return cut
-        return super()._best(start, begin, high, limit)
+        return super().best_cut(start, begin, high, limit)
 
 
 def pack_blocks(
