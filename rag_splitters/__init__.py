@@ -5,11 +5,11 @@ The chunkers here work without a framework. `rag_splitters.langchain` offers eac
 """
 
 from rag_splitters import chunkers
-from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.chunker import Chunker, SizedChunker, register
 from rag_splitters.chunkers import *
 from rag_splitters.span import Chunk, Source, Span
 
 __version__ = "0.1.0"
 
-__all__ = ["Chunk", "Chunker", "SizedChunker", "Source", "Span"]
+__all__ = ["Chunk", "Chunker", "SizedChunker", "Source", "Span", "register"]
 __all__ += chunkers.__all__

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, TypedDict
 
 from pydantic import (
@@ -11,12 +12,21 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     PlainSerializer,
+    ValidationInfo,
     model_validator,
 )
 from typing_extensions import Self
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import Size, Unit, describe, restore, whole_number
+from rag_splitters.fields import (
+    Size,
+    Unit,
+    add_to_registry,
+    describe,
+    look_up,
+    register_function,
+    whole_number,
+)
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.ids import ChunkIds
 from rag_splitters.text.sizing import LengthFunction, sizer
@@ -28,7 +38,10 @@ __all__ = [
     "NestedMany",
     "SizedChunker",
     "Sizes",
+    "register",
 ]
+
+_strategies: dict[str, type[Chunker]] = {}
 
 _GROUP_SOURCES, _GROUP_CHARACTERS = 512, 2_000_000
 
@@ -67,7 +80,7 @@ class Chunker(BaseModel):
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse a strategy that has neither method."""
-        if cls.spans is Chunker.spans and cls.plan is Chunker.plan:
+        if not _has_method(cls):
             raise TypeError(f"{cls.__name__} must define spans(text) or plan(sources)")
         return super().__new__(cls)
 
@@ -232,22 +245,87 @@ class MergingChunker(SizedChunker):
         return self
 
 
+def register(name: str, value: type[Chunker] | Callable[..., Any]) -> None:
+    """Give a chunker class or a function of your own a name in configurations.
+
+    Loading a configuration never imports anything: it finds the strategies of the catalogue, and
+    what was registered before.
+
+    Parameters:
+        name: letters, digits, "_", "." and "-". A nested chunker is written as
+            `{"strategy": name, ...}`, a function as "function:<name>".
+        value: a subclass of `Chunker`, or a function.
+
+    Raises TypeError for anything else, and ValueError if the name belongs to another class or
+    function already, or if the class or function has another name already.
+
+    >>> from rag_splitters import TitledChunker
+    >>> class Halves(Chunker):
+    ...     def spans(self, text):
+    ...         middle = len(text) // 2
+    ...         return [Span(0, middle), Span(middle, len(text))]
+    >>> register("halves", Halves)
+    >>> TitledChunker(chunker={"strategy": "halves"}).chunker
+    Halves()
+    """
+    if not isinstance(value, type):
+        register_function(name, value)
+    elif issubclass(value, Chunker):
+        add_to_registry(_strategies, name, value)
+    else:
+        raise TypeError(f"register takes a subclass of Chunker, got the class {value.__qualname__}")
+
+
 def _dump_chunker(chunker: Chunker) -> dict[str, Any]:
-    return {**chunker.model_dump(), "strategy": describe(type(chunker))}
+    """The strategy's name and fields; those of a front end belong to its outermost chunker."""
+    kind = _core(type(chunker))
+    parameters = chunker.model_dump(include=set(kind.model_fields))
+    names = {each: name for name, each in _strategies.items()}
+    return {
+        **{name: value for name, value in parameters.items() if name in kind.model_fields},
+        "strategy": names.get(kind) or describe(kind),
+    }
 
 
-def _load_chunker(value: Any) -> Any:
-    if not isinstance(value, Mapping) or "strategy" not in value:
+def _core(kind: type[Chunker]) -> type[Chunker]:
+    """The registered strategy of a front-end class that adds nothing to it; else the class."""
+    if kind in _strategies.values() or len(kind.__bases__) != 2:
+        return kind
+    core, front_end = kind.__bases__
+    is_front_end = issubclass(front_end, Chunker) and not _has_method(front_end)
+    own = {name for name in vars(kind) if not name.startswith("__")} - {"_abc_impl", "model_config"}
+    is_bare = not own and not inspect.get_annotations(kind)
+    return core if is_front_end and is_bare and core in _strategies.values() else kind
+
+
+def _has_method(kind: type[Chunker]) -> bool:
+    return kind.spans is not Chunker.spans or kind.plan is not Chunker.plan
+
+
+def _load_chunker(value: Any, info: ValidationInfo) -> Any:
+    """The chunker that `_dump_chunker` described; any other object unchanged."""
+    if not isinstance(value, (str, Mapping)):
         return value
+    name = value.get("strategy") if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or not isinstance(name, str):
+        raise ValueError(
+            f'{info.field_name or "chunker"} must be a chunker or {{"strategy": name, ...}}, '
+            f"got {value!r}"
+        )
+    kind = look_up(_strategies, name)
+    if kind is None:
+        raise ValueError(
+            f"unknown strategy {name!r}: a configuration can name {', '.join(_strategies)}, or a "
+            "class of your own after rag_splitters.register(name, class)"
+        )
     skipped = ("class_name", "strategy")
-    parameters = {name: part for name, part in value.items() if name not in skipped}
-    return restore(value["strategy"], "strategy")(**parameters)
+    return kind(**{str(key): part for key, part in value.items() if key not in skipped})
 
 
 Nested = Annotated[
     Chunker, BeforeValidator(_load_chunker), PlainSerializer(_dump_chunker, return_type=dict)
 ]
-"""A field that holds another chunker, written with its class."""
+"""A field that holds another chunker, written with the name of its strategy."""
 
 NestedMany = Annotated[Sequence[Nested], AfterValidator(tuple)]
 """A field that holds several chunkers; a list becomes a tuple."""

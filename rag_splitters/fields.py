@@ -1,14 +1,16 @@
 """Field types that strategies share, and how functions are written in a configuration.
 
-A function is written as its importable name, and a tokenizer as a fingerprint. `restore` is the
-only place that turns such a name back into a function.
+A function is written as a name, and a tokenizer as a fingerprint. Reading a configuration imports
+nothing: `restore` finds only the functions that the user registered.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from types import MethodType
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
 
@@ -21,13 +23,21 @@ __all__ = [
     "Size",
     "Texts",
     "Unit",
+    "add_to_registry",
     "describe",
     "function_name",
-    "import_object",
+    "look_up",
+    "register_function",
+    "registered_name",
     "restore",
     "unnamed_error",
     "whole_number",
 ]
+
+T = TypeVar("T")
+
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")  # no colon, so that it is unlike an importable name
+_functions: dict[str, Callable[..., Any]] = {}
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
@@ -40,7 +50,8 @@ def whole_number(value: Any, name: str, least: int) -> int:
 def describe(value: Any) -> str:
     """A name for a function, class or tokenizer that is the same in every process.
 
-    Raises ValueError if the name would not lead back to the function, as for a lambda.
+    A registered function has the name under which it was registered, any other its importable
+    name. Raises ValueError for a function that has neither, such as a lambda.
 
     >>> describe(describe)
     'function:rag_splitters.fields:describe'
@@ -53,6 +64,8 @@ def describe(value: Any) -> str:
     encoding = getattr(value, "name", None)
     if hasattr(value, "encode_ordinary") and isinstance(encoding, str):
         return f"tokens:{encoding}"
+    if registered := registered_name(value):
+        return registered
     name = function_name(value)
     if not _leads_to(name, value):
         raise unnamed_error(name)
@@ -63,7 +76,8 @@ def unnamed_error(name: str) -> ValueError:
     """The error to raise for a function that cannot be imported by its name."""
     return ValueError(
         f"{name} has no name by which another process could find it, so it cannot be written to a "
-        "configuration or a cache key: define it with def at the top level of a module"
+        "configuration or a cache key: define it with def at the top level of a module, or give it "
+        "a name with rag_splitters.register"
     )
 
 
@@ -74,10 +88,11 @@ def function_name(function: Any) -> str:
 
 
 def restore(value: Any, field: str | None) -> Any:
-    """The function that a name from `describe` stands for; any other value unchanged.
+    """The registered function that a name from `describe` stands for; any other value unchanged.
 
-    Raises ValueError for the name of a tokenizer or recogniser: a configuration does not contain
-    the object, so the caller has to pass it to `field` again.
+    Raises ValueError for a function that is not registered, because a configuration must not
+    choose what is imported and called. It also does so for the name of a tokenizer or recogniser:
+    a configuration does not contain the object, so the caller has to pass it to `field` again.
     """
     if not isinstance(value, str):
         return value
@@ -87,27 +102,102 @@ def restore(value: Any, field: str | None) -> Any:
             f"{value!r} is the name of a {kind}, and a configuration does not contain the object: "
             f"pass it again as {field}="
         )
-    return import_object(path) if kind == "function" else value
+    if kind != "function":
+        return value
+    function = look_up(_functions, path)
+    if function is None:
+        raise ValueError(
+            f"{field}={value!r} names a function that is not registered, and a configuration never "
+            f"imports one: pass the function again as {field}=, or register it first with "
+            "rag_splitters.register(name, function)"
+        )
+    return function
 
 
-def import_object(path: str) -> Any:
-    """Import an object by a path like "module:Class.method"."""
-    module, _, names = path.partition(":")
-    target: Any = importlib.import_module(module)
-    for name in names.split("."):
-        target = getattr(target, name)
-    return target
+def register_function(name: str, function: Callable[..., Any]) -> None:
+    """Let configurations name a function as "function:<name>"; see `rag_splitters.register`."""
+    if not callable(function):
+        raise TypeError(
+            f"register takes a subclass of Chunker or a function, got {type(function).__qualname__}"
+        )
+    add_to_registry(_functions, name, function)
+
+
+def registered_name(function: Any) -> str | None:
+    """The name of a registered function in configurations; None if it is not registered.
+
+    >>> registered_name(print) is None
+    True
+    """
+    for name, each in _functions.items():
+        if _is_same(each, function):
+            return f"function:{name}"
+    return None
+
+
+def add_to_registry(registry: dict[str, T], name: str, value: T) -> None:
+    """Register a value under a name.
+
+    Raises ValueError if the name is not an identifier (dots and hyphens are allowed), if it stands
+    for something else already, or if the value has another name already: a value has one name, so
+    that cache keys do not depend on the order of registration.
+    """
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            "a registered name consists of letters, digits, '_', '.' and '-', and begins with a "
+            f"letter or '_', got {name!r}"
+        )
+    if name in registry and not _is_same(registry[name], value):
+        raise ValueError(
+            f"{name!r} is registered already, for {function_name(registry[name])}: choose another "
+            "name"
+        )
+    for other, each in registry.items():
+        if other != name and _is_same(each, value):
+            raise ValueError(f"{function_name(value)} is registered already, as {other!r}")
+    registry[name] = value
+
+
+def look_up(registry: Mapping[str, T], name: str) -> T | None:
+    """The value that was registered under a name, or whose importable name this is; or None.
+
+    Names are compared, and nothing is imported.
+    """
+    if name in registry:
+        return registry[name]
+    full_name = f"function:{name.removeprefix('function:')}"
+    for value in registry.values():
+        if function_name(value) == full_name and _leads_to(full_name, value):
+            return value
+    return None
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether both are one object; each access to a method creates a new one."""
+    return one is other or (isinstance(one, MethodType) and bool(one == other))
 
 
 def _leads_to(name: str, value: Any) -> bool:
-    try:
-        return restore(name, None) is value
-    except (AttributeError, ImportError, ValueError):
-        return False
+    """Whether the loaded module of a function or class has it under its name."""
+    module, _, path = name.removeprefix("function:").partition(":")
+    target: Any = sys.modules.get(module)
+    for part in path.split("."):
+        target = getattr(target, part, None)
+    return target is value
 
 
 def _restore_field(value: Any, info: ValidationInfo) -> Any:
     return restore(value, info.field_name)
+
+
+def _restore_function(value: Any, info: ValidationInfo) -> Any:
+    function = restore(value, info.field_name)
+    if isinstance(function, str):
+        raise ValueError(
+            f"{info.field_name} must be a function, or the name of a registered one as "
+            f'"function:<name>", got {value!r}'
+        )
+    return function
 
 
 Size = Annotated[int, BeforeValidator(lambda value: whole_number(value, "chunk_size", 1))]
@@ -123,10 +213,10 @@ Unit = Annotated[
 
 Function = Annotated[
     Callable[..., Any],
-    BeforeValidator(_restore_field),
+    BeforeValidator(_restore_function),
     PlainSerializer(describe, return_type=str),
 ]
-"""A field for a function, which is written as its importable name."""
+"""A field for a function, which is written as its name."""
 
 FunctionOrName = Annotated[
     str | Callable[..., Any],

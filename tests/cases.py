@@ -31,6 +31,7 @@ from rag_splitters import (
     TitledChunker,
     TokenChunker,
     TopicChunker,
+    register,
 )
 from rag_splitters.models import HashingEmbeddings
 
@@ -83,6 +84,17 @@ def says(answer: str | dict[str, str]) -> Callable[[str], str]:
 
     return model
 
+
+for _function in (
+    letters,
+    halves,
+    words_in_capitals,
+    people_and_places,
+    every_third,
+    no_propositions,
+    about_tea,
+):
+    register(_function.__name__, _function)
 
 HASHES = HashingEmbeddings(dimensions=64)
 

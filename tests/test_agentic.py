@@ -273,7 +273,7 @@ def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
             assert "secret" not in shown
         assert b"very-secret" not in pickle.dumps(parser)
     parser = AgenticNodeParser(llm=every_third, on_error=SentenceChunker(chunk_size=9))
-    again = AgenticNodeParser.from_dict(parser.to_dict())
+    again = AgenticNodeParser.from_dict(parser.to_dict(), llm=every_third)
     assert again.on_error == parser.on_error
     assert pieces(again, TEXT) == pieces(pickle.loads(pickle.dumps(parser)), TEXT)
 

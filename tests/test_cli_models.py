@@ -100,6 +100,10 @@ def test_split_takes_a_function_of_a_module_in_the_current_folder(folder: Path) 
         "from rag_splitters.models import HashingEmbeddings\n"
         "embed = HashingEmbeddings(dimensions=32).embed_documents\n"
         "def answer(prompt): return '1'\n"
+        "def double(text): return 2 * len(text)\n"
+    )
+    assert split("--chunk-size", "200", "--length-function", "function:my_models:double") == split(
+        "--chunk-size", "100"
     )
     more = ["--embeddings", "function:my_models:embed"]
     assert split("-s", "semantic", *more) == semantic(32)

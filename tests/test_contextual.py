@@ -337,7 +337,8 @@ def test_secrets_and_stores_stay_out_of_what_is_written(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="give the path of a folder"):
         pickle.dumps(ContextualChunker(cache=store))
     kept = ContextualParser(llm=about, cache=tmp_path, chunker=SMALL)
-    for again in (pickle.loads(pickle.dumps(kept)), ContextualParser.from_dict(kept.to_dict())):
+    read = ContextualParser.from_dict(kept.to_dict(), llm=about)
+    for again in (pickle.loads(pickle.dumps(kept)), read):
         assert again.cache == kept.cache == FolderCache(str(tmp_path))
         assert again.spans(TEXT) == kept.spans(TEXT)
     assert ContextualParser.from_dict(ContextualParser().to_dict()).llm is None

@@ -35,7 +35,14 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import rag_splitters
 import rag_splitters.llama_index as front
-from rag_splitters import CATALOGUE, Chunker, ParagraphChunker, RecursiveChunker, SentenceChunker
+from rag_splitters import (
+    CATALOGUE,
+    Chunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    register,
+)
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.llama_index import (
     ChunkerNodeParser,
@@ -206,7 +213,8 @@ def test_from_json_gives_the_parser_back(chunker: Chunker) -> None:
         ),
     ],
 )
-def test_from_dict_finds_functions_by_their_names(parser: Any) -> None:
+def test_from_dict_finds_registered_functions(parser: Any) -> None:
+    register("numbered", numbered)
     again = type(parser).from_dict(json.loads(json.dumps(parser.to_dict())))
     document = Document(text=STORY, id_="one")
     assert again.id_func is parser.id_func

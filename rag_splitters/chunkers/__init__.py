@@ -3,7 +3,7 @@
 A new strategy is a file here, a line in the catalogue, and a class in each front end.
 """
 
-from rag_splitters.chunker import Chunker
+from rag_splitters.chunker import Chunker, register
 from rag_splitters.chunkers.agentic import AgenticChunker
 from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.code import CodeChunker
@@ -84,3 +84,6 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "contextual": ContextualChunker,
 }
 """Every strategy by its name, in the order in which the documentation lists them."""
+
+for _name, _kind in CATALOGUE.items():
+    register(_name, _kind)

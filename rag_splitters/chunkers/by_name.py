@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.models.named import load_embeddings, load_llm
+from rag_splitters.models.named import load_embeddings, load_function, load_llm
 
 __all__ = [
     "MODEL_PARAMETERS",
@@ -42,6 +42,7 @@ MODEL_PARAMETERS = {
 """The parameters that hold a model, and what they hold."""
 
 _LOADERS = {"embeddings": load_embeddings, "llm": load_llm}
+_FUNCTIONS = ("length_function", "segmenter", "ner")
 
 
 def chunker_class(name: str) -> type[Chunker]:
@@ -68,8 +69,10 @@ def strategy_name(chunker: Chunker) -> str:
 def build_chunker(name: str, parameters: Mapping[str, Any]) -> Chunker:
     """The strategy with these parameters.
 
-    A model may be given by its name ("openai:gpt-4o-mini"), and a chunker inside another one as the
-    strategy's name or as `{"strategy": name, parameter: value}`.
+    A model may be given by its name ("openai:gpt-4o-mini"), a function as "function:module:name",
+    and a chunker inside another one as the strategy's name or as
+    `{"strategy": name, parameter: value}`. Functions are imported, so use it only for what the
+    user typed, or after checking each value.
 
     Raises: ValueError with a message of one line.
 
@@ -170,6 +173,8 @@ def _value(field: FieldInfo, name: str, value: Any) -> Any:
     """The value, with models and chunkers in the place of their names."""
     if name in _LOADERS and isinstance(value, str):
         return _LOADERS[name](value)
+    if name in _FUNCTIONS and isinstance(value, str) and value.startswith("function:"):
+        return load_function(value, name, lambda function: function)
     if "Chunker" not in str(field.annotation) or value in split_union(field.annotation)[0]:
         return value
     return [_nested(part) for part in value] if isinstance(value, list) else _nested(value)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from pydantic import ConfigDict, model_validator
+from pydantic import AfterValidator, ConfigDict, model_validator
 from typing_extensions import Self
 
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.fields import Function
+from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.units import Range
 from rag_splitters.models import Embeddings, embed
 from rag_splitters.models.embedder import Place
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
+from rag_splitters.text.segmenters import check_segmenter
 from rag_splitters.text.sizing import Measure, sizer
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class EmbeddingSizes(SizedChunker):
     min_chunk_size: int | float = 0.2
     """Smaller chunks join a neighbour if the result fits: units, or a share of `chunk_size`."""
 
-    segmenter: str | Function = "rules"
+    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
     @model_validator(mode="after")

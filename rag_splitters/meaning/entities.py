@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from rag_splitters.fields import describe, restore
+from rag_splitters.fields import describe, registered_name, restore
 from rag_splitters.meaning.mentions import (
     Mention,
     mention_windows,
@@ -222,8 +222,11 @@ def describe_recogniser(ner: Any) -> str:
     kind = _kind(ner)
     if kind == "name":
         return str(ner)
-    if kind == "function" and isinstance(ner, (FunctionType, BuiltinFunctionType)):
-        return describe(ner)
+    if kind == "function":
+        if registered := registered_name(ner):
+            return registered
+        if isinstance(ner, (FunctionType, BuiltinFunctionType)):
+            return describe(ner)
     if kind == "spacy":
         meta = ner.meta
         full_name = f"{meta['lang']}_{meta['name']}-{meta['version']}"

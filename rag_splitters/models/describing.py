@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from rag_splitters.fields import function_name, restore, unnamed_error
+from rag_splitters.fields import function_name, registered_name, restore, unnamed_error
 
 __all__ = ["describe_model", "load_model", "stable_name"]
 
@@ -58,8 +58,11 @@ def _describe_object(model: Any) -> str:
 def stable_name(model: Any) -> str:
     """The name of a model in a configuration or a cache key: that of `describe_model`.
 
-    Raises ValueError for a function without an importable name (a lambda, a closure, a partial).
+    A registered function has the name under which it was registered. Raises ValueError for any
+    other function without an importable name (a lambda, a closure, a partial).
     """
+    if registered := registered_name(getattr(model, "model", model)):
+        return registered
     name = describe_model(model)
     if "<" in name:
         raise unnamed_error(name)
@@ -67,7 +70,7 @@ def stable_name(model: Any) -> str:
 
 
 def load_model(value: Any, field: str, kinds: str, wrap: Callable[[Any], Any]) -> Any:
-    """The wrapped model for the value of a field: a model, or the name of a function.
+    """The wrapped model for the value of a field: a model, or the name of a registered function.
 
     Parameters:
         value: the field's value.

@@ -6,15 +6,15 @@ message shows one.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from rag_splitters.fields import import_object
 from rag_splitters.models import ChatModel, Embedder, HashingEmbeddings, chat_model
 
-__all__ = ["load_embeddings", "load_llm"]
+__all__ = ["load_embeddings", "load_function", "load_llm"]
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ def load_embeddings(name: str, base_url: str | None = None) -> Embedder:
     if kind == "hashing" and (rest.isdecimal() or not rest):
         return Embedder(HashingEmbeddings(dimensions=int(rest or 1024)))
     if kind == "function":
-        return _load_function(name, "embeddings", Embedder)
+        return load_function(name, "embeddings", Embedder)
     if kind not in _VARIABLES or not rest:
         raise ValueError(f"embeddings must be hashing, {_KINDS}, got {name!r}")
     from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
@@ -54,7 +54,7 @@ def load_llm(name: str, base_url: str | None = None) -> ChatModel:
     """
     kind, _, rest = name.partition(":")
     if kind == "function":
-        return _load_function(name, "llm", chat_model)
+        return load_function(name, "llm", chat_model)
     if kind not in _VARIABLES or not rest:
         raise ValueError(f"llm must be {_KINDS}, got {name!r}")
     from langchain_openai import AzureChatOpenAI, ChatOpenAI
@@ -77,11 +77,26 @@ def _client_options(name: str, base_url: str | None) -> Mapping[str, Any]:
     return {"azure_deployment" if kind == "azure" else "model": model}
 
 
-def _load_function(name: str, parameter: str, wrap: Callable[[Any], T]) -> T:
-    """The user's own function, wrapped as a model; its module may lie in the current folder."""
+def load_function(name: str, parameter: str, wrap: Callable[[Any], T]) -> T:
+    """The user's own function by a name like "function:module:name", wrapped.
+
+    Only for names that the user typed, as on the command line, because it imports the module,
+    which may lie in the current folder. Configurations name registered functions instead.
+
+    Raises: ValueError if the function cannot be imported or wrapped.
+    """
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        return wrap(import_object(name.removeprefix("function:")))
+        return wrap(_import_object(name.removeprefix("function:")))
     except Exception as error:  # the user's module may raise anything
         raise ValueError(f"{parameter}: {name} cannot be used: {error}") from error
+
+
+def _import_object(path: str) -> Any:
+    """Import an object by a path like "module:Class.method"."""
+    module, _, names = path.partition(":")
+    target: Any = importlib.import_module(module)
+    for name in names.split("."):
+        target = getattr(target, name)
+    return target
