@@ -481,8 +481,10 @@ def test_entity_recogniser_is_written_as_a_stable_name(ruler: Any) -> None:
 
 def test_entity_configuration_is_read_again() -> None:
     chunker = EntityChunker(ner=names, labels=["NAME"], max_gap=2)
-    assert EntityChunker(**chunker.model_dump()) == chunker
-    assert EntityChunker(**json.loads(chunker.model_dump_json())) == chunker
+    for written in (chunker.model_dump(), json.loads(chunker.model_dump_json())):
+        assert EntityChunker(**{**written, "ner": names}) == chunker
+        with pytest.raises(ValidationError, match="pass the function again as ner="):
+            EntityChunker(**written)
     with pytest.raises(ValidationError, match="pass it again as ner="):
         EntityChunker(ner="recogniser:gliner:someone/ner")
     with pytest.raises(ValueError, match="by which another process could"):
