@@ -13,8 +13,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable,
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Batch", "Call", "arun", "call", "run", "together"]
-
 T = TypeVar("T")
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Read", "ask", "ask_each", "check_prompt", "embed", "fill", "first_failure"]
 
 Result = TypeVar("Result")
 Read = Callable[[int, "str | BaseModel"], Result]

@@ -16,8 +16,6 @@ from typing_extensions import Self
 from rag_splitters.calls import Call, call
 from rag_splitters.sqlite import Database, decode, encode
 
-__all__ = ["Cache", "FolderCache", "Pairs", "TextCache", "text_cache"]
-
 Pairs = Sequence[tuple[str, str]]
 """Keys with their texts."""
 

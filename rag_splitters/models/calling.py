@@ -14,19 +14,6 @@ from typing import Any, TypeVar
 
 from rag_splitters.calls import Call, arun, run
 
-__all__ = [
-    "abounded",
-    "bounded",
-    "client_retries",
-    "for_each",
-    "is_transient",
-    "retry_after",
-    "retrying",
-    "run_async",
-    "sendable",
-    "showing",
-]
-
 _LOG = logging.getLogger(__name__)
 _MAX_WAIT = 120.0  # seconds
 
@@ -227,14 +214,3 @@ def run_async(work: Coroutine[Any, Any, _R]) -> _R:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, work).result()
-
-
-def sendable(text: str) -> str:
-    """The text with U+FFFD in place of lone surrogates, which no client can encode."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import arun, run
 from rag_splitters.fields import whole_number
-from rag_splitters.models.calling import client_retries, for_each, retrying, run_async, sendable
+from rag_splitters.models.calling import client_retries, for_each, retrying, run_async
 from rag_splitters.models.clients import (
     ask_call,
     async_ask_call,
@@ -20,16 +20,18 @@ from rag_splitters.models.clients import (
 )
 from rag_splitters.models.describing import describe_model, load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
-from rag_splitters.models.secrets import pack_model, unpack_model
-
-__all__ = ["Answer", "ChatModel", "Llm", "chat_model"]
+from rag_splitters.models.pickling import ModelHolder
+from rag_splitters.text.surrogates import without_surrogates
 
 Answer: TypeAlias = "str | BaseModel | ModelError"
 """The answer to a prompt: text, an object of the schema, or the error if there is none."""
 
 _Schema: TypeAlias = "type[BaseModel] | None"
 
-_KINDS = "a LangChain chat model, a LlamaIndex LLM or a callable prompt -> text"
+_KINDS = (
+    "a LangChain chat model, a LlamaIndex LLM, a callable prompt -> text, or a function without "
+    "parameters that returns one of them"
+)
 
 
 def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int = 4) -> ChatModel:
@@ -37,7 +39,8 @@ def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int
 
     Parameters:
         llm: a LangChain chat model (or any runnable that answers a prompt), a LlamaIndex LLM, a
-            callable from a prompt to text, sync or async, or a `ChatModel`.
+            callable from a prompt to text, sync or async, or a `ChatModel`. A function without
+            parameters is a factory, which is called here, and again where a pickle is loaded.
         max_concurrency: maximum number of prompts under way at once. None: 4, but 1 for a sync
             callable, which may not be thread-safe.
         max_retries: how often a prompt is repeated after a rate limit, a time-out, a lost
@@ -49,52 +52,42 @@ def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int
     >>> chat_model(str.upper).ask(["hello", "world"])
     ['HELLO', 'WORLD']
     """
-    if isinstance(llm, ChatModel):
-        if max_concurrency is None:
-            return llm
-        return ChatModel(llm.model, max_concurrency, llm.max_retries)
-    if isinstance(llm, type) or not (is_chat_client(llm) or callable(llm)):
-        raise TypeError(f"llm must be {_KINDS}, got {describe_model(llm)}")
-    default = 4 if is_chat_client(llm) or is_awaitable(llm) else 1
-    return ChatModel(llm, default if max_concurrency is None else max_concurrency, max_retries)
+    if not isinstance(llm, ChatModel):
+        return ChatModel(llm, max_concurrency, max_retries)
+    return llm if max_concurrency is None else replace(llm, max_concurrency=max_concurrency)
 
 
 @dataclass(frozen=True, repr=False)
-class ChatModel:
+class ChatModel(ModelHolder):
     """A chat model and how it is called; `chat_model` creates it.
 
     `ask` never loses an answer: a prompt that fails gives a `ModelError` in its place, with the
     prompt's number, the model and the cause, and the other prompts continue. The repr, the pickle
     and the errors hold no secret: unpickling creates a model with an API key anew, with the key
-    from the environment.
+    from the environment and with the same server. Pass a factory if a model cannot be pickled, for
+    example because it has a proxy.
     """
 
-    model: Any
-    max_concurrency: int = 4
+    max_concurrency: int | None = None
     max_retries: int = 4
 
     def __post_init__(self) -> None:
+        super().__post_init__()
+        is_client = is_chat_client(self.model)
+        if isinstance(self.model, type) or not (is_client or callable(self.model)):
+            raise TypeError(f"llm must be {_KINDS}, got {describe_model(self.model)}")
+        if self.max_concurrency is None:
+            default = 4 if is_client or is_awaitable(self.model) else 1
+            object.__setattr__(self, "max_concurrency", default)
         whole_number(self.max_concurrency, "max_concurrency", 1)
         whole_number(self.max_retries, "max_retries", 0)
 
-    @property
-    def description(self) -> str:
-        """The model's stable name."""
-        return describe_model(self.model)
+    __hash__ = ModelHolder.__hash__
 
     @property
     def is_structured(self) -> bool:
         """Whether it can answer with an object of a schema; a callable always answers with text."""
         return is_structured(self.model)
-
-    def __repr__(self) -> str:
-        return f"ChatModel({self.description})"
-
-    def __hash__(self) -> int:
-        return hash(self.description)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (pack_model(self.model), self.max_concurrency, self.max_retries)
 
     def ask(self, prompts: Sequence[str], schema: _Schema = None) -> list[Answer]:
         """The answer to each prompt, or the error, in their order.
@@ -117,7 +110,7 @@ class ChatModel:
         retries = 0 if client_retries(self.model) else self.max_retries
 
         async def answer(index: int) -> Answer:
-            prompt = sendable(prompts[index])
+            prompt = without_surrogates(prompts[index])
             try:
                 response = await retrying(ask, async_ask, prompt, retries=retries)
                 return _read(self.model, response, schema, index)
@@ -126,11 +119,7 @@ class ChatModel:
             except Exception as error:  # one prompt's failure must not lose the others
                 return model_error(self.model, f"failed on prompt {index}", error, index)
 
-        return await for_each(answer, range(len(prompts)), self.max_concurrency)
-
-
-def _unpickled(model: Any, max_concurrency: int, max_retries: int) -> ChatModel:
-    return ChatModel(unpack_model(model), max_concurrency, max_retries)
+        return await for_each(answer, range(len(prompts)), self.max_concurrency or 1)
 
 
 def _read(llm: Any, response: Any, schema: _Schema, index: int) -> str | BaseModel:

@@ -14,23 +14,6 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-__all__ = [
-    "HOOKS",
-    "ask_call",
-    "async_ask_call",
-    "async_embed_call",
-    "async_query_call",
-    "blocks_when_awaited",
-    "client_batch",
-    "embed_call",
-    "is_awaitable",
-    "is_chat_client",
-    "is_embedding_client",
-    "is_structured",
-    "query_call",
-    "with_batch",
-]
-
 _Function: TypeAlias = Callable[[Any], Any]
 _AsyncFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
 _Schema: TypeAlias = "type[BaseModel] | None"

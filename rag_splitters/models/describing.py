@@ -7,9 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from rag_splitters.fields import function_name, registered_name, restore, unnamed_error
-
-__all__ = ["describe_model", "load_model", "stable_name"]
+from rag_splitters.fields import function_name, name_within_process, registered_name, restore
 
 _NAMES = ("model_name", "model", "model_id", "azure_deployment", "deployment_name", "repo_id")
 _NUMBERS = ("dimensions", "temperature", "top_p", "max_tokens", "seed")
@@ -61,12 +59,11 @@ def stable_name(model: Any) -> str:
     A registered function has the name under which it was registered. Raises ValueError for any
     other function without an importable name (a lambda, a closure, a partial).
     """
-    if registered := registered_name(getattr(model, "model", model)):
+    function = getattr(model, "model", model)
+    if registered := registered_name(function):
         return registered
     name = describe_model(model)
-    if "<" in name:
-        raise unnamed_error(name)
-    return name
+    return name_within_process(name, function) if "<" in name else name
 
 
 def load_model(value: Any, field: str, kinds: str, wrap: Callable[[Any], Any]) -> Any:

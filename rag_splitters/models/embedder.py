@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import arun, run
 from rag_splitters.fields import whole_number
-from rag_splitters.models.calling import client_retries, for_each, retrying, run_async, sendable
+from rag_splitters.models.calling import client_retries, for_each, retrying, run_async
 from rag_splitters.models.clients import (
     async_embed_call,
     async_query_call,
@@ -25,36 +25,38 @@ from rag_splitters.models.describing import describe_model, load_model, stable_n
 from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.hashing import HashingEmbeddings
 from rag_splitters.models.limits import Request, limits, requests, token_counts
-from rag_splitters.models.secrets import pack_model, unpack_model
+from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.models.validating import as_vectors
+from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embedder", "Embeddings", "Place"]
 
 Place: TypeAlias = tuple[int, int]
 """The position of a text: the number of its document, and the offset in it."""
 
 _KINDS = (
-    "a LangChain Embeddings, a LlamaIndex BaseEmbedding or a callable list of texts -> list of "
-    "vectors"
+    "a LangChain Embeddings, a LlamaIndex BaseEmbedding, a callable list of texts -> list of "
+    "vectors, or a function without parameters that returns one of them"
 )
 
 
 @dataclass(frozen=True, repr=False)
-class Embedder:
+class Embedder(ModelHolder):
     """Embeds many texts in few requests, and checks the vectors.
 
     Equal texts are embedded once. Lone surrogates, which no client can send, are replaced before
     the model sees them. The repr, the pickle and the errors hold no secret: unpickling creates a
-    model with an API key anew, with the key from the environment. The methods with LangChain's
-    names make it an embedding model for LangChain's stores.
+    model with an API key anew, with the key from the environment and with the same server. Pass a
+    factory if a model cannot be pickled, for example because it has a proxy. The methods with
+    LangChain's names make it an embedding model for LangChain's stores.
 
     Parameters:
         model: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding`, or a callable from a list of
-            texts to a list of vectors, sync or async.
+            texts to a list of vectors, sync or async. A function without parameters is a factory,
+            which is called here, and again where a pickle is loaded.
         max_texts: maximum number of texts in one call. None: 512 for a callable, and 16,384 for a
             framework's model, whose client divides them into batches of its own (LlamaIndex's
             default batch of 10 is raised to 100). Asynchronous calls are made in these batches, so
@@ -75,13 +77,13 @@ class Embedder:
            [5.]], dtype=float32)
     """
 
-    model: Any
     max_texts: int | None = None
     max_tokens: int | None = None
     max_concurrency: int = 4
     max_retries: int = 4
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         is_model = is_embedding_client(self.model) or callable(self.model)
         if isinstance(self.model, type) or not is_model:
             raise TypeError(f"embeddings must be {_KINDS}, got {describe_model(self.model)}")
@@ -89,20 +91,7 @@ class Embedder:
             if (value := getattr(self, name)) is not None:
                 whole_number(value, name, 0 if name == "max_retries" else 1)
 
-    @property
-    def description(self) -> str:
-        """The model's stable name."""
-        return describe_model(self.model)
-
-    def __repr__(self) -> str:
-        return f"Embedder({self.description})"
-
-    def __hash__(self) -> int:
-        return hash(self.description)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        limits = (self.max_texts, self.max_tokens, self.max_concurrency, self.max_retries)
-        return _unpickled, (pack_model(self.model), *limits)
+    __hash__ = ModelHolder.__hash__
 
     @property
     def has_questions(self) -> bool:
@@ -179,7 +168,7 @@ class Embedder:
 
         async def vector(question: str) -> Any:
             try:
-                return await retrying(ask, async_ask, sendable(question), retries=retries)
+                return await retrying(ask, async_ask, without_surrogates(question), retries=retries)
             except Exception as error:  # whatever a client raises
                 raise model_error(self.model, "failed on a question", error)  # noqa: B904
 
@@ -214,7 +203,7 @@ class _Batches:
         row_of: dict[str, int] = {}
         self.rows: list[int] = []
         numbers: list[int] = []  # of the first text in each row
-        for number, text in enumerate(map(sendable, texts)):
+        for number, text in enumerate(map(without_surrogates, texts)):
             row = row_of.setdefault(text, len(row_of))
             self.rows.append(row)
             if row == len(numbers):
@@ -273,10 +262,6 @@ class _Batches:
             return f"text {number}"
         document, offset = self.places[number]
         return f"text {number} (document {document}, offset {offset})"
-
-
-def _unpickled(model: Any, *limits: Any) -> Embedder:
-    return Embedder(unpack_model(model), *limits)
 
 
 def _embedder(value: Any) -> Embedder:

@@ -7,8 +7,6 @@ from typing import Any
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.secrets import without_secrets
 
-__all__ = ["ModelError", "model_error"]
-
 
 class ModelError(ValueError):
     """A model failed, or its answer cannot be used.

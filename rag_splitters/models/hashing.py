@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["HashingEmbeddings"]
 
 _BATCH = 1000  # texts that are hashed at once
 _GRAM_SHARE = 0.6

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, TypeAlias
 from rag_splitters.models.clients import client_batch, is_embedding_client
 from rag_splitters.text.sizing import Sizer, sizer
 
-__all__ = ["Limits", "Request", "limits", "requests", "token_counts"]
-
 Request: TypeAlias = tuple[int, int, int]
 """The number of a call, its first text, and the end of its texts."""
 

@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 
 from rag_splitters.models import ChatModel, Embedder, HashingEmbeddings, chat_model
 
-__all__ = ["load_embeddings", "load_function", "load_llm"]
-
 T = TypeVar("T")
 
 _VARIABLES = {
