@@ -3,8 +3,30 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, TypedDict
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import suppress
+from functools import reduce
+from operator import or_
+from types import FunctionType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Protocol,
+    TypedDict,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from pydantic import (
     AfterValidator,
@@ -13,37 +35,40 @@ from pydantic import (
     ConfigDict,
     PlainSerializer,
     ValidationInfo,
-    model_validator,
 )
 from typing_extensions import Self
 
 from rag_splitters.calls import arun, run
 from rag_splitters.fields import (
+    Overlap,
     Size,
     Unit,
     add_to_registry,
+    check_overlap,
     describe,
+    did_you_mean,
     look_up,
+    plain_errors,
     register_function,
+    unknown_parameter,
     whole_number,
 )
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.ids import ChunkIds
+from rag_splitters.text.pages import add_known_pages
 from rag_splitters.text.sizing import LengthFunction, sizer
-
-__all__ = [
-    "Chunker",
-    "MergingChunker",
-    "Nested",
-    "NestedMany",
-    "SizedChunker",
-    "Sizes",
-    "register",
-]
 
 _strategies: dict[str, type[Chunker]] = {}
 
 _GROUP_SOURCES, _GROUP_CHARACTERS = 512, 2_000_000
+
+
+class _WithText(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+T = TypeVar("T", bound=_WithText)
 
 
 class Chunker(BaseModel):
@@ -78,11 +103,75 @@ class Chunker(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
+    positional: ClassVar[tuple[str, ...]] = ()
+    """The parameters that may be passed without their names, in this order."""
+
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse a strategy that has neither method."""
         if not _has_method(cls):
             raise TypeError(f"{cls.__name__} must define spans(text) or plan(sources)")
         return super().__new__(cls)
+
+    def __init__(self, *args: Any, **parameters: Any) -> None:
+        if not type(self).__pydantic_complete__:  # pydantic's own attempt counts on its own frames
+            type(self).model_rebuild(_parent_namespace_depth=3)
+        parameters = self.translate_parameters(_by_name(type(self), args, parameters))
+        implied = _missing(self.implied_parameters(parameters), parameters)
+        with plain_errors(type(self)):
+            super().__init__(**parameters, **implied)
+        self.model_fields_set.difference_update(implied)
+        self.check_parameters()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        type.__setattr__(cls, "__signature__", _Signature())
+
+    @classmethod
+    def model_validate(cls, obj: Any, **kwargs: Any) -> Self:
+        with plain_errors(cls):
+            return super().model_validate(obj, **kwargs)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **kwargs: Any) -> Self:
+        with plain_errors(cls):
+            return super().model_validate_json(json_data, **kwargs)
+
+    @classmethod
+    def model_validate_strings(cls, obj: Any, **kwargs: Any) -> Self:
+        with plain_errors(cls):
+            return super().model_validate_strings(obj, **kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        with plain_errors(type(self)):
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        with plain_errors(type(self)):
+            super().__delattr__(name)
+
+    def __hash__(self) -> int:
+        values = self.__dict__
+        return hash((type(self), *(values[name] for name in type(self).model_fields)))
+
+    @classmethod
+    def translate_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """The parameters by our names, if some have the names that a framework gives them."""
+        return parameters
+
+    @classmethod
+    def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Values for other parameters that are better than their defaults if these are given.
+
+        A value counts only if its parameter is not given. The values may be invalid.
+        """
+        return {}
+
+    def check_parameters(self) -> None:
+        """Raise ValueError if parameters contradict each other.
+
+        It runs at the end of the construction and, in a front end, whenever it splits. A subclass
+        that overrides it calls `super().check_parameters()` first.
+        """
 
     def spans(self, text: str) -> list[Span]:
         """The chunks of a text as spans, ordered by position; blank text gives none."""
@@ -100,15 +189,15 @@ class Chunker(BaseModel):
         """
         if type(self).plan is Chunker.plan:
             for source in sources:
-                yield self.spans(source.text)
+                yield add_known_pages(self.spans(source.text), source.text, source.metadata)
             return
-        for group in _groups(sources):
-            yield from run(self.plan(group))
+        for group in grouped(sources):
+            yield from run(_plan_with_pages(self, group))
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
         """`split` for an event loop: models are awaited, and texts are cut in worker threads."""
-        for group in _groups(sources):
-            for spans in await arun(self.plan(group)):
+        for group in grouped(sources):
+            for spans in await arun(_plan_with_pages(self, group)):
                 yield spans
 
     def chunk(
@@ -144,9 +233,59 @@ class Chunker(BaseModel):
         return self
 
 
-def _groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
-    """The sources in groups that bound what is in memory at once."""
-    group: list[Source] = []
+def _by_name(
+    kind: type[Chunker], args: Sequence[Any], parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """The parameters, those that were passed by position included.
+
+    Raises TypeError if there are too many of them, or if one was passed twice.
+    """
+    names = kind.positional
+    if len(args) > len(names):
+        allowed = f"only {', '.join(names)} without names" if names else "its parameters by name"
+        raise TypeError(f"{kind.__name__} takes {allowed}, got {len(args)} without names")
+    by_position = dict(zip(names, args, strict=False))
+    if twice := by_position.keys() & parameters.keys():
+        raise TypeError(f"{kind.__name__} got {', '.join(sorted(twice))} twice")
+    return by_position | parameters
+
+
+_COMPUTED = type("Computed", (), {"__repr__": lambda self: "..."})()
+
+
+class _Signature:
+    """The parameters as `help()` shows them: the positional ones first, and plain types."""
+
+    def __get__(self, instance: Chunker | None, kind: type[Chunker]) -> inspect.Signature:
+        if instance is not None:
+            raise AttributeError("__signature__")
+        names = dict.fromkeys([*kind.positional, *kind.model_fields])
+        return inspect.Signature([_as_parameter(kind, name) for name in names])
+
+
+def _as_parameter(kind: type[Chunker], name: str) -> inspect.Parameter:
+    field, ways = kind.model_fields.get(name), inspect.Parameter
+    how = ways.POSITIONAL_OR_KEYWORD if name in kind.positional else ways.KEYWORD_ONLY
+    if field is None:  # the framework's own name for something that a parameter says
+        return inspect.Parameter(name, how, default=None)
+    default = inspect.Parameter.empty if field.is_required() else field.default
+    if field.default_factory is not None:
+        default = _COMPUTED
+    return inspect.Parameter(name, how, default=default, annotation=_plain_type(field.annotation))
+
+
+def _plain_type(annotation: Any) -> Any:
+    """A type without what pydantic needs to know about it."""
+    if get_origin(annotation) is Annotated:
+        return _plain_type(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        return reduce(or_, map(_plain_type, get_args(annotation)))
+    return annotation
+
+
+def grouped(sources: Iterable[T]) -> Iterator[list[T]]:
+    """Sources in groups of at most 512, or two million characters, to bound the memory in use."""
+    group: list[T] = []
     characters = 0
     for source in sources:
         group.append(source)
@@ -156,6 +295,74 @@ def _groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
             group, characters = [], 0
     if group:
         yield group
+
+
+async def _plan_with_pages(chunker: Chunker, sources: Sequence[Source]) -> list[list[Span]]:
+    results = zip(sources, await chunker.plan(sources), strict=True)
+    return [add_known_pages(spans, each.text, each.metadata) for each, spans in results]
+
+
+class FrontEnd(Chunker):
+    """What makes a chunker assignable, as users of both frameworks expect.
+
+    Each value is checked when it is assigned, and a failed assignment changes nothing. Parameters
+    that depend on each other are checked when the front end splits, so that they can be assigned in
+    any order. Front ends of equal parameters are equal; the hash depends on the class alone.
+
+    Raises ValueError for an unknown parameter, and for a value that its parameter cannot have.
+    """
+
+    model_config = ConfigDict(frozen=False, validate_assignment=True)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = type(self)
+        if name not in kind.model_fields:
+            self._assign_other(name, value)
+            return
+        trial = self.model_copy()
+        with plain_errors(kind):
+            BaseModel.__setattr__(trial, name, value)
+        self.model_fields_set.add(name)
+        values = {**trial.__dict__}
+        values |= _missing(kind.implied_parameters({name: values[name]}), self.model_fields_set)
+        self.__dict__.update(values)
+        self._compute_defaults()
+
+    def _assign_other(self, name: str, value: Any) -> None:
+        """Assign what is no field: a framework's own name for one, or a private attribute."""
+        kind = type(self)
+        parameters = kind.translate_parameters({name: value})
+        if name not in parameters:
+            for parameter, each in parameters.items():
+                setattr(self, parameter, each)
+        elif name.startswith("_") or isinstance(getattr(kind, name, None), property):
+            super().__setattr__(name, value)
+        else:
+            raise unknown_parameter(kind.__name__, name, kind.model_fields)
+
+    def _compute_defaults(self) -> None:
+        """Compute again the defaults that depend on other parameters."""
+        for name, field in type(self).model_fields.items():
+            if field.default_factory_takes_validated_data and name not in self.model_fields_set:
+                with suppress(ValueError):  # sizes that contradict each other for the moment
+                    self.__dict__[name] = field.get_default(
+                        call_default_factory=True, validated_data=self.__dict__
+                    )
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
+        self.check_parameters()
+        return super().split(sources)
+
+    def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
+        self.check_parameters()
+        return super().asplit(sources)
+
+
+def _missing(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
 
 
 class Sizes(TypedDict):
@@ -176,36 +383,33 @@ class SizedChunker(Chunker):
     chunk_size: Size = 1000
     """Maximum chunk size, overlap included, in units of `length_function`."""
 
-    chunk_overlap: int | float = 0
+    chunk_overlap: Overlap = 0
     """How much of a chunk the next one repeats: a count of units, or a share of `chunk_size`."""
 
     length_function: Unit = "characters"
     """The unit: "characters", "words", "tokens", "tokens:<name>", a tokenizer or a function."""
 
-    @model_validator(mode="before")
     @classmethod
-    def _check_overlap(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "chunk_overlap" in data:
-            overlap = data["chunk_overlap"]
-            size = data.get("chunk_size", cls.model_fields["chunk_size"].default)
-            if isinstance(overlap, float):
-                if not 0 <= overlap < 1:
-                    raise ValueError(
-                        "chunk_overlap must be a share in [0, 1) or a whole number, "
-                        f"got {overlap!r}"
-                    )
-            elif whole_number(overlap, "chunk_overlap", 0) >= whole_number(size, "chunk_size", 1):
-                raise ValueError(
-                    f"chunk_overlap must be smaller than chunk_size ({size}), got {overlap}"
-                )
-        return data
+    def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """No overlap if only the size is given; a share of the size always fits."""
+        is_share = isinstance(cls.model_fields["chunk_overlap"].default, float)
+        return {} if is_share or "chunk_size" not in parameters else {"chunk_overlap": 0}
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        self.overlap  # noqa: B018  (it raises the error)
 
     @property
     def overlap(self) -> int:
-        """The overlap in units."""
-        if isinstance(self.chunk_overlap, float):
-            return int(self.chunk_overlap * self.chunk_size)
-        return self.chunk_overlap
+        """The overlap in units. Raises ValueError if it is not smaller than the size."""
+        overlap, size = check_overlap(self.chunk_overlap), self.chunk_size
+        if isinstance(overlap, float):
+            return int(overlap * size)
+        if overlap >= size:
+            raise ValueError(
+                f"chunk_overlap must be smaller than chunk_size ({size}), got {overlap}"
+            )
+        return overlap
 
     @property
     def sizes(self) -> Sizes:
@@ -221,9 +425,8 @@ class SizedChunker(Chunker):
     def narrowed(self, prefix: str) -> Self:
         length = sizer(self.length_function)(prefix).length(0, len(prefix))
         size = max(1, self.chunk_size - length)
-        return self.model_copy(
-            update={"chunk_size": size, "chunk_overlap": min(self.overlap, size - 1)}
-        )
+        overlap = min(self.overlap, max(size // 2, self.overlap * size // self.chunk_size))
+        return self.model_copy(update={"chunk_size": size, "chunk_overlap": overlap})
 
 
 class MergingChunker(SizedChunker):
@@ -235,14 +438,13 @@ class MergingChunker(SizedChunker):
     min_chunk_size: int = 0
     """Chunks smaller than this are merged with a neighbour if the result fits."""
 
-    @model_validator(mode="after")
-    def _check_min_chunk_size(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if whole_number(self.min_chunk_size, "min_chunk_size", 0) > self.chunk_size:
             raise ValueError(
                 f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
                 f"got {self.min_chunk_size}"
             )
-        return self
 
 
 def register(name: str, value: type[Chunker] | Callable[..., Any]) -> None:
@@ -288,14 +490,25 @@ def _dump_chunker(chunker: Chunker) -> dict[str, Any]:
 
 
 def _core(kind: type[Chunker]) -> type[Chunker]:
-    """The registered strategy of a front-end class that adds nothing to it; else the class."""
+    """The registered strategy of a front-end class that cuts as it does; else the class.
+
+    Such a class may have other defaults and constructors, but overrides none of its methods.
+    """
     if kind in _strategies.values() or len(kind.__bases__) != 2:
         return kind
     core, front_end = kind.__bases__
-    is_front_end = issubclass(front_end, Chunker) and not _has_method(front_end)
-    own = {name for name in vars(kind) if not name.startswith("__")} - {"_abc_impl", "model_config"}
-    is_bare = not own and not inspect.get_annotations(kind)
-    return core if is_front_end and is_bare and core in _strategies.values() else kind
+    is_front_end = issubclass(front_end, FrontEnd) and not _has_method(front_end)
+    is_strategy = core in _strategies.values() and is_front_end
+    return core if is_strategy and not _overrides_methods(kind, core) else kind
+
+
+def _overrides_methods(kind: type[Chunker], core: type[Chunker]) -> bool:
+    """Whether a class changes what its strategy does, other than by its parameters."""
+    return any(
+        isinstance(value, (FunctionType, property, staticmethod)) and hasattr(core, name)
+        for name, value in vars(kind).items()
+        if not name.startswith("__")
+    )
 
 
 def _has_method(kind: type[Chunker]) -> bool:
@@ -304,10 +517,10 @@ def _has_method(kind: type[Chunker]) -> bool:
 
 def _load_chunker(value: Any, info: ValidationInfo) -> Any:
     """The chunker that `_dump_chunker` described; any other object unchanged."""
-    if not isinstance(value, (str, Mapping)):
+    if not isinstance(value, Mapping):
         return value
-    name = value.get("strategy") if isinstance(value, Mapping) else None
-    if not isinstance(value, Mapping) or not isinstance(name, str):
+    name = value.get("strategy")
+    if not isinstance(name, str):
         raise ValueError(
             f'{info.field_name or "chunker"} must be a chunker or {{"strategy": name, ...}}, '
             f"got {value!r}"
@@ -315,8 +528,8 @@ def _load_chunker(value: Any, info: ValidationInfo) -> Any:
     kind = look_up(_strategies, name)
     if kind is None:
         raise ValueError(
-            f"unknown strategy {name!r}: a configuration can name {', '.join(_strategies)}, or a "
-            "class of your own after rag_splitters.register(name, class)"
+            f"unknown strategy {name!r}: {did_you_mean(name, _strategies)}; a class of your own "
+            "needs rag_splitters.register(name, class) first"
         )
     skipped = ("class_name", "strategy")
     return kind(**{str(key): part for key, part in value.items() if key not in skipped})

@@ -1,4 +1,4 @@
-"""Field types that strategies share, and how functions are written in a configuration.
+"""Field types that strategies share, their error messages, and functions in a configuration.
 
 A function is written as a name, and a tokenizer as a fingerprint. Reading a configuration imports
 nothing: `restore` finds only the functions that the user registered.
@@ -6,38 +6,40 @@ nothing: `restore` finds only the functions that the user registered.
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from difflib import get_close_matches
+from functools import wraps
 from types import MethodType
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
+from uuid import uuid4
+from weakref import WeakKeyDictionary
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    PlainSerializer,
+    ValidationError,
+    ValidationInfo,
+)
+from pydantic_core import ErrorDetails
 
+from rag_splitters.text.conversions import CONVERSIONS
 from rag_splitters.text.ids import stable_uuid
 from rag_splitters.text.sizing import LengthFunction, check_length_function
 
-__all__ = [
-    "Function",
-    "FunctionOrName",
-    "Size",
-    "Texts",
-    "Unit",
-    "add_to_registry",
-    "describe",
-    "function_name",
-    "look_up",
-    "register_function",
-    "registered_name",
-    "restore",
-    "unnamed_error",
-    "whole_number",
-]
-
+_P = ParamSpec("_P")
 T = TypeVar("T")
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]*")  # no colon, so that it is unlike an importable name
 _functions: dict[str, Callable[..., Any]] = {}
+_allows_tokens = ContextVar("_allows_tokens", default=False)
+_tokens: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
@@ -45,6 +47,152 @@ def whole_number(value: Any, name: str, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return value
+
+
+def check_overlap(value: Any) -> int | float:
+    """The value if it is a share in [0, 1) or a whole number; otherwise raises ValueError."""
+    if not isinstance(value, float):
+        return whole_number(value, "chunk_overlap", 0)
+    if not 0 <= value < 1:
+        raise ValueError(
+            f"chunk_overlap must be a share in [0, 1) or a whole number, got {value!r}"
+        )
+    return value
+
+
+def did_you_mean(name: str, names: Collection[str], alternatives: str = "there are") -> str:
+    """The end of an error message: the most similar of the names or, without one, all of them.
+
+    >>> did_you_mean("chunk-size", ["chunk_size", "language"])
+    "did you mean 'chunk_size'?"
+    """
+    near = get_close_matches(name.lower().replace("-", "_"), names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"{alternatives} {', '.join(names)}"
+
+
+def unknown_parameter(owner: str, name: str, names: Collection[str]) -> ValueError:
+    """The error to raise for a parameter that a class or strategy does not have."""
+    hint = did_you_mean(name, names, "it has")
+    return ValueError(f"{owner} got an unknown parameter {name!r}: {hint}")
+
+
+def names_nearest(*others: Callable[..., Any]) -> Callable[[Callable[_P, T]], Callable[_P, T]]:
+    """Decorate a function so that an unknown keyword raises `unknown_parameter`.
+
+    The function may pass keywords on to `others`, whose parameters are then known, too.
+    """
+
+    def decorate(function: Callable[_P, T]) -> Callable[_P, T]:
+        parameters: dict[str, inspect.Parameter] = {}
+        for each in (function, *others):
+            parameters.update(inspect.signature(each).parameters)
+        names = [name for name, each in parameters.items() if each.kind != each.VAR_KEYWORD]
+        owner = function.__qualname__.removesuffix(".__init__")
+
+        @wraps(function)
+        def checked(*args: _P.args, **options: _P.kwargs) -> T:
+            for name in options:
+                if name not in names:
+                    raise unknown_parameter(owner, name, names)
+            return function(*args, **options)
+
+        return checked
+
+    return decorate
+
+
+@contextmanager
+def plain_errors(kind: type[BaseModel]) -> Iterator[None]:
+    """Raise a ValueError in our own words in the place of pydantic's ValidationError."""
+    try:
+        yield
+    except ValidationError as error:
+        raise ValueError(_error_message(error, kind)) from None
+
+
+def _error_message(error: ValidationError, kind: type[BaseModel]) -> str:
+    """What is wrong with each parameter, in one line."""
+    groups: dict[str, list[ErrorDetails]] = {}
+    for detail in error.errors(include_url=False):
+        if detail["type"] == "default_factory_not_called":
+            continue  # another parameter is wrong
+        name, *path = detail["loc"] or ("",)
+        places = "".join(f"[{part}]" for part in path if isinstance(part, int))
+        groups.setdefault(f"{name}{places}", []).append(detail)
+    return "; ".join(_parameter_error(path, group, kind) for path, group in groups.items())
+
+
+def _parameter_error(path: str, details: Sequence[ErrorDetails], kind: type[BaseModel]) -> str:
+    """What is wrong with one parameter; a union has an error for each of its types."""
+    types = {detail["type"] for detail in details}
+    if "extra_forbidden" in types:
+        return str(unknown_parameter(kind.__name__, path, kind.model_fields))
+    if "missing" in types:
+        return f"{kind.__name__} needs the parameter {path!r}"
+    if "frozen_instance" in types or "frozen_field" in types:
+        return f"{kind.__name__} cannot be changed: pass {path}= to a new one"
+    for detail in details:
+        cause = detail.get("ctx", {}).get("error")
+        if cause is not None:
+            nested = isinstance(cause, ValidationError)
+            message = _error_message(cause, kind) if nested else str(cause)
+            return message if path.partition("[")[0] in message else f"{path}: {message}"
+    expected = " or ".join(dict.fromkeys(_expectation(detail) for detail in details))
+    return f"{path or kind.__name__} must be {expected}, got {_shown(details[0]['input'])}"
+
+
+_EXPECTATIONS = {
+    "bool": "True or False",
+    "callable": "a function",
+    "dict": "a dictionary",
+    "finite": "a finite number",
+    "float": "a number",
+    "int": "a whole number",
+    "is": "a list",
+    "list": "a list",
+    "mapping": "a dictionary",
+    "model": "a dictionary of parameters",
+    "sequence": "a list",
+    "string": "a string",
+    "tuple": "a list",
+}
+"""What a value must be, by the first word of the type of pydantic's error."""
+
+_LIMITS = {
+    "greater_than": "greater than {gt}",
+    "greater_than_equal": "at least {ge}",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "literal_error": "{expected}",
+}
+
+
+def _expectation(detail: ErrorDetails) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind in _LIMITS:
+        return _LIMITS[kind].format(**context)
+    if context.get("class_name") == "Chunker":
+        return 'a chunker or {"strategy": name, ...}'
+    if kind == "is_instance_of" and context["class"] != "Sequence":
+        return f"an object of type {context['class']}"
+    other = detail["msg"].removeprefix("Input should be ")
+    return _EXPECTATIONS.get(kind.partition("_")[0], other)
+
+
+def _shown(value: Any) -> str:
+    """A value for an error message; of an object, which may hold a secret, only the type."""
+    if not _is_plain(value):
+        return f"an object of type {type(value).__qualname__}"
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(_is_plain(key) and _is_plain(part) for key, part in value.items())
+    return value is None or isinstance(value, (str, int, float))
 
 
 def describe(value: Any) -> str:
@@ -58,6 +206,9 @@ def describe(value: Any) -> str:
     """
     if isinstance(value, str):
         return value
+    for kind, conversion in CONVERSIONS.items():
+        if isinstance(value, conversion):
+            return f"{kind}:{describe(value.function)}"
     for tokenizer in (getattr(value, "backend_tokenizer", value), value):
         if hasattr(tokenizer, "to_str"):
             return f"tokenizer:{stable_uuid(type(value).__qualname__, tokenizer.to_str())}"
@@ -67,18 +218,35 @@ def describe(value: Any) -> str:
     if registered := registered_name(value):
         return registered
     name = function_name(value)
-    if not _leads_to(name, value):
-        raise unnamed_error(name)
-    return name
+    return name if _leads_to(name, value) else name_within_process(name, value)
 
 
-def unnamed_error(name: str) -> ValueError:
-    """The error to raise for a function that cannot be imported by its name."""
-    return ValueError(
-        f"{name} has no name by which another process could find it, so it cannot be written to a "
-        "configuration or a cache key: define it with def at the top level of a module, or give it "
-        "a name with rag_splitters.register"
-    )
+@contextmanager
+def names_within_process() -> Iterator[None]:
+    """Let functions be described that no other process could find: lambdas, closures, partials."""
+    state = _allows_tokens.set(True)
+    try:
+        yield
+    finally:
+        _allows_tokens.reset(state)
+
+
+def name_within_process(name: str, function: Any) -> str:
+    """A name that this function has in this process only, for cache keys.
+
+    Raises ValueError outside of `names_within_process`.
+    """
+    if not _allows_tokens.get():
+        raise ValueError(
+            f"{name} has no name by which another process could find it, so it cannot be written "
+            "to a configuration or a cache key: define it with def at the top level of a module, "
+            "or give it a name with rag_splitters.register"
+        )
+    try:
+        token = _tokens.setdefault(function, uuid4().hex)
+    except TypeError:  # an object without a hash, or one that cannot be referred to weakly
+        token = uuid4().hex
+    return f"unnamed:{name}:{token}"
 
 
 def function_name(function: Any) -> str:
@@ -97,9 +265,13 @@ def restore(value: Any, field: str | None) -> Any:
     if not isinstance(value, str):
         return value
     kind, _, path = value.partition(":")
-    if kind in ("tokenizer", "recogniser"):
+    if kind in CONVERSIONS:
+        inner = restore(path, field)
+        return value if isinstance(inner, str) else CONVERSIONS[kind](inner)
+    if kind in ("tokenizer", "recogniser", "unnamed"):
+        thing = "function without a name" if kind == "unnamed" else kind
         raise ValueError(
-            f"{value!r} is the name of a {kind}, and a configuration does not contain the object: "
+            f"{value!r} stands for a {thing}, and a configuration does not contain the object: "
             f"pass it again as {field}="
         )
     if kind != "function":
@@ -202,6 +374,9 @@ def _restore_function(value: Any, info: ValidationInfo) -> Any:
 
 Size = Annotated[int, BeforeValidator(lambda value: whole_number(value, "chunk_size", 1))]
 """A field for a chunk size."""
+
+Overlap = Annotated[int | float, BeforeValidator(check_overlap)]
+"""A field for an overlap: a count of units, or a share of the chunk size."""
 
 Unit = Annotated[
     LengthFunction,

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypedDict
 
-__all__ = ["Chunk", "Details", "Source", "Span"]
-
 
 class Details(TypedDict, total=False):
     """What single strategies say about a chunk, in `Span.metadata`, by key.

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Database", "decode", "delete_database", "encode"]
-
 _TIMEOUT = 60  # seconds to wait for another connection's write
 _MAX_VARIABLES = 500  # well under the limit of the oldest SQLite, which is 999
 

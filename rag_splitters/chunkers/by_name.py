@@ -10,29 +10,16 @@ import inspect
 import json
 import textwrap
 from collections.abc import Mapping
-from difflib import get_close_matches
 from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
+from rag_splitters.fields import did_you_mean, unknown_parameter
 from rag_splitters.models.named import load_embeddings, load_function, load_llm
-
-__all__ = [
-    "MODEL_PARAMETERS",
-    "build_chunker",
-    "changed_parameters",
-    "chunker_class",
-    "parameter_docs",
-    "parameter_field",
-    "required_models",
-    "split_union",
-    "strategy_name",
-]
 
 MODEL_PARAMETERS = {
     "embeddings": "an embedding model",
@@ -55,9 +42,7 @@ def chunker_class(name: str) -> type[Chunker]:
     """
     if name in CATALOGUE:
         return CATALOGUE[name]
-    near = get_close_matches(name.lower().replace("-", "_"), CATALOGUE, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CATALOGUE)}"
-    raise ValueError(f"unknown strategy {name!r}: {hint}")
+    raise ValueError(f"unknown strategy {name!r}: {did_you_mean(name, CATALOGUE)}")
 
 
 def strategy_name(chunker: Chunker) -> str:
@@ -92,8 +77,6 @@ def build_chunker(name: str, parameters: Mapping[str, Any]) -> Chunker:
             raise ValueError(f"{name} needs {MODEL_PARAMETERS[key]} (parameter {key!r})")
     try:
         return kind(**values)
-    except ValidationError as error:
-        raise ValueError(_error_message(error)) from None
     except (AttributeError, ImportError, TypeError) as error:
         raise ValueError(f"{name} cannot be set up: {error}") from error
 
@@ -106,9 +89,7 @@ def parameter_field(name: str, parameter: str) -> FieldInfo:
     fields = chunker_class(name).model_fields
     if parameter in fields:
         return fields[parameter]
-    near = get_close_matches(parameter, fields, n=1)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"{name} has no parameter {parameter!r}: {hint}it has {', '.join(fields)}")
+    raise unknown_parameter(name, parameter, fields)
 
 
 def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
@@ -133,19 +114,26 @@ def required_models(kind: type[Chunker]) -> list[str]:
     return [key for key in MODEL_PARAMETERS if key in fields and fields[key].is_required()]
 
 
-def changed_parameters(chunker: Chunker) -> dict[str, Any]:
+def changed_parameters(chunker: Chunker, kind: type[Chunker] | None = None) -> dict[str, Any]:
     """The parameters that differ from their defaults.
+
+    Parameters:
+        chunker: the chunker.
+        kind: the front end whose defaults count; None for the chunker's own class.
 
     >>> changed_parameters(build_chunker("recursive", {"chunk_size": 1000, "chunk_overlap": 20}))
     {'chunk_overlap': 20}
     """
-    values = chunker.__dict__
-    return {
-        name: values[name]
-        for name, field in type(chunker).model_fields.items()
-        if field.is_required()
-        or values[name] != field.get_default(call_default_factory=True, validated_data=values)
+    values, kind = chunker.__dict__, kind or type(chunker)
+    fields = {name: field for name, field in kind.model_fields.items() if name in values}
+    defaults = {
+        name: field.get_default(call_default_factory=True, validated_data=values)
+        for name, field in fields.items()
     }
+    required = {name for name, field in fields.items() if field.is_required()}
+    changed = {n: values[n] for n in fields if n in required or values[n] != defaults[n]}
+    defaults |= kind.implied_parameters(changed)
+    return {n: values[n] for n in fields if n in required or values[n] != defaults[n]}
 
 
 def split_union(annotation: Any) -> tuple[list[Any], set[Any]]:
@@ -190,22 +178,6 @@ def _nested(value: Any) -> Any:
         parameters = {key: each for key, each in value.items() if key != "strategy"}
         return build_chunker(value["strategy"], parameters)
     return value
-
-
-def _error_message(error: ValidationError) -> str:
-    """What is wrong with each parameter, in one line."""
-    messages: dict[str, str] = {}
-    for detail in error.errors(include_url=False, include_context=False):
-        name = str(detail["loc"][0]) if detail["loc"] else ""
-        message = " ".join(detail["msg"].removeprefix("Value error, ").split())
-        if detail["type"] == "missing":
-            message = f"{name} is required"
-        elif detail["type"] != "value_error":
-            message = f"{name}: {message}, got {detail['input']!r}"
-        elif name and name not in message:
-            message = f"{name}: {message}"
-        messages.setdefault(name, message)
-    return "; ".join(messages.values())
 
 
 def _field_docstrings(kind: type[Any]) -> dict[str, str]:

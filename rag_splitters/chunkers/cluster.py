@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["ClusterChunker"]
-
 
 class ClusterChunker(EmbeddingSizes):
     """Finds the segmentation whose chunks are most similar inside, over the whole text at once.

@@ -14,10 +14,9 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks.indents import IndentPacker
 from rag_splitters.structure.grammars import GRAMMARS, language_named, language_of
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
-from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, separators, words
+from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
+from rag_splitters.text.separators import separators
 from rag_splitters.text.sizing import sizer
-
-__all__ = ["CodeChunker"]
 
 _MAX_ERRORS = 0.2
 _NAMES = {"javascript": "js", "typescript": "ts", "tsx": "ts"}  # the keys of `LANGUAGES`
@@ -117,5 +116,5 @@ def _syntax_levels(text: str, syntax: Syntax) -> list[Finder]:
 
 def _fallback_levels(text: str, language: str | None) -> list[Finder]:
     patterns = LANGUAGES.get(_NAMES.get(language or "", language or ""), ())
-    opening = [separators(text, pattern, True) for pattern in patterns]
+    opening = [separators(text, (pattern,), True) for pattern in patterns]
     return [*opening, *recursive_levels(text)]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pydantic import Field, model_validator
-from typing_extensions import Self
+from pydantic import Field
 
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Span
@@ -15,8 +14,6 @@ from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.stripping import strip_tags
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space
-
-__all__ = ["ContentAwareChunker"]
 
 
 class ContentAwareChunker(SizedChunker):
@@ -53,14 +50,13 @@ class ContentAwareChunker(SizedChunker):
     keep_tags: bool = True
     """Whether to keep the tags of HTML; without them, chunks are plain text."""
 
-    @model_validator(mode="after")
-    def _check_minimum(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.min_chunk_size > self.chunk_size:
             raise ValueError(
                 f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
                 f"got {self.min_chunk_size}"
             )
-        return self
 
     def spans(self, text: str) -> list[Span]:
         text_format = detect_format(text) if self.format == "auto" else self.format

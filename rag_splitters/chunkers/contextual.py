@@ -12,9 +12,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     WrapValidator,
-    model_validator,
 )
-from typing_extensions import Self
 
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
@@ -30,8 +28,6 @@ from rag_splitters.models.asking import ask_each, check_prompt, first_failure
 from rag_splitters.models.cache import Cache
 from rag_splitters.models.describing import stable_name
 from rag_splitters.span import Source, Span
-
-__all__ = ["ContextualChunker"]
 
 _PROMPT = """<document>
 {document}
@@ -119,11 +115,10 @@ class ContextualChunker(Chunker):
     on_error: Literal["raise", "plain"] = "raise"
     """"raise", or "plain": a chunk that the model failed on has no context."""
 
-    @model_validator(mode="after")
-    def _check_model_has_a_name(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.cache is not None and self.llm is not None:
             stable_name(self.llm)
-        return self
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         inner = await self._with_room().plan(sources)

@@ -6,8 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict, model_validator
-from typing_extensions import Self
+from pydantic import AfterValidator, ConfigDict
 
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.fields import FunctionOrName
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddingSizes", "Passages"]
 
 Passages: TypeAlias = tuple[list[Range], list[str]]
 """The units of a text, and a passage to embed for each."""
@@ -53,8 +51,8 @@ class EmbeddingSizes(SizedChunker):
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
-    @model_validator(mode="after")
-    def _check_min_size(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         least = self.min_chunk_size
         if isinstance(least, float) and not 0 <= least <= 1:
             raise ValueError(
@@ -64,7 +62,6 @@ class EmbeddingSizes(SizedChunker):
             raise ValueError(
                 f"min_chunk_size must be from 0 to chunk_size ({self.chunk_size}), got {least}"
             )
-        return self
 
     @property
     def min_size(self) -> int:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["EmbeddingChunker"]
-
 
 class EmbeddingChunker(EmbeddingSizes):
     """Adds sentences to a chunk as long as the retrieval model finds them similar.

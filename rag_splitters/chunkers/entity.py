@@ -19,8 +19,6 @@ from rag_splitters.text.packing import Overlap, Packer, word_overlap
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.text.sizing import Measure, sizer
 
-__all__ = ["EntityChunker"]
-
 
 class EntityChunker(MergingChunker):
     """Keeps sentences about the same entities together, and never cuts a mention of one.
@@ -57,7 +55,7 @@ class EntityChunker(MergingChunker):
     """
 
     ner: Recogniser
-    """A spaCy pipeline or its name or folder, a Hugging Face pipeline, a GLiNER, or a function."""
+    """A spaCy pipeline or its name, a Hugging Face pipeline, a GLiNER, or a function."""
 
     labels: Texts = ()
     """Only entities with these labels count; GLiNER needs them. Empty: all labels."""

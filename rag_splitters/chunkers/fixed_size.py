@@ -6,8 +6,6 @@ from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Span
 from rag_splitters.text.packing import pack
 
-__all__ = ["FixedSizeChunker"]
-
 
 class FixedSizeChunker(SizedChunker):
     """Cuts windows of exactly `chunk_size` units, the last one shorter, and keeps all white space.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
 
-from pydantic import model_validator
 from typing_extensions import Self
 
 from rag_splitters.chunker import SizedChunker
@@ -21,8 +20,6 @@ from rag_splitters.structure.blocks.tree import Node, family, sections, units
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.sizing import sizer
-
-__all__ = ["HierarchicalChunker"]
 
 
 class HierarchicalChunker(SizedChunker):
@@ -65,29 +62,31 @@ class HierarchicalChunker(SizedChunker):
     emit: Literal["leaves", "all"] = "leaves"
     """Whether to return only the leaves, or the chunks of all levels."""
 
-    @model_validator(mode="before")
     @classmethod
-    def _leaf_size(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("chunk_sizes") and "chunk_size" not in data:
-            return {**data, "chunk_size": list(data["chunk_sizes"])[-1]}
-        return data
+    def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """The leaves' size from those of the levels; no levels if only the size is given."""
+        sizes = parameters.get("chunk_sizes")
+        if sizes and isinstance(sizes, (list, tuple)):
+            leaf_size = {"chunk_size": sizes[-1]}
+            return leaf_size | super().implied_parameters(leaf_size)
+        implied = super().implied_parameters(parameters)
+        return {**implied, "chunk_sizes": None} if "chunk_size" in parameters else implied
 
-    @model_validator(mode="after")
-    def _check_sizes(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         sizes = self.chunk_sizes
         if not all(keyword.strip() for keyword in self.section_keywords):
             raise ValueError(
                 f"section_keywords must not be blank, got {list(self.section_keywords)}"
             )
         if sizes is None:
-            return self
+            return
         if not sizes or any(one <= other for one, other in pairwise(sizes)):
             raise ValueError(f"chunk_sizes must decrease from level to level, got {list(sizes)}")
         if sizes[-1] != self.chunk_size:
             raise ValueError(
                 f"chunk_size must be the last of chunk_sizes ({sizes[-1]}), got {self.chunk_size}"
             )
-        return self
 
     def fits(self, content: str) -> bool:
         if self.emit == "leaves":

@@ -12,8 +12,6 @@ from rag_splitters.chunkers.parts import plan_parts, spans_as_parts
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.span import Source, Span
 
-__all__ = ["HybridChunker"]
-
 
 class HybridChunker(Chunker):
     """Chains strategies: each one cuts what the previous one left too big.

@@ -6,17 +6,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from pydantic import model_validator
-from typing_extensions import Self
-
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.fields import Texts
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import UNSPACED
 from rag_splitters.text.packing import pack
-
-__all__ = ["KeywordChunker"]
 
 _LINE_START = r"(?:\A|(?<=[\r\n]))[^\S\r\n]*"
 _LINE_END = r"[^\S\r\n]*(?=[\r\n]|\Z)"
@@ -52,8 +47,8 @@ class KeywordChunker(SizedChunker):
     ignore_case: bool = False
     """Whether upper and lower case letters match each other."""
 
-    @model_validator(mode="after")
-    def _check_keywords(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if not self.keywords and not self.patterns:
             raise ValueError("KeywordChunker needs keywords or patterns")
         if not all(keyword.strip() for keyword in self.keywords):
@@ -63,7 +58,6 @@ class KeywordChunker(SizedChunker):
                 re.compile(pattern)
             except re.error as error:
                 raise ValueError(f"invalid regular expression {pattern!r}: {error}") from None
-        return self
 
     def spans(self, text: str) -> list[Span]:
         marks: dict[int, str] = {}

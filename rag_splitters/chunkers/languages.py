@@ -6,8 +6,6 @@ fine. A level is a regular expression that begins at a line break, so the cut is
 
 from __future__ import annotations
 
-__all__ = ["LANGUAGES"]
-
 
 def _lines(*levels: str) -> tuple[str, ...]:
     """Levels of words at the start of a line: "class|def" becomes `\\n[ \\t]*(?:class|def)\\b`."""

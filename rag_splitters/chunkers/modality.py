@@ -25,8 +25,6 @@ from rag_splitters.text.excerpt import (
     without_data,
 )
 
-__all__ = ["Handling", "ModalityChunker"]
-
 _NESTED: TypeAdapter[Chunker] = TypeAdapter(Nested)
 
 Handling: TypeAlias = Annotated[

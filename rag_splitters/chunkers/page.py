@@ -12,8 +12,6 @@ from rag_splitters.span import Source, Span
 from rag_splitters.text.packing import pack
 from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
 
-__all__ = ["PageChunker"]
-
 
 class PageChunker(SizedChunker):
     """Makes each page a chunk. A page that is too big is cut as in `RecursiveChunker`.

@@ -7,8 +7,6 @@ from rag_splitters.span import Span
 from rag_splitters.text.boundaries import paragraph_cuts, paragraphs, sentences, words
 from rag_splitters.text.packing import pack
 
-__all__ = ["ParagraphChunker"]
-
 
 class ParagraphChunker(MergingChunker):
     """Makes chunks of paragraphs: text between blank lines.

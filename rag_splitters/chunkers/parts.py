@@ -11,8 +11,6 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.span import Source, Span
 from rag_splitters.text.excerpt import Excerpt
 
-__all__ = ["Part", "Parts", "plan_parts", "spans_as_parts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Part:

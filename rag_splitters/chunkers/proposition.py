@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
-from typing_extensions import Self
+from pydantic import AfterValidator, Field
 
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
@@ -28,8 +27,6 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
-
-__all__ = ["PropositionChunker"]
 
 _PROMPT = """Rewrite a passage as propositions: short statements, each of which says one thing and \
 can be understood without the passage. Split compound sentences; keep the passage's own wording \
@@ -96,14 +93,13 @@ class PropositionChunker(SizedChunker):
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
-    @model_validator(mode="after")
-    def _check_no_overlap(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.chunk_overlap:
             raise ValueError(
                 "leave chunk_overlap out: a proposition stands for itself, "
                 f"got {self.chunk_overlap}"
             )
-        return self
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         passages = [self._passages(source.text) for source in sources]

@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BeforeValidator, model_validator
-from typing_extensions import Self
+from pydantic import BeforeValidator
 
 from rag_splitters.chunker import MergingChunker
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.fields import Texts
 from rag_splitters.span import Span
-from rag_splitters.text.boundaries import (
-    Finder,
-    lines,
-    paragraphs,
-    sentences,
-    separator_pattern,
-    separators,
-    words,
-)
-from rag_splitters.text.packing import pack
-
-__all__ = ["RecursiveChunker", "recursive_levels"]
+from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
+from rag_splitters.text.separators import KeepSeparator, pack_pieces, separator_pattern
+from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 
 def recursive_levels(text: str) -> list[Finder]:
-    """The default levels: paragraph, line, sentence, word."""
-    return [paragraphs(text), lines(text), sentences(text), words(text)]
+    """The default levels: paragraph, line, sentence, clause, word."""
+    finders = (paragraphs, unwrapped_lines, sentences, clauses, words)
+    return [finder(text) for finder in finders]
 
 
 class RecursiveChunker(MergingChunker):
     """Cuts at the best separator that fits, and at a finer one only if a piece is too big.
 
     Use it by default. It keeps whole paragraphs if they fit, else whole lines, sentences or words.
-    It corresponds to LangChain's `RecursiveCharacterTextSplitter`.
+    It corresponds to LangChain's `RecursiveCharacterTextSplitter`. Only `keep_separator="none"`
+    drops text: the separators at which the text is cut, and those at its edges.
 
     Raises ValueError if both separators and language are given, if the language is unknown, if a
     separator is not a valid regular expression, or if the sizes are inconsistent.
@@ -55,23 +47,33 @@ class RecursiveChunker(MergingChunker):
     ] = None
     """Programming or markup language whose separators to use, named as in LangChain."""
 
-    @model_validator(mode="after")
-    def _check(self) -> Self:
+    keep_separator: KeepSeparator = "auto"
+    """Where a separator goes: to the "start" of the next chunk (True), to the "end" of the one
+    before, or to "none" (False); "auto": punctuation to the end, anything else to the start."""
+
+    strip_whitespace: bool = True
+    """Whether to leave out white space at the edges of chunks."""
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.language is not None and self.separators is not None:
             raise ValueError(f"give separators or language ({self.language!r}), not both")
         if self.language is not None and self.language not in LANGUAGES:
             names = ", ".join(sorted(LANGUAGES))
             raise ValueError(f"language must be one of {names}; got {self.language!r}")
         separator_pattern([each for each in self.separators or () if each], self.is_regex)
-        return self
 
     def spans(self, text: str) -> list[Span]:
-        return pack(text, self._levels(text), **self.sizes, min_size=self.min_chunk_size)
-
-    def _levels(self, text: str) -> list[Finder]:
-        if self.language is not None:
-            opening = [separators(text, regex, True) for regex in LANGUAGES[self.language]]
-            return [*opening, *recursive_levels(text)]
-        if self.separators is None:
-            return recursive_levels(text)
-        return [separators(text, each, self.is_regex) for each in self.separators if each]
+        is_preset = self.separators is None
+        patterns = LANGUAGES[self.language] if self.language else self.separators or ()
+        return pack_pieces(
+            text,
+            [(each,) for each in patterns if each],
+            recursive_levels(text) if is_preset else (),
+            is_regex=self.is_regex or is_preset,
+            keep=self.keep_separator,
+            strip=self.strip_whitespace,
+            keep_leads=is_preset,
+            min_size=self.min_chunk_size,
+            **self.sizes,
+        )

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, model_validator
-from typing_extensions import Self
+from pydantic import Field
 
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SemanticChunker"]
 
 _AMOUNTS = {
     "percentile": 95.0,
@@ -73,11 +71,11 @@ class SemanticChunker(EmbeddingSizes):
     number_of_chunks: int | None = Field(default=None, ge=1)
     """Cut at the greatest distances into this many chunks, in place of a threshold."""
 
-    @model_validator(mode="after")
-    def _check_threshold(self) -> Self:
+    def check_parameters(self) -> None:
+        super().check_parameters()
         amount = self.breakpoint_threshold_amount
         if amount is None:
-            return self
+            return
         if self.number_of_chunks is not None:
             raise ValueError(
                 f"give number_of_chunks ({self.number_of_chunks}) or "
@@ -87,7 +85,6 @@ class SemanticChunker(EmbeddingSizes):
             raise ValueError(
                 f"breakpoint_threshold_amount must be a percentile from 0 to 100, got {amount}"
             )
-        return self
 
     def _passages(self, text: str) -> Passages:
         units = sentence_units(text, self.segmenter)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, model_validator
-from typing_extensions import Self
+from pydantic import AfterValidator, Field
 
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.span import Span
-from rag_splitters.text.boundaries import positions, sentences, words
+from rag_splitters.text.boundaries import Finder, positions, sentences, words
 from rag_splitters.text.packing import Packer, pack, sentence_overlap
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.separators import separator_pattern, separators
 from rag_splitters.text.sizing import sizer
-
-__all__ = ["SentenceChunker"]
+from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 
 class SentenceChunker(SizedChunker):
@@ -25,7 +25,8 @@ class SentenceChunker(SizedChunker):
     than `chunk_size` fills one chunk and continues in the next.
 
     Raises ValueError if both `overlap_sentences` and `chunk_overlap` are given, if the segmenter is
-    unknown, or if it does not return an ascending list of (start, end).
+    unknown or does not return an ascending list of (start, end), or if `secondary_chunking_regex`
+    is not a valid regular expression.
 
     >>> text = "Rain fell. It was cold. Nobody came."
     >>> [chunk.text for chunk in SentenceChunker(chunk_size=25).chunk(text)]
@@ -38,26 +39,52 @@ class SentenceChunker(SizedChunker):
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """Segmenter: "rules", "punkt", "spacy:<model>" or a function text -> (start, end) pairs."""
 
-    @model_validator(mode="after")
-    def _check_overlap_sentences(self) -> Self:
+    paragraph_separator: str | None = None
+    """Text between paragraphs: a chunk ends there in preference to the end of any sentence."""
+
+    secondary_chunking_regex: str | None = None
+    """Regular expression for the phrases between which a sentence is cut that is too big."""
+
+    @classmethod
+    def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """No `chunk_overlap` if `overlap_sentences` is given."""
+        if parameters.get("overlap_sentences"):
+            return {"chunk_overlap": 0}
+        return super().implied_parameters(parameters)
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.overlap_sentences and self.chunk_overlap:
             raise ValueError(
                 f"pass overlap_sentences ({self.overlap_sentences}) or "
                 f"chunk_overlap ({self.chunk_overlap}), not both"
             )
-        return self
+        if self.secondary_chunking_regex is not None:
+            separator_pattern([self.secondary_chunking_regex], is_regex=True)
 
     def spans(self, text: str) -> list[Span]:
         if self.overlap_sentences:
             return self._overlapping(text)
         is_ours = self.segmenter == "rules"  # our rules need not find all sentences first
         cuts = sentences(text) if is_ours else positions(segmenter_cuts(self.segmenter, text))
-        return pack(text, (cuts, words(text)), **self.sizes)
+        return pack(text, self._levels(text, cuts), **self.sizes)
+
+    def _levels(self, text: str, cuts: Finder) -> list[Finder]:
+        """Paragraphs and phrases only if the user says what they are."""
+        coarse, fine = self.paragraph_separator, self.secondary_chunking_regex
+        return [
+            *([separators(text, (coarse,), keep="end")] if coarse else []),
+            cuts,
+            *([separators(text, (fine,), is_regex=True, keep="end")] if fine else []),
+            unwrapped_lines(text),
+            clauses(text),
+            words(text),
+        ]
 
     def _overlapping(self, text: str) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)
         measure, size = sizer(self.length_function)(text), self.chunk_size
         overlap = sentence_overlap(text, cuts, measure, size, self.overlap_sentences)
-        levels = (positions(cuts), words(text))
+        levels = self._levels(text, positions(cuts))
         packer = Packer(text, measure, size, levels, overlap=overlap)
         return [Span(start, end) for start, end in packer.pack()]

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from itertools import pairwise
 
 from pydantic import field_validator
+from typing_extensions import Self
 
-from rag_splitters.chunker import Chunker
-from rag_splitters.fields import Texts
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.fields import Size, Texts
 from rag_splitters.span import Span
-from rag_splitters.text.boundaries import at_cluster, separator_pattern
+from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.separators import (
+    KeepSeparator,
+    pack_pieces,
+    separator_gaps,
+    separator_pattern,
+)
 
-__all__ = ["SeparatorChunker"]
 
-
-class SeparatorChunker(Chunker):
-    """Cuts at every separator and drops empty pieces. There is no size limit.
+class SeparatorChunker(SizedChunker):
+    """Cuts at every separator and drops empty pieces, or merges pieces up to `chunk_size`.
 
     Use it for texts with explicit boundaries, such as records, log entries and lines. With
-    `keep_separator="none"`, the separators are dropped.
+    `keep_separator="none"`, the separators between chunks are dropped. With a `chunk_size`, it
+    corresponds to LangChain's `CharacterTextSplitter`, but a piece that is too big is cut at its
+    paragraphs, lines, sentences and words, or between any characters if "" is a separator.
 
-    Raises ValueError if there are no separators, or if one is empty or not a valid regular
-    expression.
+    Raises ValueError if there are no separators, if one is not a valid regular expression, if one
+    is empty and there is no size, or if the sizes are inconsistent.
 
     >>> [chunk.text for chunk in SeparatorChunker(separators=[";"]).chunk("a;b;;c")]
     ['a', 'b', 'c']
+    >>> [chunk.text for chunk in SeparatorChunker(separators=[";"], chunk_size=3).chunk("a;b;;c")]
+    ['a;b', 'c']
     """
+
+    chunk_size: Size | None = None  # type: ignore[assignment]
+    """Maximum chunk size, overlap included, in units of `length_function`; None: no limit, and
+    each piece is a chunk of its own."""
 
     separators: Texts = ("\n\n", "\n")
     """Separators, tried in this order at each position; "\n" matches any kind of line break."""
@@ -33,8 +47,12 @@ class SeparatorChunker(Chunker):
     is_regex: bool = False
     """Whether the separators are regular expressions."""
 
-    keep_separator: Literal["none", "start", "end"] = "none"
-    """Whether to drop each separator, or to keep it at the "start" or the "end" of a piece."""
+    keep_separator: KeepSeparator = "none"
+    """Whether to drop a separator ("none" or False), or to keep it at the "start" (True) or the
+    "end" of a piece; "auto": punctuation at the end, anything else at the start."""
+
+    strip_whitespace: bool = False
+    """Whether to leave out white space at the edges of chunks."""
 
     @field_validator("separators", mode="after")
     @classmethod
@@ -43,23 +61,46 @@ class SeparatorChunker(Chunker):
             raise ValueError("separators must hold at least one separator")
         return value
 
-    def model_post_init(self, context: object, /) -> None:
-        separator_pattern(self.separators, self.is_regex)
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        if self.chunk_size is None and self.chunk_overlap:
+            raise ValueError(
+                f"chunk_overlap ({self.chunk_overlap}) needs a chunk_size: without one, each piece "
+                "is a chunk of its own"
+            )
+        literals = self.separators if self.chunk_size is None else filter(None, self.separators)
+        separator_pattern(tuple(literals), self.is_regex)
+
+    @property
+    def overlap(self) -> int:
+        return 0 if self.chunk_size is None else super().overlap
+
+    def fits(self, content: str) -> bool:
+        return self.chunk_size is None or super().fits(content)
+
+    def narrowed(self, prefix: str) -> Self:
+        return self if self.chunk_size is None else super().narrowed(prefix)
 
     def spans(self, text: str) -> list[Span]:
-        spans: list[Span] = []
-        start = 0
-        for match in separator_pattern(self.separators, self.is_regex).finditer(text):
-            first, last = match.span()
-            if not (at_cluster(text, start, first) and at_cluster(text, start, last)):
-                continue  # part of a longer grapheme cluster
-            end = last if self.keep_separator == "end" else first
-            self._add(spans, text, start, end)
-            start = first if self.keep_separator == "start" else last
-        self._add(spans, text, start, len(text))
-        return spans
+        if self.chunk_size is None:
+            return self._pieces(text)
+        separators = [each for each in self.separators if each]
+        return pack_pieces(
+            text,
+            [separators] if separators else [],
+            recursive_levels(text) if len(separators) == len(self.separators) else (),
+            is_regex=self.is_regex,
+            keep=self.keep_separator,
+            strip=self.strip_whitespace,
+            **self.sizes,
+        )
 
-    @staticmethod
-    def _add(spans: list[Span], text: str, start: int, end: int) -> None:
-        if text[start:end].strip():
-            spans.append(Span(start, end))
+    def _pieces(self, text: str) -> list[Span]:
+        gaps = separator_gaps(text, self.separators, self.is_regex, self.keep_separator)
+        edges = [(0, 0), *gaps, (len(text), len(text))]
+        pieces = [(start, end) for (_, start), (end, _) in pairwise(edges)]
+        if self.strip_whitespace:
+            pieces = [
+                (skip_space(text, start), trim_space(text, start, end)) for start, end in pieces
+            ]
+        return [Span(start, end) for start, end in pieces if text[start:end].strip()]

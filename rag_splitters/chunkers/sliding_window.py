@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from rag_splitters.chunkers.fixed_size import FixedSizeChunker
-
-__all__ = ["SlidingWindowChunker"]
+from rag_splitters.fields import Overlap
 
 
 class SlidingWindowChunker(FixedSizeChunker):
@@ -21,5 +20,5 @@ class SlidingWindowChunker(FixedSizeChunker):
     ['one two three ', 'three four five']
     """
 
-    chunk_overlap: int | float = 0.1
+    chunk_overlap: Overlap = 0.1
     """How much of a window the next one repeats: a count of units, or a share of `chunk_size`."""

@@ -14,8 +14,6 @@ from rag_splitters.structure.blocks import detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
 
-__all__ = ["TableChunker"]
-
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
 
@@ -62,7 +60,9 @@ class TableChunker(SizedChunker):
     """Maximum number of rows in a chunk; None means as many as fit."""
 
     text: Nested | None = Field(
-        default_factory=lambda data: RecursiveChunker(**{name: data[name] for name in _SIZES})
+        default_factory=lambda data: RecursiveChunker(
+            **{name: data[name] for name in _SIZES if name in data}
+        )
     )
     """Chunker for the text between tables; None drops that text, and the default is a
     `RecursiveChunker` of the same sizes."""

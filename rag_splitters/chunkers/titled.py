@@ -12,8 +12,6 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline
 
-__all__ = ["TitledChunker"]
-
 
 class TitledChunker(Chunker):
     """Puts the document's title before every chunk but the first, so that it keeps its context.
@@ -41,6 +39,12 @@ class TitledChunker(Chunker):
 
     include_headings: bool = False
     """Whether to add the headings that a chunk stands under to the title."""
+
+    def fits(self, content: str) -> bool:
+        return self.chunker.fits(content)
+
+    def narrowed(self, prefix: str) -> TitledChunker:
+        return self.model_copy(update={"chunker": self.chunker.narrowed(prefix)})
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return await together([self._titled(source) for source in sources])

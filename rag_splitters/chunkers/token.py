@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
 from rag_splitters.fields import Size, Unit
-
-__all__ = ["TokenChunker"]
+from rag_splitters.span import Span
+from rag_splitters.text.packing import pack
 
 
 class TokenChunker(SlidingWindowChunker):
@@ -27,3 +27,9 @@ class TokenChunker(SlidingWindowChunker):
 
     length_function: Unit = "tokens"
     """The tokenizer: "tokens" (cl100k_base), "tokens:<name>", or the tokenizer itself."""
+
+    strip_whitespace: bool = False
+    """Whether to drop the white space at both ends of a window."""
+
+    def spans(self, text: str) -> list[Span]:
+        return pack(text, (), **self.sizes, trim=self.strip_whitespace)

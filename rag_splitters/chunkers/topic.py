@@ -17,8 +17,6 @@ from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
 
-__all__ = ["TopicChunker"]
-
 _Topics = Annotated[int, Field(ge=2, strict=True)]
 
 

@@ -24,8 +24,6 @@ from rag_splitters.reading.files import find_files, read_text
 if TYPE_CHECKING:
     from rag_splitters.evaluation import Benchmark
 
-__all__ = ["compare"]
-
 
 def compare(
     paths: Annotated[

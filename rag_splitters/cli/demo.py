@@ -17,7 +17,6 @@ from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
-__all__ = ["answers", "demo"]
 
 _STRATEGIES = ("fixed_size", "recursive", "sentence")
 _CHUNK_SIZE = 300

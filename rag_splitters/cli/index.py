@@ -14,14 +14,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
 from rag_splitters.cli.stored_index import is_index, open_index
 from rag_splitters.cli.views import console
-from rag_splitters.reading.files import find_files, read_text
+from rag_splitters.reading.files import find_files, read_source
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
 
     from rag_splitters.langchain import ParentDocumentRetriever
-
-__all__ = ["index"]
 
 
 def index(
@@ -104,7 +102,7 @@ def _documents(
 
     for path in files:
         try:
-            text = read_text(path)
+            source = read_source(path)
         except (ValueError, ImportError, OSError) as error:
             counts.errors.append(str(error))
             continue
@@ -112,11 +110,13 @@ def _documents(
         before = retriever.get([name])
         if not before:
             counts.new += 1
-        elif before[0].page_content == text:
+        elif before[0].page_content == source.text:
             counts.unchanged += 1
         else:
             counts.changed += 1
-        yield Document(page_content=text, metadata={"source": name}, id=name)
+        yield Document(
+            page_content=source.text, metadata={**source.metadata, "source": name}, id=name
+        )
 
 
 def _document_name(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,8 +18,6 @@ from rag_splitters.cli.play import play
 from rag_splitters.cli.query import query
 from rag_splitters.cli.split import split
 from rag_splitters.cli.strategies import strategies
-
-__all__ = ["CommandError", "app", "main"]
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # click's, wherever this Typer keeps it
 
@@ -67,7 +64,6 @@ def _options(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     """Cut texts into chunks for retrieval, and search them by parent-child retrieval."""
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # its errors are raised all the same
     if version:
         typer.echo(f"rag-splitters {__version__}")
     elif context.invoked_subcommand is None:

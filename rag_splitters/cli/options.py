@@ -21,17 +21,6 @@ from rag_splitters.chunkers.by_name import (
 )
 from rag_splitters.models.named import load_embeddings, load_llm
 
-__all__ = [
-    "BaseUrlOption",
-    "EmbeddingsOption",
-    "Format",
-    "FormatOption",
-    "LlmOption",
-    "chunker_from_options",
-    "models_from_options",
-    "read_parameters",
-]
-
 
 class Format(str, Enum):
     """How results are written."""

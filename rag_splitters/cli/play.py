@@ -12,8 +12,6 @@ from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, LlmOption
 from rag_splitters.cli.views import console
 from rag_splitters.reading.files import read_text
 
-__all__ = ["play"]
-
 
 def play(
     files: Annotated[

@@ -17,8 +17,6 @@ from rag_splitters.cli.options import (
 from rag_splitters.cli.stored_index import is_index, open_index
 from rag_splitters.cli.views import console, passage_row, passage_view, write_line
 
-__all__ = ["query"]
-
 
 def query(
     folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of the index.")],

@@ -18,9 +18,7 @@ from rag_splitters.cli.options import (
     read_parameters,
 )
 from rag_splitters.cli.views import chunk_row, chunk_table, console, write_line
-from rag_splitters.reading.files import decode, read_text
-
-__all__ = ["split"]
+from rag_splitters.reading.files import read_source, source_from_bytes
 
 
 def split(
@@ -65,8 +63,9 @@ def split(
     if files.count("-") > 1:
         raise ValueError("standard input (-) can be read only once")
     for name in files:
-        text = decode(sys.stdin.buffer.read(), "-") if name == "-" else read_text(name)
-        chunks = chunker.chunk(text, metadata={"source": name})
+        is_input = name == "-"
+        source = source_from_bytes(sys.stdin.buffer.read(), "-") if is_input else read_source(name)
+        chunks = chunker.chunk(source.text, metadata=source.metadata)
         if form is Format.table:
             console().print(chunk_table(name, chunks, chunker))
         else:

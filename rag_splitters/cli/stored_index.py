@@ -13,8 +13,6 @@ from rag_splitters.models import Embedder
 if TYPE_CHECKING:
     from rag_splitters.langchain import ParentDocumentRetriever
 
-__all__ = ["is_index", "open_index"]
-
 
 def is_index(folder: Path) -> bool:
     """Whether the folder holds an index."""

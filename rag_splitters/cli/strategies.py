@@ -17,8 +17,6 @@ from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import chunker_class, parameter_docs, strategy_name
 from rag_splitters.cli.views import console
 
-__all__ = ["strategies"]
-
 
 def strategies(
     name: Annotated[

@@ -17,17 +17,6 @@ from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.span import Chunk
 from rag_splitters.text.sizing import sizer
 
-__all__ = [
-    "chunk_row",
-    "chunk_table",
-    "console",
-    "cut",
-    "passage_row",
-    "passage_view",
-    "printable",
-    "write_line",
-]
-
 _HIGHLIGHT = "bold black on yellow"
 _INVISIBLE: dict[int, int | str] = dict.fromkeys((*range(32), *range(127, 160)), 0xFFFD)
 # One code point replaces one, so that positions stay valid. Only a line feed ends a line.
@@ -71,12 +60,14 @@ def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table
     caption = Text(f"{count}, length in {name}")
     table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left")
     table.caption_justify, table.expand = "left", True
-    for heading in ("#", "start", "end", "length"):
+    has_pages = any("page_start" in chunk.metadata for chunk in chunks)
+    for heading in ("#", *(["page"] if has_pages else []), "start", "end", "length"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
     for number, chunk in enumerate(chunks):
         length = measure(chunk.text).length(0, len(chunk.text))
-        figures = (number, chunk.start, chunk.end, length)
+        pages = [_page_range(chunk.metadata)] if has_pages else []
+        figures = (number, *pages, chunk.start, chunk.end, length)
         table.add_row(*map(str, figures), Text(_one_line(chunk.text[:500])))
     return table
 
@@ -100,7 +91,7 @@ def passage_row(result: Any) -> dict[str, Any]:
         "id": result.id,
     }
     if "matches" in metadata:
-        row["matches"] = metadata.pop("matches")
+        row["matches"] = json.loads(metadata.pop("matches"))
     return row | {"metadata": metadata}
 
 
@@ -109,6 +100,8 @@ def passage_view(result: Any, number: str = "") -> RenderableType:
     row = passage_row(result)
     score = "" if row["score"] is None else f"  score {row['score']:.3f}"
     place = "" if row["start"] is None else f"  {row['start']}-{row['end']}"
+    if pages := _page_range(row["metadata"]):
+        place = f"  page{'s' if '-' in pages else ''} {pages}{place}"
     heading = Text(f"{number}{printable(str(row['source']))}{place}{score}", style="bold cyan")
     body = _marked(row["text"], row["start"], row.get("matches") or [])
     return Group(heading, Panel(body, box=box.HORIZONTALS, border_style="dim"))
@@ -123,6 +116,12 @@ def _marked(text: str, start: int | None, matches: Sequence[Mapping[str, Any]]) 
     first, last = best["start_index"] - start, best["end_index"] - start
     match = (f">>{body[first:last]}<<", _HIGHLIGHT)
     return Text.assemble(body[:first], match, body[last:])
+
+
+def _page_range(metadata: Mapping[str, Any]) -> str:
+    """The pages of a chunk, such as "7" or "7-8", or "" if they are not known."""
+    first, last = metadata.get("page_start", ""), metadata.get("page_end", "")
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def _one_line(text: str) -> str:

@@ -10,21 +10,13 @@ from typing import TYPE_CHECKING, Any
 from rag_splitters.chunker import Chunker
 from rag_splitters.distributed.columns import TYPED, array, arrow
 from rag_splitters.models import ModelError
-from rag_splitters.models.calling import sendable
 from rag_splitters.span import Source, Span
 from rag_splitters.text.ids import ChunkIds, source_identity
+from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "ChunkRow",
-    "chunk_batch",
-    "chunk_rows",
-    "metadata_batch",
-    "read_sources",
-    "split_sources",
-]
 
 ChunkRow = tuple[Any, ...]
 """A chunk's values for `columns.chunk_fields`, in that order."""
@@ -102,7 +94,7 @@ def chunk_rows(source: Source, spans: Sequence[Span]) -> Iterator[ChunkRow]:
                 values = (*(details.pop(key, None) for key in TYPED), _json(details))
             except Exception as error:  # metadata may hold anything
                 raise _failure(source, error) from error
-        chunk_text = text[start:end] if content is None else sendable(content)
+        chunk_text = text[start:end] if content is None else without_surrogates(content)
         yield ids[-1], document_id, chunk_text, start, end, index, *values
 
 
@@ -163,4 +155,4 @@ def _names(message: str, sources: Sequence[Source]) -> str:
 def _json(details: Mapping[str, Any]) -> str:
     """The metadata as JSON; lone surrogates become escapes, because Arrow cannot hold them."""
     text = json.dumps(details, ensure_ascii=False, allow_nan=False)
-    return text if sendable(text) == text else json.dumps(details)
+    return text if without_surrogates(text) == text else json.dumps(details)

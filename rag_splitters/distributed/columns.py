@@ -9,18 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "TEXT",
-    "TYPED",
-    "array",
-    "arrow",
-    "check_id_type",
-    "check_names",
-    "check_text_type",
-    "chunk_fields",
-    "metadata_fields",
-    "wrong_type",
-]
 
 TEXT = 2
 """The position of the text among the chunks' columns."""

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
 
-__all__ = ["split_dataset"]
-
 
 def split_dataset(
     dataset: Dataset,

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-__all__ = ["split_dataframe"]
-
 
 def split_dataframe(
     dataframe: DataFrame,

@@ -33,7 +33,6 @@ from rag_splitters.text.pages import first_page, optional_page_break, page_break
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["TableSplitter", "unpickled"]
 
 _MAX_BYTES = 1 << 25
 """The approximate size of a batch of chunks; only a single chunk may be larger.

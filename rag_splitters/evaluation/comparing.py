@@ -20,10 +20,8 @@ from rag_splitters.evaluation.questions import Question, check_question
 from rag_splitters.evaluation.report import Report
 from rag_splitters.evaluation.results import Settings, Strategy
 from rag_splitters.evaluation.suggestion import Suggestion, suggestion
-from rag_splitters.models import Embedder, describe_model
+from rag_splitters.models import Embedder
 from rag_splitters.text.sizing import LengthFunction, sizer
-
-__all__ = ["candidates", "compare", "named", "suggest"]
 
 
 def compare(
@@ -73,8 +71,9 @@ def compare(
     >>> report.metric("small", "recall").mean
     1.0
     """
+    embedder = embeddings if isinstance(embeddings, Embedder) else Embedder(embeddings)
     settings = Settings(
-        k, tuple(sorted(set(budgets))), length_function, describe_model(embeddings), resamples, seed
+        k, tuple(sorted(set(budgets))), length_function, embedder.description, resamples, seed
     )
     _check(documents, questions)
     chunkers, bar = named(chunkers), partial(_progress, show=show_progress)
@@ -85,7 +84,6 @@ def compare(
     texts = list(dict.fromkeys(chunk.text for each in chunks.values() for chunk in each))
     rows = {text: row for row, text in enumerate(texts)}
     cache = cache or EmbeddingCache()
-    embedder = embeddings if isinstance(embeddings, Embedder) else Embedder(embeddings)
     vectors = cache.embed(embedder, texts, bar("Embedding chunks"))
     question_vectors = cache.embed_questions(
         embedder, [question.text for question in questions], bar("Embedding questions")

@@ -14,8 +14,6 @@ from rag_splitters.fields import whole_number
 from rag_splitters.models import Embedder, describe_model
 from rag_splitters.sqlite import Database, encode
 
-__all__ = ["CachedEmbeddings", "EmbeddingCache"]
-
 _SCHEMA = "CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL)"
 _SELECT = "SELECT key, vector FROM vectors WHERE key IN ({})"
 _UPSERT = "INSERT OR REPLACE INTO vectors VALUES (?, ?)"

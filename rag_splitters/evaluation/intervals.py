@@ -10,8 +10,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Estimate", "estimate", "mean_score", "percent", "resampled", "share"]
-
 _Z = 1.959963984540054  # 95 % of a normal distribution lie within this many standard deviations
 
 

@@ -12,8 +12,6 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.evaluation.metrics import Range
 from rag_splitters.span import Source
 
-__all__ = ["ChunkLocator", "LocatedChunk", "locate_chunks"]
-
 
 @dataclass(frozen=True, slots=True)
 class LocatedChunk:

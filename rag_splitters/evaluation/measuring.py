@@ -23,8 +23,6 @@ from rag_splitters.evaluation.metrics import (
 )
 from rag_splitters.evaluation.questions import Question
 
-__all__ = ["METRICS", "ChunkIndex", "Measurements", "measure_questions"]
-
 METRICS = ("recall", "precision", "precision_omega", "iou", "ndcg", "hit_rate", "retrieved")
 """The metrics at a fixed number of chunks; `retrieved` is the size of these chunks in units."""
 

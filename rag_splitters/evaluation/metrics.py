@@ -10,18 +10,6 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-__all__ = [
-    "Range",
-    "cover",
-    "hit_rate",
-    "ndcg",
-    "overlap",
-    "precision_omega",
-    "recall_at_budgets",
-    "total",
-    "union",
-]
-
 Range: TypeAlias = tuple[int, int]
 """Start and end of a piece of a text, in code points."""
 

@@ -13,8 +13,6 @@ from typing import Any
 from rag_splitters.evaluation.metrics import Range
 from rag_splitters.reading.files import read_text
 
-__all__ = ["Benchmark", "Question", "check_question", "read_benchmark", "read_questions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rag_splitters.evaluation.page.html_page import html_page
-from rag_splitters.evaluation.page.projection import Projection
 from rag_splitters.evaluation.results import Results
 from rag_splitters.evaluation.tables import csv_text, json_text, markdown, rich_table
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-
-__all__ = ["Report"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,12 +22,9 @@ class Report(Results):
     `print(report)` shows the table, and `rich.print(report)` shows it with colours.
     """
 
-    def to_html(self, path: str | Path | None = None, *, projection: Projection = "pca") -> str:
-        """One page with charts, which loads nothing else; written to `path` if one is given.
-
-        `projection` makes the map of the chunks: "pca", or "umap" if umap-learn is installed.
-        """
-        return _write(html_page(self, projection), path)
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One page with charts, which loads nothing else; written to `path` if one is given."""
+        return _write(html_page(self), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The metrics as Markdown tables; written to `path` if one is given."""

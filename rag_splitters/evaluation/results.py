@@ -17,8 +17,6 @@ from rag_splitters.evaluation.questions import Question
 from rag_splitters.fields import whole_number
 from rag_splitters.text.sizing import LengthFunction, check_length_function
 
-__all__ = ["Results", "Settings", "Strategy"]
-
 
 @dataclass(frozen=True)
 class Settings:

@@ -12,8 +12,6 @@ from rag_splitters.evaluation.intervals import Estimate
 from rag_splitters.evaluation.results import Results
 from rag_splitters.fields import whole_number
 
-__all__ = ["Suggestion", "advice", "suggestion"]
-
 
 @dataclass(frozen=True)
 class Suggestion:

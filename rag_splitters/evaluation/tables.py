@@ -16,8 +16,6 @@ from rag_splitters.evaluation.intervals import Estimate
 from rag_splitters.evaluation.results import Results, Strategy
 from rag_splitters.models import describe_model
 
-__all__ = ["caption", "csv_text", "format_estimate", "json_text", "markdown", "rich_table"]
-
 
 def caption(results: Results) -> str:
     """What was measured, in two sentences."""

@@ -7,9 +7,12 @@ is first asked for.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.embeddings import Embeddings
+
 from rag_splitters.langchain import splitters
 from rag_splitters.langchain.loader import FileLoader
 from rag_splitters.langchain.splitters import *
+from rag_splitters.models import Embedder, HashingEmbeddings
 
 if TYPE_CHECKING:
     from rag_splitters.langchain.kvstores import PostgresStore, RedisStore, SQLiteStore
@@ -35,6 +38,9 @@ _LAZY = {
     "SQLiteStore": "kvstores",
     "parent_document_retriever": "retriever",
 }
+
+for _kind in (Embedder, HashingEmbeddings):
+    Embeddings.register(_kind)
 
 
 def __getattr__(name: str) -> Any:

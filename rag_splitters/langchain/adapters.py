@@ -7,7 +7,6 @@ import sys
 from collections.abc import (
     AsyncIterator,
     Callable,
-    Collection,
     Iterable,
     Iterator,
     Mapping,
@@ -32,22 +31,11 @@ from rag_splitters.langchain.kvstores import (
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
-from rag_splitters.parent_child.records import Entry, copy_metadata, storable_text
+from rag_splitters.parent_child.merging import MATCHES_KEY, SCORE_KEY, read_matches
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry, copy_metadata
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
 from rag_splitters.parent_child.vectors import Vectors
-
-__all__ = [
-    "ByteDocuments",
-    "VectorStoreChildren",
-    "call_method",
-    "chroma_collection",
-    "make_child_store",
-    "make_docstore",
-    "make_split",
-    "to_document",
-    "to_entries",
-    "to_entry",
-]
+from rag_splitters.text.surrogates import without_surrogates
 
 _BATCH = 1000
 _NUMBER_KEY = "_rag_splitters_entry"
@@ -73,6 +61,46 @@ def to_entry(document: Document) -> Entry:
 def to_document(entry: Entry) -> Document:
     """Convert an entry to a document that shares nothing with it."""
     return Document(page_content=entry.text, metadata=copy_metadata(entry.metadata), id=entry.id)
+
+
+class ResultDocument(Document):
+    """A document that a retriever found.
+
+    It is equal to any document with the same text, id and metadata: score and matches do not count,
+    so that a passage which two questions find is one and the same. Both are in its metadata, under
+    "score" and, as JSON, under "matches".
+    """
+
+    @property
+    def score(self) -> float | None:
+        """The score of its best child, higher is better; None if the vector store has none."""
+        return self.metadata.get(SCORE_KEY)
+
+    @property
+    def matches(self) -> list[dict[str, Any]]:
+        """Position and score of its children that match, best first."""
+        return read_matches(self.metadata)
+
+    @classmethod
+    def lc_id(cls) -> list[str]:
+        """Return the name under which `dumps` writes it: it is loaded as a plain document."""
+        return Document.lc_id()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Document):
+            return NotImplemented
+        return _passage(self) == _passage(other)
+
+
+def _passage(document: Document) -> tuple[Any, ...]:
+    metadata = {k: v for k, v in document.metadata.items() if k not in (SCORE_KEY, MATCHES_KEY)}
+    return document.page_content, document.id, metadata
+
+
+def to_result(entry: Entry) -> ResultDocument:
+    """Convert a result, which shares its metadata with nothing."""
+    entry.metadata.pop(SOURCE_KEY, None)
+    return ResultDocument(page_content=entry.text, metadata=entry.metadata, id=entry.id)
 
 
 def to_entries(documents: Iterable[Document], ids: Sequence[str] | None) -> Iterable[Entry]:
@@ -241,14 +269,8 @@ def make_child_store(
     )
 
 
-class VectorStoreChildren:
-    """The children in any LangChain vector store.
-
-    See `rag_splitters.parent_child.stores.ChildStore`.
-    """
-
-    merges_metadata = False
-    smoothing = 0.0
+class VectorStoreChildren(ChildStore):
+    """The children in any LangChain vector store."""
 
     def __init__(
         self,
@@ -260,6 +282,7 @@ class VectorStoreChildren:
         self._vectorstore = vectorstore
         self._batch_size = batch_size or _BATCH
         self._search_kwargs = dict(search_kwargs or {})
+        self.has_filter = bool(search_kwargs)
         self._relevance = _relevance_function(vectorstore)
 
     async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
@@ -267,7 +290,7 @@ class VectorStoreChildren:
         children = [child for children in documents for child in children]
         for batch in batched(children, self._batch_size):
             converted = [
-                Document(page_content=storable_text(c.text), metadata=c.metadata, id=c.id)
+                Document(page_content=without_surrogates(c.text), metadata=c.metadata, id=c.id)
                 for c in batch
             ]
             ids = [child.id for child in batch]
@@ -287,28 +310,10 @@ class VectorStoreChildren:
                 children[document.id] = to_entry(document)
         return [children.get(name) for name in ids]
 
-    async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
-        """Select all: not every store can be asked which children a filter lets through."""
-        if self._search_kwargs:
-            raise ValueError(
-                "search_type='hybrid' with a filter needs Chroma: another vector store cannot "
-                f"tell which children {sorted(self._search_kwargs)} lets through"
-            )
-        return ids
-
-    async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
-        """Fail: LangChain has no way to ask."""
-        raise NotImplementedError
-
-    async def read_all(self) -> AsyncIterator[Entry]:
-        """Fail: LangChain has no way to list a vector store."""
-        raise NotImplementedError
-        yield  # makes this a generator
-
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
         """Find the nearest children; scores become similarities if the store says how."""
         kwargs = {**self._search_kwargs, "k": n}
-        text = storable_text(query)
+        text = without_surrogates(query)
         try:
             pairs = await call_method(
                 self._vectorstore, "similarity_search_with_score", text, **kwargs
@@ -326,7 +331,7 @@ class VectorStoreChildren:
         """Find children by the store's own maximal marginal relevance, which returns no scores."""
         kwargs = {**self._search_kwargs, "k": n, "fetch_k": pool, "lambda_mult": balance}
         documents = await call_method(
-            self._vectorstore, "max_marginal_relevance_search", storable_text(query), **kwargs
+            self._vectorstore, "max_marginal_relevance_search", without_surrogates(query), **kwargs
         )
         return [Match(to_entry(document), None) for document in documents]
 

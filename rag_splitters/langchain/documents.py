@@ -8,11 +8,9 @@ from langchain_core.documents import Document
 
 from rag_splitters.span import Source, Span
 from rag_splitters.text.ids import ChunkIds
-from rag_splitters.text.sources import copier, copy_of, offset_in_source
+from rag_splitters.text.sources import copier, copies_of, offset_in_source
 
-__all__ = ["chunk_documents"]
-
-_BLANK = Document(page_content="")
+_new_document = copies_of(Document(page_content=""), ("page_content", "metadata", "id"))
 
 
 def chunk_documents(
@@ -40,10 +38,7 @@ def chunk_documents(
             own["start_index"] = span.start + offset if bound is None else offset
             own["end_index"] = span.end + offset if bound is None else bound
             own["chunk_index"] = index
-        fields = {
-            "page_content": span.text_of(text),
-            "metadata": own,
-            "id": ids.of(span.start, span.end, span.content),
-        }
-        chunks.append(copy_of(_BLANK, fields))
+        new_id = ids.of(span.start, span.end, span.content)
+        fields = {"page_content": span.text_of(text), "metadata": own, "id": new_id}
+        chunks.append(_new_document(fields))
     return chunks

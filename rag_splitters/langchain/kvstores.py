@@ -18,8 +18,6 @@ from rag_splitters.parent_child.keyvalue import (
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
 
-__all__ = ["DocumentStore", "PostgresStore", "RedisStore", "SQLiteStore"]
-
 
 class DocumentStore(BaseStore[str, Document]):
     """Keeps LangChain documents in a key-value store of JSON.

@@ -9,15 +9,15 @@ from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 from typing_extensions import override
 
-from rag_splitters.reading.files import read_text
-
-__all__ = ["FileLoader"]
+from rag_splitters.reading.files import read_source
 
 
 class FileLoader(BaseLoader):
     """Loads a file as one document: text as it is, a PDF with form feeds between its pages.
 
-    With a splitter's `page_break="\\f"`, every chunk knows its pages.
+    The chunks of a PDF know their pages, whatever the strategy: the document's metadata have the
+    first and the last page as `page_start` and `page_end`, and each chunk has its own.
+    Running heads and page numbers are dropped from a PDF, and divided words are joined.
 
     Parameters:
         path: a text, Markdown or HTML file in UTF-8, or a PDF (extra `pdf`).
@@ -31,5 +31,5 @@ class FileLoader(BaseLoader):
     @override
     def lazy_load(self) -> Iterator[Document]:
         """The document, with the path as its id and as `source` in its metadata."""
-        name = self.path.as_posix()
-        yield Document(page_content=read_text(self.path), metadata={"source": name}, id=name)
+        source = read_source(self.path)
+        yield Document(page_content=source.text, metadata=dict(source.metadata), id=source.id)

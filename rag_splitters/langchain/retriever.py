@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from enum import Enum
 from pathlib import Path
 from types import EllipsisType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -24,6 +23,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_
 from typing_extensions import Self, override
 
 from rag_splitters.calls import arun, run
+from rag_splitters.fields import names_nearest, plain_errors, whole_number
 from rag_splitters.langchain.adapters import (
     ByteDocuments,
     call_method,
@@ -33,27 +33,25 @@ from rag_splitters.langchain.adapters import (
     make_split,
     to_document,
     to_entries,
+    to_result,
 )
 from rag_splitters.langchain.kvstores import SQLiteStore
 from rag_splitters.langchain.splitters import RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
-from rag_splitters.parent_child.opening import (
-    CHILD_SIZE,
-    PARENT_SIZE,
-    Place,
-    refuse_contradictions,
-    search_options,
-)
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry
+from rag_splitters.parent_child.opening import CHILDREN, PARENTS, Place, search_options
+from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.search import Query, Reranker, Retrieve, SearchType
 from rag_splitters.parent_child.stores import Stores
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
-__all__ = ["ParentDocumentRetriever", "parent_document_retriever"]
 
+_Count = Annotated[
+    int, BeforeValidator(lambda value, info: whole_number(value, info.field_name, 1))
+]
+"""A field for a number of at least 1."""
 _QUERY_OPTIONS = ("score_threshold", "fetch_k", "lambda_mult")
 
 
@@ -99,16 +97,17 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     """Cuts parents into children."""
     parent_splitter: TextSplitter | None = None
     """Cuts documents into parents; None takes each document whole."""
-    id_key: str = Field(default="parent_id", min_length=1)
+    id_key: str = "parent_id"
     """Key in a child's metadata that holds its parent's UUID."""
     child_metadata_fields: Sequence[str] | None = None
     """Keys of a document's metadata that its children keep; None: all."""
-    k: int = Field(default=4, ge=1)
-    """Number of results: parents or, depending on `retrieve`, children or merged passages."""
+    k: _Count | None = None
+    """Number of results: parents or, depending on `retrieve`, children or merged passages. None: 4
+    or, with `search_kwargs["k"]`, as many as these children give."""
     retrieve: Retrieve = "parents"
     """What a query returns: "parents"; "children"; or "merged", which merges children that lie side
     by side in their document, without repeating what both have."""
-    merged_size: int = Field(default=2000, ge=1)
+    merged_size: _Count = 2000
     """Maximum size of a merged passage, in characters."""
     search_type: Annotated[
         SearchType, BeforeValidator(lambda kind: kind.value if isinstance(kind, Enum) else kind)
@@ -117,8 +116,9 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     "similarity_score_threshold"; by maximal marginal relevance, with "mmr"; or "hybrid", by
     similarity and by keywords (BM25), fused by reciprocal rank."""
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """`score_threshold`; for "mmr" `fetch_k` (20) and `lambda_mult` (0.5); other arguments of the
-    vector store's search, such as `filter`."""
+    """`k`, the number of best children that are used, as in `langchain_classic` (default: as many
+    as the results need); `score_threshold`; for "mmr" `fetch_k` (20) and `lambda_mult` (0.5); other
+    arguments of the vector store's search, such as `filter`."""
     smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
     """Mixes each child's vector with its neighbours' in the document, by a Gaussian of this width
     in children; 0 does not. Needs Chroma."""
@@ -127,9 +127,9 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     where that is embedded and indexed; the text itself stays as it is. Needs Chroma."""
     reranker: Reranker | BaseDocumentCompressor | None = None
     """Reorders results: a function (question, texts) -> scores, or a document compressor."""
-    rerank_k: int | None = Field(default=None, ge=1)
+    rerank_k: _Count | None = None
     """Number of results that the reranker is given; None: four times as many as are returned."""
-    batch_size: int | None = Field(default=None, ge=1)
+    batch_size: _Count | None = None
     """Number of children that are embedded and written at once; None: 4,000, or fewer if the store
     takes no more."""
 
@@ -138,11 +138,19 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
 
     model_config = ConfigDict(extra="forbid")
 
+    if not TYPE_CHECKING:  # type checkers see the signature that pydantic makes of the fields
+
+        def __init__(self, **parameters: Any) -> None:
+            with plain_errors(type(self)):
+                super().__init__(**parameters)
+
+    _own_options: ClassVar = ("search_kwargs",)
+
     @field_validator("search_kwargs")
     @classmethod
-    def _refuse_k(cls, value: dict[str, Any]) -> dict[str, Any]:
+    def _check_k(cls, value: dict[str, Any]) -> dict[str, Any]:
         if "k" in value:
-            raise ValueError("pass k to the retriever and not in search_kwargs: it counts results")
+            whole_number(value["k"], 'search_kwargs["k"]', 1)
         return value
 
     @model_validator(mode="before")
@@ -156,7 +164,9 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         return {**values, "docstore": documents}
 
     @model_validator(mode="after")
-    def _check_smoothing(self) -> Self:
+    def _check_options(self) -> Self:
+        if not self.id_key:
+            raise ValueError("id_key must not be empty")
         option = f"smoothing={self.smoothing:g}" if self.smoothing else "headings=True"
         if (self.smoothing or self.headings) and chroma_collection(self.vectorstore) is None:
             raise ValueError(
@@ -243,13 +253,15 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         self, text: str, k: int | None, kwargs: Mapping[str, Any], callbacks: Callbacks
     ) -> list[Document]:
         options = {**self.search_kwargs, **kwargs}
-        k = self.k if k is None else k
+        max_children = self._check_k(options).pop("k", None)
+        k = next(each for each in (k, self.k, max_children, 4) if each is not None)
         query = Query(
             text=text,
             k=self._candidate_count(k),
             retrieve=self.retrieve,
             search_type=self.search_type,
             merged_size=self.merged_size,
+            max_children=max_children,
             **{name: options.pop(name) for name in _QUERY_OPTIONS if name in options},
         )
         if not isinstance(self.reranker, BaseDocumentCompressor):
@@ -265,8 +277,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
 
     def _candidate_count(self, k: int) -> int:
         """Return how many results are looked for, so that the reranker has something to choose."""
-        if k < 1:
-            raise ValueError(f"k must be at least 1, got {k}")
+        whole_number(k, "k", 1)
         return k if self.reranker is None else max(k, self.rerank_k or 4 * k)
 
     @override
@@ -284,6 +295,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
             id_key=self.id_key,
             headings=self.headings,
             keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
+            classic=self.shared.classic,
             inherited_keys=None if fields is None else frozenset(fields),
         )
 
@@ -297,10 +309,10 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
 
     @override
     def _result(self, entry: Entry) -> Document:
-        entry.metadata.pop(SOURCE_KEY, None)  # a result shares its metadata with nothing
-        return Document(page_content=entry.text, metadata=entry.metadata, id=entry.id)
+        return to_result(entry)
 
 
+@names_nearest()
 def parent_document_retriever(
     documents: Iterable[Document] | None = None,
     *,
@@ -309,9 +321,10 @@ def parent_document_retriever(
     embeddings: Any = None,
     vectorstore: VectorStore | None = None,
     docstore: BaseStore[str, Document] | None = None,
+    byte_store: ByteStore | None = None,
     child_splitter: TextSplitter | None = None,
     parent_splitter: TextSplitter | EllipsisType | None = ...,
-    k: int = 4,
+    k: int | None = None,
     retrieve: Retrieve = "parents",
     merged_size: int = 2000,
     search_type: SearchType | None = None,
@@ -336,7 +349,11 @@ def parent_document_retriever(
     list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A
     folder can only be opened with the model that it was written with. `child_splitter` defaults to
     `RecursiveTextSplitter(chunk_size=400)`, and `parent_splitter` to the same with 2,000
-    characters; `parent_splitter=None` takes documents whole.
+    characters; `parent_splitter=None` takes documents whole, which is the default with `byte_store`
+    as in `langchain_classic`.
+
+    `k` counts results (4), and `search_kwargs={"k": ...}` counts the children that are used. With
+    only the second, all the parents of these children are returned, as in `langchain_classic`.
 
     `search_type`, `smoothing` and `headings` default to what retrieves best by the figures in the
     README: "hybrid", 0.6 and True. A `vectorstore` that you pass is searched by "similarity" alone,
@@ -345,24 +362,24 @@ def parent_document_retriever(
     Raises ValueError for options that contradict each other, and for a folder of another model;
     FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
-    refuse_contradictions(path, client, vectorstore, docstore, "vectorstore")
     if vectorstore is not None and embeddings is not None:
         raise ValueError("embeddings would not be used: the vectorstore has its own")
     options = search_options(vectorstore is None, search_type, smoothing, headings)
-    with ExitStack() as resources:
-        place = Place(path, resources)
+    if isinstance(parent_splitter, EllipsisType):
+        is_classic = byte_store is not None
+        parent_splitter = None if is_classic else RecursiveTextSplitter(**PARENTS)
+    parents = docstore if byte_store is None else byte_store
+    with Place(path, client, vectorstore, parents, "vectorstore") as place:
         if vectorstore is None:
-            vectorstore = _open_chroma(place, client, embeddings, collection_name)
-        if docstore is None and place.folder is not None:
-            docstore = SQLiteStore(place.folder / "parents.sqlite")
-            resources.callback(docstore.close)
+            vectorstore = _open_chroma(place, embeddings, collection_name)
+        if parents is None:
+            docstore = place.open_docstore(SQLiteStore, InMemoryStore)
         retriever = ParentDocumentRetriever(
             vectorstore=vectorstore,
-            docstore=InMemoryStore() if docstore is None else docstore,
-            child_splitter=child_splitter or RecursiveTextSplitter(chunk_size=CHILD_SIZE),
-            parent_splitter=RecursiveTextSplitter(chunk_size=PARENT_SIZE)
-            if isinstance(parent_splitter, EllipsisType)
-            else parent_splitter,
+            docstore=docstore,  # type: ignore[arg-type]  # byte_store stands in for it
+            byte_store=byte_store,
+            child_splitter=child_splitter or RecursiveTextSplitter(**CHILDREN),
+            parent_splitter=parent_splitter,
             k=k,
             retrieve=retrieve,
             merged_size=merged_size,
@@ -374,20 +391,16 @@ def parent_document_retriever(
             batch_size=batch_size,
             **options,
         )
-        retriever.shared = Shared(place.guard, place.keywords)
-        if documents is not None:
-            retriever.add_documents(documents)
-        retriever.shared.resources = resources.pop_all()
-    return retriever
+        return place.hand_over(retriever, documents)
 
 
-def _open_chroma(place: Place, client: Any, embeddings: Any, name: str) -> VectorStore:
+def _open_chroma(place: Place, embeddings: Any, name: str) -> VectorStore:
     from langchain_chroma import Chroma
 
     model: Any = HashingEmbeddings() if embeddings is None else embeddings
     if not callable(getattr(model, "embed_documents", None)):
         model = Embedder(model)
-    client, collection = place.open_collection(client, model, name)
+    client, collection = place.open_collection(model, name)
     return Chroma(
         client=client,
         collection_name=collection.name,

@@ -5,16 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from langchain_core.documents import Document
-from langchain_text_splitters import TextSplitter
-from pydantic import AfterValidator, model_validator
+from langchain_text_splitters import Language, RecursiveCharacterTextSplitter, TextSplitter
+from pydantic import AfterValidator
 from typing_extensions import Self, override
 
 from rag_splitters import chunkers
-from rag_splitters.chunker import Chunker
+from rag_splitters.chunker import FrontEnd
+from rag_splitters.chunkers.languages import LANGUAGES
+from rag_splitters.fields import Overlap, Size, Texts
 from rag_splitters.langchain.documents import chunk_documents
+from rag_splitters.langchain.options import (
+    keep_separator,
+    langchain_attribute,
+    length_function,
+    our_parameters,
+    strip_whitespace,
+)
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.text.sources import Identities
@@ -47,18 +56,13 @@ __all__ = [
     "TopicTextSplitter",
 ]
 
-_LANGCHAIN_ONLY = {
-    "keep_separator": "separators always stay where they stand in the text",
-    "strip_whitespace": "chunks never begin or end with white space",
-}
 
-
-class ChunkerTextSplitter(Chunker, TextSplitter):
+class ChunkerTextSplitter(FrontEnd, TextSplitter):
     """What makes a chunker a LangChain `TextSplitter`.
 
     Mix it into a chunker of your own to get one:
 
-    >>> from rag_splitters import Span
+    >>> from rag_splitters import Chunker, Span
     >>> class Halves(Chunker):
     ...     def spans(self, text):
     ...         return [Span(0, len(text) // 2), Span(len(text) // 2, len(text))]
@@ -74,28 +78,22 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
     page_break: Annotated[str | None, AfterValidator(optional_page_break)] = None
     """A regular expression for what stands between pages: adds `page_start` and `page_end`."""
 
-    @model_validator(mode="before")
     @classmethod
-    def _accept_langchain_names(cls, data: Any) -> Any:
-        """Take LangChain's own options where they mean what we do; say so where they do not."""
-        if not isinstance(data, dict):
-            return data
-        options = {name: value for name, value in data.items() if name in cls.model_fields}
-        for name, value in data.items():
-            if name in options:
-                continue
-            if name == "is_separator_regex" and "is_regex" in cls.model_fields:
-                options["is_regex"] = value
-            elif name in _LANGCHAIN_ONLY and value is not True:
-                raise ValueError(f"leave {name} out: {_LANGCHAIN_ONLY[name]}; got {value!r}")
-            elif name not in _LANGCHAIN_ONLY:
-                options[name] = value
-        return options
+    def translate_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        return our_parameters(cls, parameters)
+
+    _add_start_index = langchain_attribute("add_start_index")
+    _chunk_overlap = langchain_attribute("chunk_overlap")
+    _chunk_size = langchain_attribute("chunk_size")
+    _keep_separator = langchain_attribute("keep_separator", keep_separator)
+    _length_function = langchain_attribute("length_function", length_function)
+    _is_separator_regex = langchain_attribute("is_regex")
+    _strip_whitespace = langchain_attribute("strip_whitespace", strip_whitespace)
 
     @override
     def split_text(self, text: str) -> list[str]:
         """The texts of the chunks."""
-        return [span.text_of(text) for span in self.spans(text)]
+        return [span.text_of(text) for span in next(self.split([Source(text)]))]
 
     @override
     def create_documents(
@@ -153,19 +151,18 @@ class ChunkerTextSplitter(Chunker, TextSplitter):
         Parameters:
             encoding_name: the encoding.
             model_name: a model, whose encoding is taken instead.
-            allowed_special: must be None: special tokens in a text are text.
+            allowed_special: must be empty: special tokens in a text are text.
             disallowed_special: has no effect, for the same reason.
             kwargs: the splitter's own parameters.
 
         Raises: ValueError for `allowed_special`.
         """
-        if allowed_special:
-            raise ValueError(
-                f"leave allowed_special out: special tokens in a text are text, got "
-                f"{allowed_special!r}"
-            )
-        kwargs["length_function"] = f"tokens:{model_name or encoding_name}"
-        return cls(**kwargs)
+        tokenizer: dict[str, Any] = {
+            "encoding_name": encoding_name,
+            "model_name": model_name,
+            "allowed_special": allowed_special,
+        }
+        return cls(**kwargs, **tokenizer)
 
     @classmethod
     @override
@@ -188,9 +185,14 @@ class AgenticTextSplitter(chunkers.AgenticChunker, ChunkerTextSplitter):
 class ClusterTextSplitter(chunkers.ClusterChunker, ChunkerTextSplitter):
     """LangChain splitter for `ClusterChunker`."""
 
+    positional: ClassVar[tuple[str, ...]] = ("embeddings",)
+
 
 class CodeTextSplitter(chunkers.CodeChunker, ChunkerTextSplitter):
     """LangChain splitter for `CodeChunker`."""
+
+    chunk_size: Size = 4000
+    chunk_overlap: Overlap = 200
 
 
 class ContentAwareTextSplitter(chunkers.ContentAwareChunker, ChunkerTextSplitter):
@@ -203,6 +205,8 @@ class ContextualTextSplitter(chunkers.ContextualChunker, ChunkerTextSplitter):
 
 class EmbeddingTextSplitter(chunkers.EmbeddingChunker, ChunkerTextSplitter):
     """LangChain splitter for `EmbeddingChunker`."""
+
+    positional: ClassVar[tuple[str, ...]] = ("embeddings",)
 
 
 class EntityTextSplitter(chunkers.EntityChunker, ChunkerTextSplitter):
@@ -244,17 +248,85 @@ class PropositionTextSplitter(chunkers.PropositionChunker, ChunkerTextSplitter):
 class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
     """LangChain splitter for `RecursiveChunker`."""
 
+    positional: ClassVar[tuple[str, ...]] = ("separators", "keep_separator", "is_separator_regex")
+
+    chunk_size: Size = 4000
+    chunk_overlap: Overlap = 200
+
+    @classmethod
+    def from_language(cls, language: Language | str, **kwargs: Any) -> Self:
+        """A splitter with the separators of a programming or markup language.
+
+        These are our own patterns, which also know methods, decorators and indentation; see
+        `get_separators_for_language` for LangChain's.
+
+        Parameters:
+            language: a member of LangChain's `Language`, or its value.
+            kwargs: the splitter's own parameters.
+
+        Raises: ValueError for an unknown language.
+
+        >>> splitter = RecursiveTextSplitter.from_language("python", chunk_size=30)
+        >>> splitter.split_text("def one():\\n    return 1\\n\\ndef two():\\n    return 2")
+        ['def one():\\n    return 1', 'def two():\\n    return 2']
+        """
+        return cls(language=language, **kwargs)
+
+    @staticmethod
+    def get_separators_for_language(language: Language | str) -> list[str]:
+        """LangChain's separators for a language, as regular expressions, to add to or to change.
+
+        Raises: ValueError for an unknown language.
+        """
+        name = getattr(language, "value", language)
+        try:
+            return RecursiveCharacterTextSplitter.get_separators_for_language(Language(name))
+        except ValueError:  # LangChain lists languages that it has no separators for
+            RecursiveTextSplitter(language=name)
+            return [*LANGUAGES[name], "\n\n", "\n", " ", ""]
+
+    @property
+    def _separators(self) -> list[str]:
+        if self.separators is not None:
+            return list(self.separators)
+        return [*LANGUAGES.get(self.language or "", ()), "\n\n", "\n", " ", ""]
+
 
 class SemanticTextSplitter(chunkers.SemanticChunker, ChunkerTextSplitter):
     """LangChain splitter for `SemanticChunker`."""
+
+    positional: ClassVar[tuple[str, ...]] = (
+        "embeddings",
+        "buffer_size",
+        "add_start_index",
+        "breakpoint_threshold_type",
+        "breakpoint_threshold_amount",
+        "number_of_chunks",
+        "sentence_split_regex",
+        "min_chunk_size",
+    )
 
 
 class SentenceTextSplitter(chunkers.SentenceChunker, ChunkerTextSplitter):
     """LangChain splitter for `SentenceChunker`."""
 
+    chunk_size: Size = 4000
+    chunk_overlap: Overlap = 200
+
 
 class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):
     """LangChain splitter for `SeparatorChunker`."""
+
+    positional: ClassVar[tuple[str, ...]] = ("separator", "is_separator_regex")
+
+    chunk_size: Size | None = 4000  # type: ignore[assignment]
+    chunk_overlap: Overlap = 200
+    separators: Texts = ("\n\n",)
+    strip_whitespace: bool = True
+
+    @property
+    def _separator(self) -> str:
+        return self.separators[0]
 
 
 class SlidingWindowTextSplitter(chunkers.SlidingWindowChunker, ChunkerTextSplitter):
@@ -271,6 +343,13 @@ class TitledTextSplitter(chunkers.TitledChunker, ChunkerTextSplitter):
 
 class TokenTextSplitter(chunkers.TokenChunker, ChunkerTextSplitter):
     """LangChain splitter for `TokenChunker`."""
+
+    positional: ClassVar[tuple[str, ...]] = (
+        "encoding_name",
+        "model_name",
+        "allowed_special",
+        "disallowed_special",
+    )
 
 
 class TopicTextSplitter(chunkers.TopicChunker, ChunkerTextSplitter):

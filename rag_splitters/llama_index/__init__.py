@@ -12,6 +12,7 @@ from rag_splitters.llama_index.parsers import *
 from rag_splitters.llama_index.reader import FileReader
 
 if TYPE_CHECKING:
+    from rag_splitters.llama_index.embeddings import HashingEmbedding
     from rag_splitters.llama_index.kvstores import PostgresKVStore, RedisKVStore, SQLiteKVStore
     from rag_splitters.llama_index.retriever import (
         ParentDocumentRetriever,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FileReader",
+    "HashingEmbedding",
     "ParentDocumentRetriever",
     "PostgresKVStore",
     "RedisKVStore",
@@ -29,6 +31,7 @@ __all__ = [
 __all__ += parsers.__all__
 
 _LAZY = {
+    "HashingEmbedding": "embeddings",
     "ParentDocumentRetriever": "retriever",
     "PostgresKVStore": "kvstores",
     "RedisKVStore": "kvstores",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -35,21 +35,10 @@ from rag_splitters.parent_child.keyvalue import (
     entry_from_value,
     entry_to_value,
 )
+from rag_splitters.parent_child.merging import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry, copy_metadata
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
 from rag_splitters.parent_child.vectors import Vectors, embed_children
-
-__all__ = [
-    "VectorStoreChildren",
-    "call_method",
-    "chroma_collection",
-    "make_child_store",
-    "make_docstore",
-    "make_split",
-    "to_document",
-    "to_entries",
-    "to_node",
-]
 
 _BATCH = 1000
 _COLLECTION = "parent_child"
@@ -102,23 +91,52 @@ def to_document(entry: Entry) -> Document:
     return Document(id_=entry.id or "", text=entry.text, metadata=copy_metadata(entry.metadata))
 
 
-def to_node(entry: Entry, id_key: str) -> TextNode:
+class ResultNode(TextNode):
+    """A node that a retriever found.
+
+    Its matches are in its metadata, as JSON under "matches", but enter neither equality nor the
+    hash: a passage which two questions find is one and the same.
+    """
+
+    @property
+    def matches(self) -> list[dict[str, Any]]:
+        """Position and score of its children that match, best first."""
+        return read_matches(self.metadata)
+
+    @property
+    def hash(self) -> str:
+        """Return the hash of its text and metadata."""
+        return TextNode(text=self.text, metadata=_without_matches(self)).hash
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TextNode):
+            return NotImplemented
+        mine, others = ({**dict(n), "metadata": _without_matches(n)} for n in (self, other))
+        return mine == others
+
+
+def _without_matches(node: BaseNode) -> dict[str, Any]:
+    return {key: value for key, value in node.metadata.items() if key != MATCHES_KEY}
+
+
+def to_node(entry: Entry, id_key: str) -> ResultNode:
     """Convert a result to a node with positions; no model is shown the metadata that we added."""
     metadata = copy_metadata(entry.metadata)
     start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
     source = metadata.pop(SOURCE_KEY, None)
-    metadata.pop("score", None)
-    added = [key for key in (*POSITION_KEYS, id_key, "matches") if key in metadata]
-    return TextNode(
-        id_=entry.id or "",
-        text=entry.text,
-        metadata=metadata,
-        start_char_idx=start,
-        end_char_idx=end,
-        excluded_embed_metadata_keys=added,
-        excluded_llm_metadata_keys=added,
-        relationships=_source_relationship(source) if source else {},
-    )
+    metadata.pop(SCORE_KEY, None)
+    added = [key for key in (*POSITION_KEYS, id_key, MATCHES_KEY) if key in metadata]
+    fields: dict[str, Any] = {
+        "id_": entry.id or "",
+        "text": entry.text,
+        "metadata": metadata,
+        "start_char_idx": start,
+        "end_char_idx": end,
+        "excluded_embed_metadata_keys": added,
+        "excluded_llm_metadata_keys": added,
+        "relationships": _source_relationship(source) if source else {},
+    }
+    return ResultNode(**fields)
 
 
 def _source_relationship(source: str) -> dict[NodeRelationship, Any]:
@@ -136,11 +154,19 @@ def make_split(parsers: Mapping[Level, NodeParser | None]) -> Split:
         if parser is None:
             return None
         numbered = [
-            Document(id_=str(number), text=entry.text, metadata=copy_metadata(entry.metadata))
+            Document(
+                id_=str(number),
+                text=entry.text,
+                metadata=copy_metadata(entry.metadata),
+                excluded_embed_metadata_keys=list(entry.metadata),  # no room is left for them
+                excluded_llm_metadata_keys=list(entry.metadata),
+            )
             for number, entry in enumerate(entries)
         ]
         chunks: list[list[Entry]] = [[] for _ in entries]
         is_exact = isinstance(parser, ChunkerNodeParser)
+        if is_exact:  # the text alone is embedded
+            parser = parser.model_copy(update={"count_metadata": False})
         for node in await _parse(parser, numbered):
             chunks[int(node.ref_doc_id or "")].append(_to_chunk(node, is_exact))
         return chunks
@@ -281,13 +307,10 @@ def make_child_store(
     )
 
 
-class VectorStoreChildren:
-    """The children in any LlamaIndex vector store that keeps texts.
+class VectorStoreChildren(ChildStore):
+    """The children in any LlamaIndex vector store that keeps texts."""
 
-    See `rag_splitters.parent_child.stores.ChildStore`.
-    """
-
-    merges_metadata = False
+    may_hold_classic = False
 
     def __init__(
         self,
@@ -302,6 +325,7 @@ class VectorStoreChildren:
         self._vectors = vectors
         self._batch_size = batch_size or _BATCH
         self._filters = filters
+        self.has_filter = filters is not None
         self.smoothing = smoothing
 
     async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
@@ -327,24 +351,6 @@ class VectorStoreChildren:
             for node in await call_method(self._store, "get_nodes", list(batch)):
                 children[node.node_id] = _to_child(node)
         return [children.get(name) for name in ids]
-
-    async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
-        """Select all: not every store can be asked which children a filter lets through."""
-        if self._filters is not None:
-            raise ValueError(
-                "search_type='hybrid' with filters needs Chroma: another vector store cannot tell "
-                "which children they let through"
-            )
-        return ids
-
-    async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
-        """Fail: not every store of LlamaIndex can be asked."""
-        raise NotImplementedError
-
-    async def read_all(self) -> AsyncIterator[Entry]:
-        """Fail: not every store of LlamaIndex can be listed."""
-        raise NotImplementedError
-        yield  # makes this a generator
 
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
         """Find the nearest children, with the store's similarity."""

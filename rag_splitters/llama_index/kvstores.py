@@ -14,8 +14,6 @@ from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueSto
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
 
-__all__ = ["JSONKVStore", "PostgresKVStore", "RedisKVStore", "SQLiteKVStore"]
-
 _READ_BATCH = 500
 _SEPARATOR = "\0"  # after a collection's name, so that no other collection has the same prefix
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from llama_index.core.schema import (
+    DEFAULT_TEXT_NODE_TMPL,
     BaseNode,
     ImageDocument,
     ImageNode,
@@ -21,15 +22,24 @@ from llama_index.core.schema import (
 
 from rag_splitters.span import Span
 from rag_splitters.text.ids import stable_uuid
-from rag_splitters.text.sources import copier, copy_of, offset_in_source
-
-__all__ = ["chunk_nodes", "holds_more_than_text", "text_of", "tie"]
+from rag_splitters.text.sources import copier, copies_of, offset_in_source
 
 _IMAGE = {"image_data": "image", "image_url": "image_url", "image_mimetype": "image_mimetype"}
 """Where an image chunk's metadata go in an `ImageNode`."""
 
-_BLANK = RelatedNodeInfo(node_id="")
+_new_relation = copies_of(RelatedNodeInfo(node_id=""), ("node_id", "node_type", "metadata", "hash"))
 _STRING = frozenset((str,))
+_OWN = (
+    "id_",
+    "metadata",
+    "start_char_idx",
+    "end_char_idx",
+    "excluded_embed_metadata_keys",
+    "excluded_llm_metadata_keys",
+    "relationships",
+    "text",
+)
+"""The fields that differ between the chunks of a document."""
 
 
 def text_of(node: BaseNode) -> str:
@@ -43,6 +53,25 @@ def holds_more_than_text(node: BaseNode) -> bool:
         return True
     resources = ("image_resource", "audio_resource", "video_resource")
     return any(getattr(node, name, None) is not None for name in resources)
+
+
+def metadata_text(node: BaseNode) -> str:
+    """What an embedding model or an LLM reads beside a chunk's own text, whichever is longer.
+
+    It is rendered by the node's templates, without the keys that the node excludes.
+    """
+    if not node.metadata:
+        return ""
+    embedded = _rendered(node, MetadataMode.EMBED)
+    if node.excluded_embed_metadata_keys == node.excluded_llm_metadata_keys:
+        return embedded
+    return max(embedded, _rendered(node, MetadataMode.LLM), key=len)
+
+
+def _rendered(node: BaseNode, mode: MetadataMode) -> str:
+    metadata = node.get_metadata_str(mode=mode).strip()
+    template: str = getattr(node, "text_template", DEFAULT_TEXT_NODE_TMPL)
+    return template.format(content="", metadata_str=metadata) if metadata else ""
 
 
 def chunk_nodes(
@@ -63,7 +92,7 @@ def chunk_nodes(
     own = vars(node)  # asking a model for a field that it lacks takes long
     offset, bound = offset_in_source(own.get("start_char_idx"), own.get("end_char_idx"), text)
     usual = _excluded(node, {})
-    template = TextNode(**shared) if kind is TextNode else None
+    new_node = copies_of(TextNode(**shared), _OWN) if kind is TextNode else None
     chunks: list[TextNode] = []
     for index, (span, new_id) in enumerate(zip(spans, ids, strict=True)):
         cls, inherited, excluded = kind, shared, usual
@@ -86,8 +115,8 @@ def chunk_nodes(
             "relationships": {NodeRelationship.SOURCE: source()},
             "text": content,
         }
-        if cls is TextNode and template is not None and _is_valid(fields):
-            chunks.append(copy_of(template, fields))
+        if cls is TextNode and new_node is not None and _is_valid(fields):
+            chunks.append(new_node(fields))
         else:
             chunks.append(cls(**inherited, **fields))
     return chunks
@@ -181,7 +210,8 @@ def _excluded(node: BaseNode, details: Mapping[str, Any]) -> tuple[list[str], li
 def _copies(related: RelatedNodeInfo) -> Callable[[], RelatedNodeInfo]:
     """Makes copies that share nothing that could be changed."""
     copied = copier(related.metadata)
-    return lambda: copy_of(related, {"metadata": copied()})
+    copy = copies_of(related, ("metadata",))
+    return lambda: copy({"metadata": copied()})
 
 
 def _relation(node: BaseNode) -> RelatedNodeInfo:
@@ -196,7 +226,7 @@ def _relation(node: BaseNode) -> RelatedNodeInfo:
         "metadata": copier(node.metadata)(),
         "hash": digest,
     }
-    return copy_of(_BLANK, fields)
+    return _new_relation(fields)
 
 
 def _is_valid(fields: Mapping[str, Any]) -> bool:

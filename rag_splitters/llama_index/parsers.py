@@ -4,32 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, Literal
 
-from llama_index.core.node_parser import NodeParser
+import llama_index.core
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.node_parser import MetadataAwareTextSplitter
 from llama_index.core.schema import (
     BaseNode,
     Document,
 )
 from llama_index.core.utils import get_tqdm_iterable
 from pydantic import AfterValidator, BaseModel
+from pydantic.json_schema import GenerateJsonSchema
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
 from rag_splitters import chunkers
-from rag_splitters.chunker import Chunker
-from rag_splitters.fields import Function
+from rag_splitters.calls import together
+from rag_splitters.chunker import Chunker, FrontEnd, Nested, NestedMany
+from rag_splitters.chunkers.modality import Handling
+from rag_splitters.fields import Function, Overlap, Size, Unit, names_within_process
 from rag_splitters.llama_index.nodes import (
     chunk_nodes,
     holds_more_than_text,
+    metadata_text,
     text_of,
     tie,
 )
+from rag_splitters.llama_index.options import our_parameters
 from rag_splitters.models.calling import showing
 from rag_splitters.span import Source, Span
+from rag_splitters.text.conversions import length_in_tokens
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.text.sizing import LengthFunction
 from rag_splitters.text.sources import Identities
 
 __all__ = [
@@ -64,12 +73,18 @@ _ALGORITHM = 1
 """Part of the ingestion cache's key: raised when the same parameters give other chunks."""
 
 
-class ChunkerNodeParser(Chunker, NodeParser):
+class _JsonSchema(GenerateJsonSchema):
+    @override
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
+        return {}
+
+
+class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     """What makes a chunker a LlamaIndex `NodeParser`.
 
     Mix it into a chunker of your own to get one:
 
-    >>> from rag_splitters import Span
+    >>> from rag_splitters import Chunker, Span
     >>> class Halves(Chunker):
     ...     def spans(self, text):
     ...         return [Span(0, len(text) // 2), Span(len(text) // 2, len(text))]
@@ -85,14 +100,50 @@ class ChunkerNodeParser(Chunker, NodeParser):
     page_break: Annotated[str | None, AfterValidator(optional_page_break)] = None
     """A regular expression for what stands between pages: adds `page_start` and `page_end`."""
 
+    count_metadata: bool = True
+    """Whether chunks leave room for the metadata that are embedded with them."""
+
+    @classmethod
+    @override
+    def translate_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        return our_parameters(cls, parameters)
+
+    @override
+    def model_post_init(self, context: Any, /) -> None:
+        """Count the tokens of `Settings.tokenizer`, unless another unit was asked for."""
+        tokenizer = llama_index.core.global_tokenizer
+        if tokenizer is not None and (unit := length_in_tokens(tokenizer)) != "tokens":
+            unset = type(self).model_fields.keys() - self.model_fields_set
+            self.__dict__.update(_in_unit({name: self.__dict__[name] for name in unset}, unit))
+
+    @classmethod
+    def from_defaults(cls, *args: Any, **parameters: Any) -> Self:
+        """The same as the constructor, under the name that LlamaIndex's parsers have for it."""
+        return cls(*args, **parameters)
+
     @classmethod
     def class_name(cls) -> str:
         return cls.__name__
 
     @override
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """The parameters; the same in every process, as the ingestion cache wants it."""
-        return {**dict(sorted(super().to_dict(**kwargs).items())), "algorithm": _ALGORITHM}
+        """The parameters: a configuration for `from_dict`, and the key of the ingestion cache.
+
+        It is the same in every process. A function without an importable or registered name, such
+        as a lambda, is written as a token that no other function and no other process has: the
+        cache never mistakes one for another, and `from_dict` asks to pass the function again.
+        """
+        with names_within_process():
+            parameters = super().to_dict(**kwargs)
+        return {**dict(sorted(parameters.items())), "algorithm": _ALGORITHM}
+
+    @classmethod
+    @override
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """The JSON schema; objects that JSON does not have, such as functions, may be anything."""
+        if len(args) < 3:
+            kwargs.setdefault("schema_generator", _JsonSchema)
+        return super().model_json_schema(*args, **kwargs)
 
     @classmethod
     @override
@@ -115,10 +166,30 @@ class ChunkerNodeParser(Chunker, NodeParser):
                 if name != "callback_manager":  # a process has its own
                     raise TypeError(
                         f"{type(self).__name__} cannot be pickled because of {name}={value!r}: "
-                        "use a name, or a function at the top level of a module"
+                        f"use a name, or a function at the top level of a module ({error})"
                     ) from error
                 del fields[name]
         return {**state, "__dict__": fields}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore the state; LlamaIndex's own would count every parameter as given by the user."""
+        fields = {"callback_manager": CallbackManager([]), **state["__dict__"]}
+        BaseModel.__setstate__(self, {**state, "__dict__": fields})
+
+    @override
+    def split_text(self, text: str) -> list[str]:
+        """The texts of the chunks of one text."""
+        return [span.text_of(text) for span in next(self.split([Source(text)]))]
+
+    @override
+    def split_text_metadata_aware(self, text: str, metadata_str: str) -> list[str]:
+        """The texts of chunks that leave room for these metadata.
+
+        Raises ValueError if the metadata leave no room for text.
+        """
+        self.check_parameters()
+        narrow = self._leaving_room(metadata_str, "the text")
+        return [span.text_of(text) for span in narrow.spans(text)]
 
     @override
     def _parse_nodes(
@@ -127,7 +198,7 @@ class ChunkerNodeParser(Chunker, NodeParser):
         sources = _sources(nodes)
         shown = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         with _shown(show_progress):
-            return self._assembled(nodes, sources, self.split(shown))
+            return self._assembled(nodes, sources, self._fitted(nodes).split(shown))
 
     @override
     async def _aparse_nodes(
@@ -135,8 +206,9 @@ class ChunkerNodeParser(Chunker, NodeParser):
     ) -> list[BaseNode]:
         sources = await asyncio.to_thread(_sources, nodes)
         shown = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
+        fitted = await asyncio.to_thread(self._fitted, nodes)
         with _shown(show_progress):
-            spans = [spans async for spans in self.asplit(shown)]
+            spans = [spans async for spans in fitted.asplit(shown)]
         return await asyncio.to_thread(self._assembled, nodes, sources, spans)
 
     @override
@@ -145,6 +217,37 @@ class ChunkerNodeParser(Chunker, NodeParser):
     ) -> list[BaseNode]:
         """Nothing is left to do; LlamaIndex would replace the exact positions by a search."""
         return nodes
+
+    def _fitted(self, nodes: Sequence[BaseNode]) -> Chunker:
+        """What cuts the nodes' texts: this parser, or one that leaves room for each one's metadata.
+
+        The metadata of all their chunks are measured once for each different text of them.
+        """
+        self.check_parameters()
+        if not (self.include_metadata and self.count_metadata):
+            return self
+        texts = [metadata_text(node) for node in nodes]
+        chunkers: dict[str, Chunker] = {"": self}
+        for node, metadata in zip(nodes, texts, strict=True):
+            if metadata not in chunkers:
+                chunkers[metadata] = self._leaving_room(metadata, f"document {node.node_id!r}")
+        if len(chunkers) == 1:
+            return self
+        return _Fitted.model_construct(chunkers=[chunkers[metadata] for metadata in texts])
+
+    def _leaving_room(self, metadata: str, owner: str) -> Chunker:
+        """The same parser with chunks so much smaller that they fit together with the metadata."""
+        if not self.fits(f"{metadata} x"):
+            raise ValueError(
+                f"the metadata of {owner} leave no room for text in a chunk{self._size()}: raise "
+                "chunk_size, exclude keys (excluded_embed_metadata_keys and "
+                "excluded_llm_metadata_keys), or pass count_metadata=False"
+            )
+        return self.narrowed(metadata)
+
+    def _size(self) -> str:
+        size = getattr(self, "chunk_size", None)
+        return "" if size is None else f" (chunk_size={size})"
 
     def _assembled(
         self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]
@@ -161,6 +264,8 @@ class ChunkerNodeParser(Chunker, NodeParser):
                 spans = with_pages(spans, breaks, first_page(source.metadata))
             if self.id_func:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
+                if other := [each for each in ids if not isinstance(each, str)]:
+                    raise ValueError(f"id_func must return a string, got {other[0]!r}")
             else:
                 new_id = identities.ids_of(source.text, source.metadata, source.id).of
                 ids = [new_id(span.start, span.end, span.content) for span in spans]
@@ -168,6 +273,42 @@ class ChunkerNodeParser(Chunker, NodeParser):
             tie(chunks, spans, self.include_prev_next_rel)
             assembled += chunks
         return assembled
+
+
+class _Fitted(Chunker):
+    """Cuts each source with a chunker of its own; their models are asked together."""
+
+    chunkers: Sequence[Chunker]
+
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        groups: dict[int, list[Source]] = {}
+        for source in sources:
+            groups.setdefault(id(self.chunkers[source.number]), []).append(source)
+        plans = [self.chunkers[group[0].number].plan(group) for group in groups.values()]
+        spans = {
+            source.number: own
+            for group, results in zip(groups.values(), await together(plans), strict=True)
+            for source, own in zip(group, results, strict=True)
+        }
+        return [spans[source.number] for source in sources]
+
+
+def _in_unit(parameters: Mapping[str, Any], unit: LengthFunction) -> dict[str, Any]:
+    """The parameters whose values count tokens, those of nested strategies included, in `unit`."""
+    return {
+        name: unit
+        if name == "length_function" and value == "tokens"
+        else _nested_in_unit(value, unit)
+        for name, value in parameters.items()
+    }
+
+
+def _nested_in_unit(value: Any, unit: LengthFunction) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_nested_in_unit(each, unit) for each in value)
+    if isinstance(value, Chunker):
+        return value.model_copy(update=_in_unit(value.__dict__, unit))
+    return value
 
 
 def _sources(nodes: Sequence[BaseNode]) -> list[Source]:
@@ -189,97 +330,231 @@ def _shown(show_progress: bool) -> AbstractContextManager[None]:
     return showing(lambda total: tqdm(total=total, desc="Asking the model"))
 
 
+_RECURSIVE = chunkers.RecursiveChunker(chunk_size=256, length_function="tokens")
+
+
 class AgenticNodeParser(chunkers.AgenticChunker, ChunkerNodeParser):
     """LlamaIndex parser for `AgenticChunker`."""
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
 
 
 class ClusterNodeParser(chunkers.ClusterChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ClusterChunker`."""
 
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
+
 
 class CodeNodeParser(chunkers.CodeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `CodeChunker`."""
+
+    positional: ClassVar[tuple[str, ...]] = (
+        "language",
+        "chunk_lines",
+        "chunk_lines_overlap",
+        "max_chars",
+        "count_mode",
+        "max_tokens",
+        "tokenizer",
+        "parser",
+        "callback_manager",
+        "include_metadata",
+        "include_prev_next_rel",
+        "id_func",
+    )
+
+    chunk_size: Size = 512
+    length_function: Unit = "tokens"
 
 
 class ContentAwareNodeParser(chunkers.ContentAwareChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ContentAwareChunker`."""
 
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
+
 
 class ContextualNodeParser(chunkers.ContextualChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ContextualChunker`."""
+
+    chunker: Nested = _RECURSIVE
 
 
 class EmbeddingNodeParser(chunkers.EmbeddingChunker, ChunkerNodeParser):
     """LlamaIndex parser for `EmbeddingChunker`."""
 
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
+
 
 class EntityNodeParser(chunkers.EntityChunker, ChunkerNodeParser):
     """LlamaIndex parser for `EntityChunker`."""
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
 
 
 class FixedSizeNodeParser(chunkers.FixedSizeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `FixedSizeChunker`."""
 
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
+
 
 class HierarchicalNodeParser(chunkers.HierarchicalChunker, ChunkerNodeParser):
     """LlamaIndex parser for `HierarchicalChunker`."""
+
+    positional: ClassVar[tuple[str, ...]] = ("chunk_sizes", "chunk_overlap")
+
+    chunk_sizes: tuple[int, ...] | None = (2048, 512, 128)
+    chunk_size: Size = 128
+    chunk_overlap: Overlap = 20
+    length_function: Unit = "tokens"
+    emit: Literal["leaves", "all"] = "all"
 
 
 class HybridNodeParser(chunkers.HybridChunker, ChunkerNodeParser):
     """LlamaIndex parser for `HybridChunker`."""
 
+    stages: NestedMany = (
+        chunkers.ParagraphChunker(chunk_size=256, length_function="tokens"),
+        chunkers.SentenceChunker(chunk_size=256, length_function="tokens"),
+    )
+
 
 class KeywordNodeParser(chunkers.KeywordChunker, ChunkerNodeParser):
     """LlamaIndex parser for `KeywordChunker`."""
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
 
 
 class ModalityNodeParser(chunkers.ModalityChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ModalityChunker`."""
 
+    text: Handling = _RECURSIVE
+    table: Handling = chunkers.TableChunker(text=None, chunk_size=256, length_function="tokens")
+    code: Handling = chunkers.RecursiveChunker(
+        separators=("\n\n", "\n"), chunk_size=256, length_function="tokens"
+    )
+
 
 class PageNodeParser(chunkers.PageChunker, ChunkerNodeParser):  # type: ignore[misc]
     """LlamaIndex parser for `PageChunker`."""
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
 
 
 class ParagraphNodeParser(chunkers.ParagraphChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ParagraphChunker`."""
 
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
+
 
 class PropositionNodeParser(chunkers.PropositionChunker, ChunkerNodeParser):
     """LlamaIndex parser for `PropositionChunker`."""
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
 
 
 class RecursiveNodeParser(chunkers.RecursiveChunker, ChunkerNodeParser):
     """LlamaIndex parser for `RecursiveChunker`."""
 
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
+
 
 class SemanticNodeParser(chunkers.SemanticChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SemanticChunker`."""
+
+    positional: ClassVar[tuple[str, ...]] = (
+        "embed_model",
+        "breakpoint_percentile_threshold",
+        "buffer_size",
+        "sentence_splitter",
+    )
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
 
 
 class SentenceNodeParser(chunkers.SentenceChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SentenceChunker`."""
 
+    positional: ClassVar[tuple[str, ...]] = (
+        "separator",
+        "chunk_size",
+        "chunk_overlap",
+        "tokenizer",
+        "paragraph_separator",
+        "chunking_tokenizer_fn",
+        "secondary_chunking_regex",
+        "callback_manager",
+        "include_metadata",
+        "include_prev_next_rel",
+        "id_func",
+    )
+
+    chunk_size: Size = 1024
+    chunk_overlap: Overlap = 200
+    length_function: Unit = "tokens"
+
 
 class SeparatorNodeParser(chunkers.SeparatorChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SeparatorChunker`."""
+
+    length_function: Unit = "tokens"
 
 
 class SlidingWindowNodeParser(chunkers.SlidingWindowChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SlidingWindowChunker`."""
 
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
+
 
 class TableNodeParser(chunkers.TableChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TableChunker`."""
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
 
 
 class TitledNodeParser(chunkers.TitledChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TitledChunker`."""
 
+    chunker: Nested = _RECURSIVE
+
 
 class TokenNodeParser(chunkers.TokenChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TokenChunker`."""
 
+    positional: ClassVar[tuple[str, ...]] = (
+        "chunk_size",
+        "chunk_overlap",
+        "tokenizer",
+        "callback_manager",
+        "separator",
+        "backup_separators",
+        "keep_whitespaces",
+        "include_metadata",
+        "include_prev_next_rel",
+        "id_func",
+    )
+
+    chunk_size: Size = 1024
+    chunk_overlap: Overlap = 20
+    length_function: Unit = "tokens"
+    strip_whitespace: bool = True
+
 
 class TopicNodeParser(chunkers.TopicChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TopicChunker`."""
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"

@@ -9,15 +9,17 @@ from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 from typing_extensions import override
 
-from rag_splitters.reading.files import read_text
-
-__all__ = ["FileReader"]
+from rag_splitters.reading.files import read_source
 
 
 class FileReader(BaseReader):
     """Reads a file as one document: text as it is, a PDF with form feeds between its pages.
 
-    With a parser's `page_break="\\f"`, every node knows its pages. For folders:
+    The nodes of a PDF know their pages, whatever the strategy: the document's metadata have the
+    first and the last page as `page_start` and `page_end`, and each node has its own.
+    Running heads and page numbers are dropped from a PDF, and divided words are joined.
+
+    For folders:
     `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.
     """
 
@@ -33,6 +35,13 @@ class FileReader(BaseReader):
 
         Raises: OSError, ValueError or ImportError that names the file.
         """
-        name = Path(file).as_posix()
-        metadata = {"file_path": name, **(extra_info or {})}
-        return [Document(text=read_text(file), metadata=metadata, id_=name)]
+        source = read_source(file)
+        pages = {key: value for key, value in source.metadata.items() if key != "source"}
+        document = Document(
+            text=source.text,
+            metadata={"file_path": source.id, **(extra_info or {}), **pages},
+            id_=source.id,
+            excluded_embed_metadata_keys=list(pages),
+            excluded_llm_metadata_keys=list(pages),
+        )
+        return [document]

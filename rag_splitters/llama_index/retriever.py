@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.callbacks import CallbackManager
@@ -20,6 +19,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from typing_extensions import override
 
 from rag_splitters.calls import arun, run
+from rag_splitters.fields import names_nearest, whole_number
 from rag_splitters.llama_index.adapters import (
     call_method,
     make_child_store,
@@ -31,24 +31,18 @@ from rag_splitters.llama_index.adapters import (
 )
 from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import RecursiveNodeParser
-from rag_splitters.models import HashingEmbeddings
+from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
-from rag_splitters.parent_child.opening import (
-    CHILD_SIZE,
-    PARENT_SIZE,
-    Place,
-    refuse_contradictions,
-    search_options,
-)
+from rag_splitters.parent_child.opening import CHILDREN, PARENTS, Place, search_options
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.search import Query, Reranker, Retrieve, SearchType
+from rag_splitters.parent_child.search import Query, Reranker, Retrieve, SearchType, one_of
 from rag_splitters.parent_child.stores import Stores
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
-__all__ = ["Docstore", "ParentDocumentRetriever", "parent_document_retriever"]
 
 Docstore = KeyValueStore | BaseKVStore | BaseDocumentStore
 """What a retriever can keep its parents in."""
@@ -113,6 +107,9 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
     ['A red apple.']
     """
 
+    _own_options = ("filters",)
+
+    @names_nearest()
     def __init__(
         self,
         *,
@@ -148,22 +145,22 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         self.embed_model = embed_model
         self.child_parser = child_parser
         self.parent_parser = parent_parser
-        self.similarity_top_k = _at_least_one("similarity_top_k", similarity_top_k)
-        self.retrieve_kind = _one_of("retrieve", retrieve, Retrieve)
-        self.merged_size = _at_least_one("merged_size", merged_size)
-        self.search_type = _one_of("search_type", search_type, SearchType)
+        self.similarity_top_k = whole_number(similarity_top_k, "similarity_top_k", 1)
+        self.retrieve_kind = one_of(retrieve, "retrieve", Retrieve)
+        self.merged_size = whole_number(merged_size, "merged_size", 1)
+        self.search_type = one_of(search_type, "search_type", SearchType)
         self.similarity_cutoff = similarity_cutoff
         self.mmr_threshold = mmr_threshold
-        self.mmr_prefetch_k = _at_least_one("mmr_prefetch_k", mmr_prefetch_k)
+        self.mmr_prefetch_k = whole_number(mmr_prefetch_k, "mmr_prefetch_k", 1)
         self.filters = filters
         if not 0 <= smoothing <= 10:
             raise ValueError(f"smoothing must be between 0 and 10 children, got {smoothing}")
         self.smoothing = smoothing
         self.headings = headings
         self.reranker = reranker
-        self.rerank_k = None if rerank_k is None else _at_least_one("rerank_k", rerank_k)
+        self.rerank_k = None if rerank_k is None else whole_number(rerank_k, "rerank_k", 1)
         self.id_key = id_key
-        self.batch_size = None if batch_size is None else _at_least_one("batch_size", batch_size)
+        self.batch_size = None if batch_size is None else whole_number(batch_size, "batch_size", 1)
         self.shared = Shared()
 
     def __copy__(self) -> ParentDocumentRetriever:
@@ -237,6 +234,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
             id_key=self.id_key,
             headings=self.headings,
             keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
+            classic=self.shared.classic,
         )
 
     @override
@@ -252,6 +250,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         return NodeWithScore(node=to_node(entry, self.id_key), score=entry.metadata.get("score"))
 
 
+@names_nearest(ParentDocumentRetriever)
 def parent_document_retriever(
     documents: Iterable[BaseNode] | None = None,
     *,
@@ -283,8 +282,8 @@ def parent_document_retriever(
     `embed_model` is a LlamaIndex or LangChain embedding model or a callable list[str] ->
     list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A
     folder can only be opened with the model that it was written with. `child_parser` defaults to
-    `RecursiveNodeParser(chunk_size=400)`, and `parent_parser` to the same with 2,000 characters;
-    `parent_parser=None` takes documents whole.
+    `RecursiveNodeParser(chunk_size=400, length_function="characters")`, and `parent_parser` to the
+    same with 2,000 characters; `parent_parser=None` takes documents whole.
 
     `search_type`, `smoothing` and `headings` default to what retrieves best by the figures in the
     README: "hybrid", 0.6 and True. A `vector_store` that you pass is searched by "similarity"
@@ -293,22 +292,21 @@ def parent_document_retriever(
     Raises ValueError for options that contradict each other, and for a folder of another model;
     FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
-    refuse_contradictions(path, client, vector_store, docstore, "vector_store")
     model = HashingEmbeddings() if embed_model is None else embed_model
+    if not is_embedding_client(model):
+        model = Embedder(model)  # a function, or a factory
     options |= search_options(vector_store is None, search_type, smoothing, headings)
-    with ExitStack() as resources:
-        place = Place(path, resources)
+    with Place(path, client, vector_store, docstore, "vector_store") as place:
         if vector_store is None:
-            vector_store = _open_chroma(place, client, model, collection_name)
-        if docstore is None and place.folder is not None:
-            docstore = SQLiteKeyValueStore(place.folder / "parents.sqlite")
-            resources.callback(docstore.close)
+            vector_store = _open_chroma(place, model, collection_name)
+        if docstore is None:
+            docstore = place.open_docstore(SQLiteKeyValueStore, SimpleKVStore)
         retriever = ParentDocumentRetriever(
             vector_store=vector_store,
-            docstore=SimpleKVStore() if docstore is None else docstore,
+            docstore=docstore,
             embed_model=model,
-            child_parser=child_parser or RecursiveNodeParser(chunk_size=CHILD_SIZE),
-            parent_parser=RecursiveNodeParser(chunk_size=PARENT_SIZE)
+            child_parser=child_parser or RecursiveNodeParser(**CHILDREN),
+            parent_parser=RecursiveNodeParser(**PARENTS)
             if isinstance(parent_parser, EllipsisType)
             else parent_parser,
             similarity_top_k=similarity_top_k,
@@ -318,27 +316,11 @@ def parent_document_retriever(
             id_key=id_key,
             **options,
         )
-        retriever.shared = Shared(place.guard, place.keywords)
-        if documents is not None:
-            retriever.add_documents(documents)
-        retriever.shared.resources = resources.pop_all()
-    return retriever
+        return place.hand_over(retriever, documents)
 
 
-def _open_chroma(place: Place, client: Any, model: Any, name: str) -> BasePydanticVectorStore:
+def _open_chroma(place: Place, model: Any, name: str) -> BasePydanticVectorStore:
     from llama_index.vector_stores.chroma import ChromaVectorStore
 
-    _, collection = place.open_collection(client, model, name)
+    _, collection = place.open_collection(model, name)
     return ChromaVectorStore(chroma_collection=collection)
-
-
-def _at_least_one(name: str, value: int) -> int:
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-    return value
-
-
-def _one_of(name: str, value: Any, kind: Any) -> Any:
-    if value not in get_args(kind):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(kind))}, got {value!r}")
-    return value

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from itertools import product
 from types import BuiltinFunctionType, FunctionType
 from typing import Annotated, Any, TypeAlias
@@ -20,14 +19,13 @@ from rag_splitters.meaning.mentions import (
     remove_overlaps,
 )
 from rag_splitters.text.ids import stable_uuid
-
-__all__ = ["Recogniser", "describe_recogniser", "find_mentions"]
+from rag_splitters.text.segmenters import spacy_pipeline
 
 _SPACY_WINDOW = 100_000  # characters: spaCy needs about 1 GB for a million
 _GLINER_WINDOW = 1000  # characters: it reads 384 words and ignores the rest
 _BATCH = 64  # texts in one call of a Hugging Face pipeline
+_SURROGATE = re.compile("[\ud800-\udfff]")  # no tokenizer accepts them
 _DEFAULT_TOKENS = 512  # what an encoder reads if its tokenizer does not say
-_SURROGATE = re.compile("[\ud800-\udfff]")  # no library's tokenizer accepts them
 
 
 _Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
@@ -85,20 +83,9 @@ def _kind(ner: Any) -> str:
     return ""
 
 
-@lru_cache(maxsize=4)
-def _load(name: str) -> Any:
-    """The spaCy pipeline with this name or in this folder, loaded once per process."""
-    try:
-        import spacy
-    except ImportError as error:
-        raise ImportError("EntityChunker needs spaCy: pip install 'rag-splitters[ner]'") from error
-    try:
-        return spacy.load(name)
-    except OSError as error:
-        raise ImportError(
-            f"spaCy has no pipeline {name!r} (none is downloaded automatically): run python -m "
-            f"spacy download {name}, or give the folder of a pipeline"
-        ) from error
+def _pipeline(ner: Any) -> Any:
+    """The spaCy pipeline, which may be given by its name."""
+    return spacy_pipeline(ner, "EntityChunker") if isinstance(ner, str) else ner
 
 
 def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
@@ -115,8 +102,7 @@ def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
         ]
     size = _GLINER_WINDOW
     if kind != "gliner":
-        pipeline = _load(ner) if kind == "name" else ner
-        size = min(_SPACY_WINDOW, pipeline.max_length)
+        size = min(_SPACY_WINDOW, _pipeline(ner).max_length)
     return [(start, plain[start:end]) for start, end in mention_windows(text, size)]
 
 
@@ -131,7 +117,7 @@ def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
         return map(partial(_ask_gliner, ner, list(labels)), parts)
     if kind == "transformers":
         return _ask_transformers(ner, parts)
-    pipeline = _load(ner) if kind == "name" else ner
+    pipeline = _pipeline(ner)
     if not pipeline.pipe_names:
         raise ValueError(f"{describe_recogniser(pipeline)} has no component that finds entities")
     return (
@@ -199,12 +185,10 @@ def _split_to_fit(ner: Any, part: str) -> list[tuple[int, str]]:
 
 def _check(value: Any) -> Any:
     """The recogniser for a field's value; raises ValueError if it is not one."""
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
     value = restore(value, "ner")
     if not _kind(value) or value == "":
         raise ValueError(
-            "ner must be a spaCy pipeline, its name or folder, a Hugging Face token "
+            "ner must be a spaCy pipeline or its name, a Hugging Face token "
             "classification pipeline, a GLiNER model, or a function from text to a list of "
             f"(start, end, label), got {value!r}"
         )
@@ -259,6 +243,6 @@ Recogniser = Annotated[
 ]
 """A field for a recogniser, which is written as its name.
 
-It takes a spaCy pipeline, or its name or folder; a Hugging Face token classification pipeline; a
-GLiNER model, or anything with its `predict_entities`; or a function from a text to a list of
-(start, end, label)."""
+It takes a spaCy pipeline, or the name of an installed one; a Hugging Face token classification
+pipeline; a GLiNER model, or anything with its `predict_entities`; or a function from a text to a
+list of (start, end, label)."""

@@ -12,8 +12,6 @@ from rag_splitters.text.packing import Packer, sentence_overlap, word_overlap
 from rag_splitters.text.sentences import sentence_cuts
 from rag_splitters.text.sizing import sizer
 
-__all__ = ["Mention", "mention_windows", "read_mention", "remove_overlaps"]
-
 
 class Mention(NamedTuple):
     """The position of an entity in code points, and its label: "PERSON", "ORG" ..."""

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
-__all__ = ["Passage", "Proposition", "Propositions", "propositions_in"]
-
 _LINE = re.compile(r"(?:[-*•][ \t]+)?(\[?\d[\d \t,;\[\]–-]*):[ \t]*(\S.*)")
 _BREAK = re.compile(r"\r\n|\n|\r")
 _DASH = re.compile(r" ?[-–] ?")

@@ -10,13 +10,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = [
-    "best_runs",
-    "breakpoints",
-    "joined_runs",
-    "neighbour_distances",
-    "unit_vectors",
-]
 
 _SHORT_RUN_PENALTY = 1e6
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,18 +13,6 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
 from rag_splitters.text.ids import stable_uuid
-
-__all__ = [
-    "AT_ONCE",
-    "Fits",
-    "Place",
-    "Situations",
-    "anchor_of",
-    "heading_contexts",
-    "room_for_context",
-    "shortened",
-    "window_around",
-]
 
 AT_ONCE = 256
 """How many contexts are asked for before they are kept, so that an interruption loses few."""
@@ -96,11 +85,8 @@ def anchor_of(text: str, metadata: Mapping[str, Any]) -> str:
 
 def room_for_context(fits: Fits) -> str:
     """A stand-in for a context: as many words as fit in a third of a chunk, at most 100."""
-    low, high = 0, _MOST_WORDS + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(3 * _words(middle)) else (low, middle)
-    return _words(low)
+    counts = range(1, _MOST_WORDS + 1)
+    return _words(bisect_left(counts, True, key=lambda count: not fits(3 * _words(count))))
 
 
 def _words(count: int) -> str:
@@ -109,13 +95,13 @@ def _words(count: int) -> str:
 
 def shortened(context: str, content: str, fits: Fits) -> str:
     """As much of a context, in whole words, as fits before the content."""
-    low, high = 0, len(context) + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        is_short = fits(f"{context[:middle].rstrip()}\n\n{content}")
-        low, high = (middle, high) if is_short else (low, middle)
-    end = low if low == len(context) else last_word(context, 0, low + 1)
-    while end > 0 and not fits(f"{context[:end].rstrip()}\n\n{content}"):
+
+    def is_too_long(end: int) -> bool:
+        return not fits(f"{context[:end].rstrip()}\n\n{content}")
+
+    end = bisect_left(range(1, len(context) + 1), True, key=is_too_long)
+    end = end if end == len(context) else last_word(context, 0, end + 1)
+    while end > 0 and is_too_long(end):
         end = last_word(context, 0, end)
     return context[: max(end, 0)].rstrip()
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Segment", "find_segments"]
 
 _MAX_TOPICS = 10
 _MAX_TERMS = 20_000

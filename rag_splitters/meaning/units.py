@@ -11,8 +11,6 @@ from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import LengthFunction, sizer
 
-__all__ = ["Range", "parts_of", "sentence_units", "unit_texts"]
-
 Range: TypeAlias = tuple[int, int]
 """(start, end) of a part of a text."""
 

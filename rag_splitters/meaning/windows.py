@@ -14,8 +14,6 @@ from rag_splitters.text.boundaries import words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import Segmenter, segmenter_cuts
 
-__all__ = ["Window", "numbered", "numbers_in", "sentences_of", "windows"]
-
 _LONGEST = 1000
 _LIST = re.compile(r"\d+(?:(?:[\s,;\[\]()]|and\b|\n[-*])+\d+)*")
 _NUMBER = re.compile(r"\d+")

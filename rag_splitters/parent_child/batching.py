@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["MAX_ROWS", "batched", "bounded_requests"]
-
 MAX_ROWS = 500
 """Maximum number of rows in one request to a server."""
 _MAX_BYTES = 4_000_000

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.records import Entry, storable_text
-from rag_splitters.parent_child.stores import Detail, Match
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.stores import ChildStore, Detail, Match
 from rag_splitters.parent_child.vectors import Vectors, embed_children, select_diverse
+from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     import chromadb
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from chromadb.api.collection_configuration import CreateCollectionConfiguration
     from numpy.typing import NDArray
 
-__all__ = ["MODEL_KEY", "ChromaChildren", "open_collection", "similarity_of"]
 
 MODEL_KEY = "embedding_model"
 """The key in a collection's metadata that holds the name of its embedding model."""
@@ -127,8 +127,8 @@ def _settings_in_use() -> Any:
     return SharedSystemClient._identifier_to_system["ephemeral"].settings
 
 
-class ChromaChildren:
-    """The children of one operation; see `rag_splitters.parent_child.stores.ChildStore`.
+class ChromaChildren(ChildStore):
+    """The children of one operation.
 
     Parameters:
         collection: the collection.
@@ -168,7 +168,7 @@ class ChromaChildren:
                 self._collection.upsert,
                 ids=[child.id for child in children],
                 embeddings=_fast_rows(vectors),
-                documents=[storable_text(child.text) for child in children],
+                documents=[without_surrogates(child.text) for child in children],
                 metadatas=[child.metadata for child in children],
             )
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.indexing import Outcome, add, find_documents, has_metadata, remove
-from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry
+from rag_splitters.parent_child.classic import has_metadata, is_stray, read_again
+from rag_splitters.parent_child.indexing import Outcome, add, find_documents, remove
+from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, is_parent_key
 from rag_splitters.parent_child.revisions import is_in_step, rebuild_keyword_index
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.ids import source_identity
-
-__all__ = ["SyncReport", "VerifyReport", "sync", "verify"]
 
 _GROUP_DOCUMENTS = 256
 
@@ -41,11 +42,14 @@ class VerifyReport:
     without_children: list[str] = field(default_factory=list)
     """Documents with children that are missing in the vector store."""
     orphans: list[str] | None = field(default_factory=list)
-    """Children in the vector store that belong to no document; None if it cannot be listed."""
+    """Children in the vector store that belong to no document and to no parent of
+    `langchain_classic`'s; None if the store cannot be listed."""
     stray_parents: list[str] = field(default_factory=list)
     """Parents in the docstore that belong to no document."""
     keywords_in_step: bool = True
-    """Is the keyword index, if one is kept, in step with the docstore?"""
+    """Does the keyword index, if one is kept, know all that is in the stores?"""
+    classic_parents: int = 0
+    """How many parents `langchain_classic` wrote that no document has replaced."""
 
     @property
     def is_sound(self) -> bool:
@@ -95,7 +99,9 @@ async def verify(stores: Stores, *, repair: bool) -> VerifyReport:
     if report.orphans:
         await stores.children.remove(report.orphans)
     await stores.docstore.remove(report.stray_parents)
-    if stores.keywords is not None and not await is_in_step(stores, stores.keywords):
+    if stores.keywords is not None and not (
+        report.keywords_in_step and await is_in_step(stores, stores.keywords)
+    ):
         await rebuild_keyword_index(stores, stores.keywords)
     return report
 
@@ -112,8 +118,9 @@ async def _repair_documents(stores: Stores, report: VerifyReport) -> None:
 
 
 async def _compare(stores: Stores) -> VerifyReport:
+    read_again(stores)
     keys = await stores.docstore.list_keys("")
-    parents = {key for key in keys if not key.startswith((RECORD_PREFIX, "state/"))}
+    parents = set(filter(is_parent_key, keys))
     unfinished, without_parents, without_children = [], [], []
     listed_parents: set[str] = set()
     listed_children: set[str] = set()
@@ -128,27 +135,53 @@ async def _compare(stores: Stores) -> VerifyReport:
                 without_parents.append(record.identity)
             if None in await stores.children.read(record.children, "id"):
                 without_children.append(record.identity)
+    orphans, classic = await _scan_children(stores, listed_children, parents)
     return VerifyReport(
         documents=sum(key.startswith(RECORD_PREFIX) for key in keys),
         unfinished=unfinished,
         without_parents=without_parents,
         without_children=without_children,
-        orphans=await _find_orphans(stores, listed_children),
+        orphans=orphans,
         stray_parents=await _find_stray_parents(stores, parents - listed_parents),
-        keywords_in_step=stores.keywords is None or await is_in_step(stores, stores.keywords),
+        keywords_in_step=await _knows_keywords(stores, classic),
+        classic_parents=len(classic),
     )
 
 
-async def _find_orphans(stores: Stores, listed: set[str]) -> list[str] | None:
-    """Return our children that no record lists; children of other programs are left alone."""
+async def _scan_children(
+    stores: Stores, listed: set[str], parents: set[str]
+) -> tuple[list[str] | None, dict[str, list[str]]]:
+    """Return the orphans, and the children of each of classic's parents.
+
+    Classic's children without a parent are orphans only if this docstore has other parents of
+    classic's: otherwise they belong to another docstore. Other programs' children are left alone.
+    """
+    orphans: list[str] = []
+    orphans_of_classic: list[str] = []
+    classic: dict[str, list[str]] = defaultdict(list)
     try:
-        return [
-            child.id or ""
-            async for child in stores.children.read_all()
-            if SOURCE_KEY in child.metadata and child.id not in listed
-        ]
+        async for child in stores.children.read_all():
+            parent, child_id = child.metadata.get(stores.id_key), child.id or ""
+            if child_id in listed:
+                continue
+            if SOURCE_KEY in child.metadata:
+                orphans.append(child_id)
+            elif parent in parents:
+                classic[parent].append(child_id)
+            elif parent is not None:
+                orphans_of_classic.append(child_id)
     except NotImplementedError:
-        return None
+        return None, classic
+    return orphans + (orphans_of_classic if classic else []), classic
+
+
+async def _knows_keywords(stores: Stores, classic: Mapping[str, Sequence[str]]) -> bool:
+    """Does the keyword index, if one is kept, know all children, those of classic's too?"""
+    if stores.keywords is None:
+        return True
+    ids = {child for children in classic.values() for child in children}
+    is_complete = not ids or ids.issubset(await call(stores.keywords.list_ids))
+    return is_complete and await is_in_step(stores, stores.keywords)
 
 
 async def _find_stray_parents(stores: Stores, keys: set[str]) -> list[str]:
@@ -156,9 +189,5 @@ async def _find_stray_parents(stores: Stores, keys: set[str]) -> list[str]:
     strays: list[str] = []
     for group in batched(sorted(keys), _GROUP_DOCUMENTS):
         rows = zip(group, await stores.docstore.read(group), strict=True)
-        strays += [
-            key
-            for key, row in rows
-            if row is not None and row.id == key and "chunk_index" in row.metadata
-        ]
+        strays += [key for key, row in rows if row is not None and is_stray(key, row)]
     return strays

@@ -12,13 +12,11 @@ from rag_splitters.parent_child.records import (
     Entry,
     copy_metadata,
     flatten_metadata,
-    storable_text,
 )
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.ids import chunk_id
-
-__all__ = ["Draft", "draft_documents", "heading_context"]
+from rag_splitters.text.surrogates import without_surrogates
 
 _MAX_HEADING = 120  # characters; a longer one says too little for what it costs
 
@@ -110,9 +108,9 @@ def _make_draft(
     children could never be found, and is left out.
     """
     context = heading_context(source) if stores.headings else None
-    dropped_keys = (
-        set() if stores.inherited_keys is None else source.metadata.keys() - stores.inherited_keys
-    )
+    inherited_keys = stores.inherited_keys
+    dropped_keys = set() if inherited_keys is None else source.metadata.keys() - inherited_keys
+    dropped_keys -= {"page_start", "page_end"}  # the document has its own, and so has each child
     parents: dict[str, Entry] = {}
     children: dict[str, Entry] = {}
     chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
@@ -123,7 +121,7 @@ def _make_draft(
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
         metadata = flatten_metadata(metadata, parent.entry.metadata)
         parent_id = parent.entry.id or ""
-        metadata |= {stores.id_key: parent_id, SOURCE_KEY: storable_text(identity)}
+        metadata |= {stores.id_key: parent_id, SOURCE_KEY: without_surrogates(identity)}
         child = Entry(chunk.text, metadata, new_id)
         children[new_id] = replace(child, context=context(child)) if context else child
         parents[parent_id] = parent.entry

@@ -12,8 +12,6 @@ from weakref import WeakValueDictionary
 
 from rag_splitters.calls import Call
 
-__all__ = ["FolderInUseError", "Guard", "own_folder"]
-
 _POLL_SECONDS = 0.01
 _guards: WeakValueDictionary[Path, Guard] = WeakValueDictionary()
 _guards_lock = threading.Lock()

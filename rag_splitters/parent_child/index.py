@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
-from rag_splitters.calls import arun, run
+from typing_extensions import Self
+
+from rag_splitters.calls import arun, call, run
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.indexing import add, get, remove
@@ -16,9 +19,7 @@ from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Query, Reranker, rerank, search
-from rag_splitters.parent_child.stores import Stores
-
-__all__ = ["ParentChildIndex", "Shared"]
+from rag_splitters.parent_child.stores import ClassicParents, Stores
 
 A = TypeVar("A")
 D = TypeVar("D")
@@ -31,6 +32,8 @@ class Shared:
 
     guard: Guard = field(default_factory=Guard)
     keywords: KeywordIndex = field(default_factory=lambda: KeywordIndex(None))
+    classic: ClassicParents | None = field(default_factory=ClassicParents)
+    """None if all the stores are our own."""
     resources: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
 
@@ -43,6 +46,8 @@ class ParentChildIndex(Generic[A, D, R]):
     """
 
     shared: Shared
+    _own_options: ClassVar[tuple[str, ...]]
+    """The options that can be changed in place, so that a deep copy needs its own."""
 
     def __getstate__(self) -> NoReturn:
         """Refuse to be pickled."""
@@ -50,6 +55,25 @@ class ParentChildIndex(Generic[A, D, R]):
             f"a {type(self).__name__} cannot be pickled: it holds open stores. Open the folder or "
             "the stores again with parent_document_retriever where it is needed"
         )
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        """Return a copy with options of its own, over the same stores, splitters and models."""
+        copied = copy.copy(self)
+        for name in self._own_options:
+            vars(copied)[name] = copy.deepcopy(vars(self)[name])
+        return copied
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
 
     @abstractmethod
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
@@ -111,6 +135,10 @@ class ParentChildIndex(Generic[A, D, R]):
     def close(self) -> None:
         """Close what the factory opened; stores that you passed in stay open."""
         self.shared.resources.close()
+
+    async def aclose(self) -> None:
+        """Asynchronous `close`."""
+        await call(self.close).result()
 
     async def _add(self, documents: Iterable[A], ids: Sequence[str] | None) -> list[str]:
         entries = self._entries(documents, ids)

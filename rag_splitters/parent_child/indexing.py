@@ -9,21 +9,25 @@ the job. A record is marked as pending before anything changes, and made final a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rag_splitters.chunker import grouped
 from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.classic import (
+    find_classic_parents,
+    find_replaced,
+    has_metadata,
+    read_classic_children,
+)
 from rag_splitters.parent_child.drafts import Draft, draft_documents
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record, record_key
+from rag_splitters.parent_child.records import Entry, Record, record_key
 from rag_splitters.parent_child.revisions import begin_revision, update_keyword_index
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.ids import source_identity, stable_uuid
 
-__all__ = ["Outcome", "add", "find_documents", "get", "has_metadata", "remove"]
-
 _LAYOUT = "2"  # increase it when what is stored changes, so that everything is written again
 _GROUP_DOCUMENTS = 512
-_GROUP_CHARACTERS = 1_500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +55,7 @@ async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = Fals
     them anyway. If several documents share an identity, the last one wins.
     """
     outcomes: list[Outcome] = []
-    for group in _groups(documents):
+    for group in grouped(documents):
         identities = [source_identity(each.text, each.metadata, each.id) for each in group]
         by_identity = await _add_group(
             stores, dict(zip(identities, group, strict=True)), always=always
@@ -63,12 +67,15 @@ async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = Fals
 async def _add_group(
     stores: Stores, documents: Mapping[str, Entry], *, always: bool
 ) -> dict[str, Outcome]:
+    replaced = await find_replaced(stores, documents)
     drafts = await draft_documents(stores, documents)
     old_records = await stores.read_records(list(documents))
     outcomes: dict[str, Outcome] = {}
     changes: list[_Change] = []
     for draft, old in zip(drafts, old_records, strict=True):
         new = _make_record(stores, draft)
+        if draft.identity in replaced:
+            old = replaced[draft.identity].pending_after(old)
         is_changed = old is None or bool(old.pending) or old.digest != new.digest
         if is_changed or always:
             changes.append(_Change(draft, new, old))
@@ -131,43 +138,33 @@ async def _remove_records(stores: Stores, records: Sequence[Record]) -> list[str
 
 
 async def _remove_parents(stores: Stores, ids: Sequence[str]) -> list[str]:
-    """Remove parents that no record lists, as `langchain_classic` writes them."""
+    """Remove parents of `langchain_classic`'s."""
     rows = zip(ids, await stores.docstore.read(ids), strict=True)
     parents = [parent for parent, row in rows if row is not None]
-    if not parents:
+    children_of = await read_classic_children(stores, parents)
+    if not children_of:
         return []
-    try:
-        children = await stores.children.read_children_of(stores.id_key, parents)
-    except NotImplementedError:
-        raise ValueError(
-            f"{', '.join(parents[:5])}: these are parents and not documents that were added here. "
-            "They cannot be removed alone, because this vector store cannot look up their "
-            "children: remove their documents"
-        ) from None
-    ours = {child.metadata[stores.id_key] for child in children if SOURCE_KEY in child.metadata}
-    foreign = [parent for parent in parents if parent not in ours]
-    orphans = [each.id or "" for each in children if each.metadata[stores.id_key] not in ours]
+    children = [child.id or "" for children in children_of.values() for child in children]
     revision = await begin_revision(stores, [])
-    await stores.children.remove(orphans)
-    await stores.docstore.remove(foreign)
-    await update_keyword_index(stores, revision, [], orphans)
-    return foreign
+    await stores.children.remove(children)
+    await stores.docstore.remove(list(children_of))
+    await update_keyword_index(stores, revision, [], children)
+    return list(children_of)
 
 
 async def find_documents(stores: Stores, metadata: Mapping[str, object] | None) -> list[str]:
-    """Return the identities of documents with these metadata, or of all; reads every record."""
-    return [
-        record.identity
-        async for records in stores.read_all_records()
-        for record in records
-        if has_metadata(record.document, metadata)
-    ]
+    """Return the identities of documents with these metadata, or of all; reads every record.
 
-
-def has_metadata(document: Entry, metadata: Mapping[str, object] | None) -> bool:
-    """Does the document have all of these metadata?"""
-    missing = object()
-    return all(document.metadata.get(k, missing) == v for k, v in (metadata or {}).items())
+    The keys of classic's parents are among them.
+    """
+    identities: list[str] = []
+    listed: set[str] = set()
+    async for records in stores.read_all_records():
+        for record in records:
+            listed.update(record.parents)
+            if has_metadata(record.document, metadata):
+                identities.append(record.identity)
+    return identities + await find_classic_parents(stores, listed, metadata)
 
 
 async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
@@ -204,20 +201,6 @@ def _children_to_write(stores: Stores, change: _Change) -> list[Entry]:
         )
         for child in children
     ]
-
-
-def _groups(documents: Iterable[Entry]) -> Iterator[list[Entry]]:
-    """Return the documents in groups that bound what is in memory at once."""
-    group: list[Entry] = []
-    characters = 0
-    for document in documents:
-        group.append(document)
-        characters += len(document.text)
-        if len(group) == _GROUP_DOCUMENTS or characters >= _GROUP_CHARACTERS:
-            yield group
-            group, characters = [], 0
-    if group:
-        yield group
 
 
 def _removed_ids(before: tuple[str, ...], after: tuple[str, ...]) -> list[str]:

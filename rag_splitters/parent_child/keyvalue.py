@@ -18,16 +18,6 @@ from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.sqlite import Database, decode, encode
 
-__all__ = [
-    "KeyValueDocstore",
-    "KeyValueStore",
-    "SQLiteKeyValueStore",
-    "StoreError",
-    "check_json",
-    "entry_from_value",
-    "entry_to_value",
-]
-
 _SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
 _SELECT = "SELECT key, value FROM rows WHERE key IN ({})"
 _UPSERT = "INSERT INTO rows VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"

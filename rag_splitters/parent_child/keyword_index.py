@@ -13,8 +13,6 @@ from rag_splitters.parent_child.vectors import neighbour_weights
 from rag_splitters.sqlite import Database, delete_database, encode
 from rag_splitters.text.terms import text_terms
 
-__all__ = ["KeywordIndex"]
-
 _GAP = 64  # numbers left out between two documents: more than any smoothing reaches
 _MAX_TERMS = 256  # of a question; SQLite parses no expression deeper than a thousand
 _MAX_MATCHES = 2000  # deeper than any ranking is read

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,10 @@ from rag_splitters.parent_child.records import SOURCE_KEY, Entry, restore_child
 from rag_splitters.parent_child.stores import Match, Stores
 from rag_splitters.text.ids import chunk_id
 
-__all__ = ["describe_match", "merge_children", "source_of"]
+# A score is a number and the matches are JSON, because the frameworks rebuild results from text and
+# metadata (caches, compressors, vector stores), and a vector store accepts nothing nested. A field
+# of a subclass would be lost on the way.
+SCORE_KEY, MATCHES_KEY = "score", "matches"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +106,24 @@ def _build_passage(
     best = matches[run.ranks[0]]
     parent = parents[best.child.metadata[stores.id_key]]
     child = restore_child(best.child, parent, stores.inherited_keys)
-    added = {
-        **source_of(best),
-        "score": best.score,
-        "matches": [describe_match(matches[rank]) for rank in run.ranks],
-    }
+    added = describe_matches(best, [matches[rank] for rank in run.ranks])
     if run.start is None or run.end is None:
         return Entry(child.text, child.metadata | added, child.id)
     identity = best.child.metadata[SOURCE_KEY]
     text = _text_between(documents[identity], run.start, run.end)
     own = {key: value for key, value in child.metadata.items() if key != "chunk_index"}
     positions = {"start_index": run.start, "end_index": run.end}
+    positions |= _pages_of([matches[rank].child for rank in run.ranks])
     return Entry(text, own | positions | added, chunk_id(identity, run.start, run.end, text))
+
+
+def _pages_of(children: Sequence[Entry]) -> dict[str, int]:
+    """Return the first and the last page that the children stand on, if they know them all."""
+    pages = [child.metadata.get(key) for child in children for key in ("page_start", "page_end")]
+    numbers = [page for page in pages if isinstance(page, int)]
+    if len(numbers) < len(pages):
+        return {}
+    return {"page_start": min(numbers), "page_end": max(numbers)}
 
 
 def _text_between(document: Entry, start: int, end: int) -> str:
@@ -122,13 +132,31 @@ def _text_between(document: Entry, start: int, end: int) -> str:
     return document.text[start - offset : max(start, end) - offset]
 
 
-def source_of(match: Match) -> dict[str, Any]:
-    """Return the identity of a child's document, if it has one, under the key that results use."""
-    return {key: value for key, value in match.child.metadata.items() if key == SOURCE_KEY}
+def describe_matches(best: Match, matches: Sequence[Match] = ()) -> dict[str, Any]:
+    """Return the metadata that a result has of its best match and, if given, of all its matches.
+
+    These are the identity of the document, the score, and position and score of each match.
+    """
+    added = {key: value for key, value in best.child.metadata.items() if key == SOURCE_KEY}
+    if best.score is not None:
+        added[SCORE_KEY] = float(best.score)
+    if matches:
+        added[MATCHES_KEY] = json.dumps([_describe_match(match) for match in matches])
+    return added
 
 
-def describe_match(match: Match) -> dict[str, Any]:
-    """Return position and score of a child, as results list their matches."""
+def read_matches(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the matches in the metadata of a result; none if it has none.
+
+    >>> read_matches(describe_matches(Match(Entry("", {}), 0.5), [Match(Entry("", {}), 0.5)]))
+    [{'score': 0.5}]
+    """
+    matches: list[dict[str, Any]] = json.loads(metadata.get(MATCHES_KEY, "[]"))
+    return matches
+
+
+def _describe_match(match: Match) -> dict[str, Any]:
     keys = ("start_index", "end_index")
     positions = {key: match.child.metadata[key] for key in keys if key in match.child.metadata}
-    return positions | {"score": match.score}
+    # Some stores return numbers of NumPy's, which JSON does not take.
+    return positions | {SCORE_KEY: None if match.score is None else float(match.score)}

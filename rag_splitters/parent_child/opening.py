@@ -2,72 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.guard import Guard, own_folder
+from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.search import SearchType
+from rag_splitters.parent_child.stores import ClassicParents
 
 if TYPE_CHECKING:
     from chromadb import Collection
 
-__all__ = ["CHILD_SIZE", "PARENT_SIZE", "Place", "refuse_contradictions", "search_options"]
 
-CHILD_SIZE, PARENT_SIZE = 400, 2000
-"""The default sizes of children and parents, in characters."""
+R = TypeVar("R", bound=ParentChildIndex[Any, Any, Any])
+
+CHILDREN: dict[str, Any] = {"chunk_size": 400, "length_function": "characters"}
+PARENTS: dict[str, Any] = {"chunk_size": 2000, "length_function": "characters"}
+"""The default sizes, which are the same in both frameworks."""
 
 
 class Place:
-    """A folder or memory, and what is opened in it.
+    """A folder, memory or a server, and what a factory opens there.
+
+    In a `with` block, everything is closed again unless `hand_over` has given it to a retriever.
 
     Parameters:
         path: the folder, which this process owns from now on; None for memory.
-        resources: closes everything, the last first.
+        client: a Chroma client.
+        vector_store: the user's own vector store.
+        docstore: the user's own docstore.
+        name: what the framework calls a vector store.
 
-    Raises FolderInUseError if another process has the folder.
+    Raises ValueError if one of these would not be used, and FolderInUseError if another process has
+    the folder.
     """
 
-    def __init__(self, path: str | Path | None, resources: ExitStack) -> None:
-        self.folder = None if path is None else Path(path)
-        self.resources = resources
-        self.guard = Guard()
-        if self.folder is not None:
-            self.guard, release = own_folder(self.folder)
-            resources.callback(release)
-        self.keywords = KeywordIndex(self.folder and self.folder / "keywords.sqlite")
-        resources.callback(self.keywords.close)
+    def __init__(
+        self, path: str | Path | None, client: Any, vector_store: Any, docstore: Any, name: str
+    ) -> None:
+        has_children = vector_store is not None or client is not None
+        if path is not None and has_children and docstore is not None:
+            raise ValueError(
+                f"path would not be used: docstore and {name} or client hold everything already"
+            )
+        if vector_store is not None and client is not None:
+            raise ValueError(f"client would not be used: pass either client or {name}")
+        self._resources, self._client = ExitStack(), client
+        self._is_ours = path is not None and not has_children and docstore is None
+        self._folder = None if path is None else Path(path)
+        self._guard = Guard()
+        if self._folder is not None:
+            self._guard, release = own_folder(self._folder)
+            self._resources.callback(release)
+        self._keywords = KeywordIndex(self._folder and self._folder / "keywords.sqlite")
+        self._resources.callback(self._keywords.close)
 
-    def open_collection(self, client: Any, model: Any, name: str) -> tuple[Any, Collection]:
+    def __enter__(self) -> Place:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._resources.close()
+
+    def open_collection(self, model: Any, name: str) -> tuple[Any, Collection]:
         """Open the client and the collection for a model's vectors; see `open_collection`."""
         model_name = describe_model(model)
-        client, collection, close = open_collection(self.folder, client, model_name, name)
-        self.resources.callback(close)
+        client, collection, close = open_collection(self._folder, self._client, model_name, name)
+        self._resources.callback(close)
         return client, collection
 
+    def open_docstore(self, in_folder: Callable[[Path], Any], in_memory: Callable[[], Any]) -> Any:
+        """Open a docstore in the folder or, without a folder, in memory."""
+        if self._folder is None:
+            return in_memory()
+        docstore = in_folder(self._folder / "parents.sqlite")
+        self._resources.callback(docstore.close)
+        return docstore
 
-def refuse_contradictions(
-    path: object, client: object, vector_store: object, docstore: object, name: str
-) -> None:
-    """Raise a ValueError if one of these stores would not be used.
-
-    Parameters:
-        path: the folder.
-        client: the Chroma client.
-        vector_store: the vector store.
-        docstore: the docstore.
-        name: what the framework calls the vector store.
-    """
-    has_children = vector_store is not None or client is not None
-    if path is not None and has_children and docstore is not None:
-        raise ValueError(
-            f"path would not be used: docstore and {name} or client hold everything already"
-        )
-    if vector_store is not None and client is not None:
-        raise ValueError(f"client would not be used: pass either client or {name}")
+    def hand_over(self, retriever: R, documents: Iterable[Any] | None) -> R:
+        """Give a retriever all that was opened, and add documents to it."""
+        classic = None if self._is_ours else ClassicParents()
+        retriever.shared = Shared(self._guard, self._keywords, classic)
+        if documents is not None:
+            retriever.add_documents(documents)
+        retriever.shared.resources = self._resources.pop_all()
+        return retriever
 
 
 def search_options(

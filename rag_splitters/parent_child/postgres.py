@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from psycopg import AsyncConnection
     from psycopg.sql import Composed
 
-__all__ = ["PostgresConnections", "PostgresKeyValueStore", "Statement"]
 
 Statement = tuple[str, Sequence[Any]]
 """A statement, and the values of its placeholders."""

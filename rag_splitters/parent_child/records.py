@@ -10,20 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rag_splitters.text.ids import stable_uuid
-
-__all__ = [
-    "NESTED_KEY",
-    "POSITION_KEYS",
-    "RECORD_PREFIX",
-    "SOURCE_KEY",
-    "Entry",
-    "Record",
-    "copy_metadata",
-    "flatten_metadata",
-    "record_key",
-    "restore_child",
-    "storable_text",
-]
+from rag_splitters.text.surrogates import without_surrogates
 
 SOURCE_KEY = "_source_id"
 """The key in a child's metadata that holds its document's identity."""
@@ -32,6 +19,8 @@ NESTED_KEY = "_nested"
 POSITION_KEYS = ("start_index", "end_index", "chunk_index")
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
+STATE_PREFIX = "state/"
+"""The prefix of the docstore's keys for what is neither a record nor a parent."""
 
 _IMMUTABLE = {str, int, float, bool, type(None)}
 
@@ -135,6 +124,11 @@ def record_key(identity: str) -> str:
     return RECORD_PREFIX + stable_uuid(identity)
 
 
+def is_parent_key(key: str) -> bool:
+    """Does a row of the docstore hold a parent, and not a record or a state?"""
+    return not key.startswith((RECORD_PREFIX, STATE_PREFIX))
+
+
 def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a child as a vector store accepts it.
 
@@ -156,7 +150,7 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
 
     It has its parent's metadata: all of it or, if given, only the `inherited` keys.
     """
-    own = copy_metadata(child.metadata)
+    own = copy_metadata(dict(sorted(child.metadata.items())))  # Chroma keeps no order
     own.pop(SOURCE_KEY, None)
     own.pop(NESTED_KEY, None)
     parents = copy_metadata(_without_positions(parent.metadata))
@@ -169,19 +163,8 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     text, start, outer = child.text, own.get("start_index"), parent.metadata.get("start_index")
     if isinstance(start, int) and isinstance(outer, int):
         exact = parent.text[start - outer : own["end_index"] - outer]
-        text = exact if storable_text(exact) == text else text
+        text = exact if without_surrogates(exact) == text else text
     return Entry(text, parents | own | nested, child.id)
-
-
-def storable_text(text: str) -> str:
-    """Replace lone surrogates, which no vector store accepts, by U+FFFD."""
-    if text.isascii():
-        return text
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
-    return text
 
 
 def copy_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -215,13 +198,13 @@ def _is_storable(value: object) -> bool:
 
 
 def _is_storable_key(key: str) -> bool:
-    return bool(key) and not key.startswith("chroma:") and key == storable_text(key)
+    return bool(key) and not key.startswith("chroma:") and key == without_surrogates(key)
 
 
 def _storable(value: Any) -> Any:
     if isinstance(value, list):
         return [_storable(item) for item in value]
-    return storable_text(value) if isinstance(value, str) else value
+    return without_surrogates(value) if isinstance(value, str) else value
 
 
 def _equal(one: object, other: object) -> bool:

@@ -12,7 +12,6 @@ from rag_splitters.parent_child.remote import RemoteKeyValueStore
 if TYPE_CHECKING:
     from redis.asyncio import ConnectionPool
 
-__all__ = ["RedisKeyValueStore"]
 
 _PAGE = 1000
 

@@ -12,8 +12,6 @@ from typing import Any, Protocol
 
 from rag_splitters.parent_child.keyvalue import KeyValueStore, StoreError
 
-__all__ = ["Connections", "RemoteKeyValueStore"]
-
 _MAX_OPERATIONS = 4  # of one store at once
 
 _loops: dict[int, asyncio.AbstractEventLoop] = {}

@@ -13,22 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rag_splitters.calls import call
+from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.classic import find_classic_parents, read_classic_children
 from rag_splitters.parent_child.drafts import heading_context
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.records import Entry, Record
+from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Record
 from rag_splitters.parent_child.stores import Stores
 
-__all__ = [
-    "Revision",
-    "begin_revision",
-    "is_in_step",
-    "prepare_keyword_index",
-    "rebuild_keyword_index",
-    "update_keyword_index",
-]
+_REVISION_KEY = f"{STATE_PREFIX}keywords"
 
-_REVISION_KEY = "state/keywords"
+_GROUP_PARENTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +95,7 @@ async def is_in_step(stores: Stores, keywords: KeywordIndex) -> bool:
 
 
 async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> str:
-    """Rebuild the keyword index from the children that the docstore's records list.
+    """Rebuild the keyword index from the children of the documents and of classic's parents.
 
     Returns the revision that the index knows afterwards, unless another process wrote meanwhile.
     """
@@ -118,6 +113,7 @@ async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> str:
 async def _fill(stores: Stores, keywords: KeywordIndex) -> bool:
     """Fill the index with all children, and return whether no operation was under way."""
     is_quiet = True
+    listed: set[str] = set()
     keywords.is_usable = False
     await call(keywords.clear)
     async for records in stores.read_all_records():
@@ -131,6 +127,12 @@ async def _fill(stores: Stores, keywords: KeywordIndex) -> bool:
             for record in records
         ]
         await call(keywords.update, documents, [])
+        listed.update(parent for record in records for parent in record.parents)
+    for keys in batched(await find_classic_parents(stores, listed), _GROUP_PARENTS):
+        parents = (await read_classic_children(stores, keys)).values()
+        ids = [child.id or "" for children in parents for child in children]
+        texts = [each for each in await stores.children.read(ids) if each is not None]
+        await call(keywords.update, [[(each.id or "", each.text)] for each in texts], [])
     return is_quiet
 
 

@@ -12,12 +12,11 @@ from itertools import groupby
 from typing import Any, Literal, get_args
 
 from rag_splitters.calls import Call, call
+from rag_splitters.fields import whole_number
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.merging import describe_match, merge_children, source_of
+from rag_splitters.parent_child.merging import SCORE_KEY, describe_matches, merge_children
 from rag_splitters.parent_child.records import Entry, copy_metadata, restore_child
 from rag_splitters.parent_child.stores import Detail, Match, Stores
-
-__all__ = ["Query", "Reranker", "Retrieve", "SearchType", "rerank", "search"]
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +32,13 @@ _MAX_TIED = 1000  # children with one score that are put in order
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
 
 
+def one_of(value: Any, name: str, choices: Any) -> Any:
+    """Return the value if it is one of a `Literal`'s; otherwise raise ValueError."""
+    if value not in get_args(choices):
+        raise ValueError(f"{name} must be one of {', '.join(get_args(choices))}, got {value!r}")
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
     """A question and how it is to be answered."""
@@ -45,17 +51,15 @@ class Query:
     fetch_k: int = 20
     lambda_mult: float = 0.5
     merged_size: int = 2000
+    max_children: int | None = None
+    """Only so many of the best children are used; None: as many as the results need."""
 
     def __post_init__(self) -> None:
         """Check what may have been set since the retriever was made."""
-        for name, kinds in (("retrieve", Retrieve), ("search_type", SearchType)):
-            value = getattr(self, name)
-            if value not in get_args(kinds):
-                choices = ", ".join(get_args(kinds))
-                raise ValueError(f"{name} must be one of {choices}, got {value!r}")
+        one_of(self.retrieve, "retrieve", Retrieve)
+        one_of(self.search_type, "search_type", SearchType)
         for name in ("k", "fetch_k", "merged_size"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            whole_number(getattr(self, name), name, 1)
 
     @property
     def detail(self) -> Detail:
@@ -66,7 +70,9 @@ class Query:
     def first_depth(self) -> int:
         """How many children are fetched first."""
         depth = self.k * _CHILDREN_PER_RESULT[self.retrieve]
-        return max(depth, _MIN_FUSED) if self.search_type == "hybrid" else depth
+        if self.search_type == "hybrid":
+            return max(depth, _MIN_FUSED)
+        return min(depth, self.max_children or depth)
 
 
 async def search(stores: Stores, query: Query) -> list[Entry]:
@@ -78,6 +84,9 @@ async def search(stores: Stores, query: Query) -> list[Entry]:
     parents: dict[str, Entry | None] = {}
     while True:
         ranking, is_complete = await _rank_children(stores, query, depth)
+        if query.max_children is not None:
+            is_complete = is_complete or depth >= query.max_children
+            ranking = ranking[: query.max_children]
         children, results = await _results_from_ranking(stores, query, ranking, parents)
         # The last test is for stores that never return as many as they are asked for.
         if len(results) >= query.k or is_complete or len(ranking) == previous:
@@ -246,9 +255,7 @@ def _build_parents(
     for name, own_matches in matches_of_parents.items():
         metadata = {
             **copy_metadata(parents[name].metadata),
-            **source_of(own_matches[0]),
-            "score": own_matches[0].score,
-            "matches": [describe_match(match) for match in own_matches],
+            **describe_matches(own_matches[0], own_matches),
         }
         results.append(Entry(parents[name].text, metadata, name))
     return results
@@ -257,7 +264,7 @@ def _build_parents(
 def _build_child(stores: Stores, match: Match, parents: dict[str, Entry]) -> Entry:
     parent = parents[match.child.metadata[stores.id_key]]
     child = restore_child(match.child, parent, stores.inherited_keys)
-    child.metadata.update(source_of(match), score=match.score)
+    child.metadata.update(describe_matches(match))
     return child
 
 
@@ -331,5 +338,5 @@ async def rerank(reranker: Reranker, question: str, results: Sequence[Entry]) ->
         )
     order = sorted(range(len(scores)), key=lambda number: -scores[number])
     return [
-        replace(results[n], metadata={**results[n].metadata, "score": scores[n]}) for n in order
+        replace(results[n], metadata={**results[n].metadata, SCORE_KEY: scores[n]}) for n in order
     ]

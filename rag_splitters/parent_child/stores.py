@@ -6,6 +6,7 @@ written once and `run` or `arun` drives it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -13,8 +14,6 @@ from typing import Literal, Protocol
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record, record_key
-
-__all__ = ["ChildStore", "Detail", "Docstore", "Level", "Match", "Split", "Stores"]
 
 Detail = Literal["id", "metadata", "text"]
 """How much of a child is read: its id, its metadata too, or its text as well. A store may return
@@ -34,6 +33,14 @@ class Match:
     score: float | None
 
 
+@dataclass(slots=True)
+class ClassicParents:
+    """What is known of the parents that `langchain_classic` wrote, once they have been read."""
+
+    by_text: dict[str, dict[str, list[tuple[int, str, str]]]] | None = None
+    """By metadata and by how a text begins: its length, its digest, and the parent's key."""
+
+
 class Docstore(Protocol):
     """The key-value store of parents, and of a record for each source document."""
 
@@ -50,41 +57,56 @@ class Docstore(Protocol):
         """Return the keys that begin with a prefix."""
 
 
-class ChildStore(Protocol):
-    """The vector store of children."""
+class ChildStore(ABC):
+    """The vector store of children. What not every store can do has a default here."""
 
-    @property
-    def merges_metadata(self) -> bool:
-        """Does a rewritten child keep its old metadata keys, except for those set to None?"""
+    merges_metadata: bool = False
+    """Does a rewritten child keep its old metadata keys, except for those set to None?"""
+    may_hold_classic: bool = True
+    """May it hold children that `langchain_classic` wrote?"""
+    smoothing: float = 0.0
+    """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
+    has_filter: bool = False
+    """Does the query filter children by their metadata?"""
 
-    @property
-    def smoothing(self) -> float:
-        """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
-
+    @abstractmethod
     async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
         """Embed the children of some documents, in their order, and write them by their ids."""
 
+    @abstractmethod
     async def remove(self, ids: Sequence[str]) -> None:
         """Remove children; missing ids are ignored."""
 
+    @abstractmethod
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         """Return the children with these ids, in their order; None where there is none."""
 
     async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
         """Return those of the ids that the query's filter lets through."""
+        if self.has_filter:
+            raise ValueError(
+                "search_type='hybrid' with a filter needs Chroma: another vector store cannot tell "
+                "which children the filter lets through"
+            )
+        return ids
 
     async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
         """Return the children of some parents.
 
         Raises NotImplementedError if the store cannot look them up.
         """
+        raise NotImplementedError
 
-    def read_all(self) -> AsyncIterator[Entry]:
+    async def read_all(self) -> AsyncIterator[Entry]:
         """Return every child. Raises NotImplementedError if the store cannot be listed."""
+        raise NotImplementedError
+        yield  # makes this a generator
 
+    @abstractmethod
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
         """Return the n nearest children, best first; fewer if there are no more."""
 
+    @abstractmethod
     async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:
         """Return n of the `pool` nearest children by maximal marginal relevance.
 
@@ -106,6 +128,8 @@ class Stores:
     keywords: KeywordIndex | None = None
     inherited_keys: frozenset[str] | None = None
     """The keys of a document's metadata that its children keep; None: all."""
+    classic: ClassicParents | None = None
+    """What documents that are added may replace; None if the stores are all our own."""
 
     async def read_records(self, identities: Sequence[str]) -> list[Record | None]:
         """Return the record of each document, or None."""

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from rag_splitters.calls import Call, call
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.records import Entry, storable_text
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Vectors", "embed_children", "neighbour_weights", "select_diverse"]
 
 _MIN_WEIGHT = 0.001
 
@@ -40,7 +40,7 @@ class Vectors:
     async def embed_question(self, question: str) -> NDArray[np.float32]:
         """Return the vector of a question, as the model embeds questions; each is embedded once."""
         if question not in self._questions:
-            self._questions[question] = (await self._ask([storable_text(question)]))[0]
+            self._questions[question] = (await self._ask([without_surrogates(question)]))[0]
         return self._questions[question]
 
     async def _ask(self, questions: Sequence[str]) -> NDArray[np.float32]:
@@ -74,7 +74,8 @@ async def embed_children(
     window: NDArray[np.float32] | None = None  # the vectors of children[start:end]
     start = returned = 0
     for batch in batched(children, batch_size):
-        new = await vectors.embed_texts([storable_text(child.searched_text) for child in batch])
+        texts = [without_surrogates(child.searched_text) for child in batch]
+        new = await vectors.embed_texts(texts)
         window = new if window is None else np.concatenate([window, new])
         end = start + len(window)
         # The last few wait for the neighbours that follow them.

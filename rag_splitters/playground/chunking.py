@@ -13,8 +13,6 @@ from rag_splitters.span import Span
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer
 
-__all__ = ["MAX_CHUNKS", "show_chunks"]
-
 MAX_CHUNKS = 20_000
 """How many chunks are sent to the page; the statistics cover all of them."""
 

@@ -25,8 +25,6 @@ from rag_splitters.chunkers.by_name import (
 )
 from rag_splitters.playground.model_set import ModelSet
 
-__all__ = ["chunker_from_form", "form"]
-
 _CHOICES = {
     "length_function": ("characters", "words", "tokens", "tokens:o200k_base"),
     "segmenter": ("rules", "punkt"),
@@ -104,7 +102,7 @@ def _control(name: str, field: FieldInfo) -> dict[str, Any] | None:
     elif types == {str}:
         control = {"control": "text"}
     elif not types and words:
-        return {"control": "choice", "choices": words}
+        return {"control": "choice", "choices": [each for each in words if isinstance(each, str)]}
     elif len(types) == 1 and (list_control := _list_control(types.pop())):
         control = {"control": list_control}
     return control and {**control, "words": words}

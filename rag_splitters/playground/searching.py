@@ -12,8 +12,6 @@ from rag_splitters.evaluation.measuring import ChunkIndex
 from rag_splitters.fields import whole_number
 from rag_splitters.playground.model_set import ModelSet
 
-__all__ = ["rank_chunks"]
-
 
 def rank_chunks(
     text: str, chunks: Sequence[Any], question: str, k: int, models: ModelSet

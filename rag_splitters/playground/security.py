@@ -10,8 +10,6 @@ from typing import Any
 
 from starlette.responses import PlainTextResponse
 
-__all__ = ["MAX_BYTES", "Guard", "TooLargeError"]
-
 MAX_BYTES = 16_000_000
 """Maximum size of a request's body, in bytes."""
 

@@ -14,7 +14,6 @@ from rag_splitters.playground.model_set import ModelSet
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-__all__ = ["create_app", "is_local", "serve"]
 
 logger = logging.getLogger(__name__)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, changed_parameters, strategy_name
 from rag_splitters.playground.model_set import ModelSet
-
-__all__ = ["snippets"]
 
 _WIDTH = 88
 _OPTIONS = ("chunk_size", "chunk_overlap", "length_function")
@@ -78,9 +77,8 @@ class _Python:
     def call(self, chunker: Chunker, module: str, name: str, room: int) -> str:
         """The call that builds a chunker; with one line per parameter if one line is too short."""
         self.imports.setdefault(module, set()).add(name)
-        arguments = [
-            f"{key}={self.value(key, each)}" for key, each in changed_parameters(chunker).items()
-        ]
+        changed = changed_parameters(chunker, getattr(import_module(module), name))
+        arguments = [f"{key}={self.value(key, each)}" for key, each in changed.items()]
         line = f"{name}({', '.join(arguments)})"
         if len(line) <= room and "\n" not in line:
             return line

@@ -1,13 +1,13 @@
-"""Reading files as text: UTF-8 of any kind as it is, and PDF through pypdf."""
+"""Reading files: UTF-8 text of any kind as it is, and PDF as its pages."""
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-__all__ = ["SUFFIXES", "decode", "find_files", "read_text"]
+from rag_splitters.reading.pdf import pdf_text
+from rag_splitters.span import Source
 
 SUFFIXES = frozenset({".htm", ".html", ".markdown", ".md", ".pdf", ".rst", ".txt"})
 """The files that are read when a folder is named."""
@@ -33,15 +33,17 @@ def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> list[Path]
     return list(files.values())
 
 
-def read_text(path: str | Path) -> str:
-    """The text of a file.
+def read_source(path: str | Path) -> Source:
+    """A file as a source, whose id and `source` in the metadata are the path.
 
     UTF-8 text of any kind (Markdown, HTML, source code) comes as it is, with its line breaks and
-    tags, but without a byte order mark. A PDF comes as its pages with form feeds between them, from
-    which `PageChunker` knows the page numbers.
+    tags, but without a byte order mark. A PDF comes as its pages with form feeds between them, as
+    `page_start` and `page_end` in the metadata say; every strategy reads them there. Running heads
+    and page numbers are dropped from it, and words that a line's end divides are in one piece.
 
-    Raises: OSError if the file cannot be opened; ValueError if it is not a text file, or a damaged
-    PDF; ImportError for a PDF if pypdf is not installed. Every message names the file.
+    Raises: OSError if the file cannot be opened; ValueError if it is not a text file, or a PDF
+    that cannot be read or holds no text; ImportError for a PDF if pypdfium2 is not installed. Every
+    message names the file.
     """
     path = Path(path)
     if not path.exists():
@@ -52,17 +54,28 @@ def read_text(path: str | Path) -> str:
         data = path.read_bytes()
     except OSError as error:
         raise OSError(f"{path} cannot be read: {error.strerror or error}") from error
-    return decode(data, str(path))
+    return source_from_bytes(data, path.as_posix())
 
 
-def decode(data: bytes, name: str) -> str:
-    """The text in the bytes of a file; `name` appears in error messages, and its suffix marks PDFs.
+def read_text(path: str | Path) -> str:
+    """The text of a file; see `read_source`."""
+    return read_source(path).text
 
-    >>> decode(b"\\xef\\xbb\\xbfplain text", "notes.txt")
+
+def source_from_bytes(data: bytes, name: str) -> Source:
+    """The bytes of a file as a source; `name` is its id, and its suffix marks PDFs.
+
+    >>> source_from_bytes(b"\\xef\\xbb\\xbfplain text", "notes.txt").text
     'plain text'
     """
     if data.startswith(b"%PDF-") or name.lower().endswith(".pdf"):
-        return _pdf_text(data, name)
+        text = pdf_text(data, name)
+        pages = {"page_start": 1, "page_end": text.count("\f") + 1}
+        return Source(text, {"source": name, **pages}, name)
+    return Source(_decode(data, name), {"source": name}, name)
+
+
+def _decode(data: bytes, name: str) -> str:
     nul = data.find(0)
     if nul >= 0:
         raise ValueError(f"{name} is not a text file: it has a NUL byte at offset {nul}")
@@ -73,26 +86,6 @@ def decode(data: bytes, name: str) -> str:
             f"{name} is not a UTF-8 text file: byte 0x{data[error.start]:02x} at offset "
             f"{error.start}"
         ) from None
-
-
-def _pdf_text(data: bytes, name: str) -> str:
-    """The pages of a PDF, with a form feed between them and none inside."""
-    try:
-        from pypdf import PasswordType, PdfReader
-    except ImportError as error:
-        raise ImportError(
-            f"reading {name} needs pypdf: pip install 'rag-splitters[pdf]'"
-        ) from error
-    try:
-        reader = PdfReader(io.BytesIO(data))
-        is_locked = reader.is_encrypted and reader.decrypt("") == PasswordType.NOT_DECRYPTED
-        pages = [] if is_locked else [page.extract_text() for page in reader.pages]
-    except Exception as error:  # pypdf may raise nearly anything on a damaged file
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{name} cannot be read as PDF: {reason}") from error
-    if is_locked:
-        raise ValueError(f"{name} cannot be read: it is protected by a password")
-    return "\f".join(page.replace("\f", " ") for page in pages)
 
 
 def _files_inside(folder: Path, skip: Path | None) -> Iterator[Path]:

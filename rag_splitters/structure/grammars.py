@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["DEFINITIONS", "GRAMMARS", "language_named", "language_of"]
-
 GRAMMARS: dict[str, tuple[str, str]] = {
     "bash": ("tree_sitter_bash", "language"),
     "c": ("tree_sitter_c", "language"),

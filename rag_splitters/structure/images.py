@@ -14,8 +14,6 @@ import regex
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
 from rag_splitters.structure.tables.html_tables import plain_html
 
-__all__ = ["Image", "definitions", "find_images"]
-
 _ADDRESS = r"<([^<>\n]*+)>|((?:[^\s()<>\\]|\\.|\((?:[^\s()\\]|\\.)*+\))++)"
 _TITLE = r"""(?:\s++("[^"]{0,1000}+"|'[^']{0,1000}+'|\([^()]{0,1000}+\)))?+"""
 _MARKDOWN = regex.compile(

@@ -11,8 +11,6 @@ from typing import Any
 
 from rag_splitters.structure.grammars import DEFINITIONS, GRAMMARS
 
-__all__ = ["Definition", "Syntax", "UnreadableError", "as_ascii", "parse", "read_syntax"]
-
 _MAX_DEPTH = 24  # the cuts of all deeper nodes are one level
 _MAX_PATH = 32  # definitions nested deeper have no name
 _INDENT = 200  # cuts inside a line count only after this column, as in minified code

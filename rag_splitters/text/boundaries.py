@@ -1,4 +1,4 @@
-"""Where may text be cut? Grapheme clusters, words, sentences, lines, paragraphs, separators.
+"""Where may text be cut? Grapheme clusters, words, sentences, lines, paragraphs.
 
 A *cut* is an offset: the characters before it end one piece, those from it on begin the next. A
 *finder* belongs to one text; `finder(low, high)` is the last cut `c` with `low < c <= high`, or -1.
@@ -16,36 +16,14 @@ import regex
 
 from rag_splitters.text.sentences import last_sentence_cut
 
-__all__ = [
-    "UNSPACED",
-    "Finder",
-    "at_cluster",
-    "boundary_after",
-    "boundary_before",
-    "cluster_end",
-    "cluster_floor",
-    "last_word",
-    "lines",
-    "next_word",
-    "paragraph_cuts",
-    "paragraphs",
-    "positions",
-    "sentences",
-    "separator_pattern",
-    "separators",
-    "skip_space",
-    "trim_space",
-    "words",
-]
-
 Finder: TypeAlias = Callable[[int, int], int]
 
 _CLUSTER = regex.compile(r"\X", regex.DOTALL)
 # After these characters, it takes more than the last one to tell whether a cluster goes on.
 _CONTEXTUAL = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Regional_Indicator}]")
-_NEWLINE = r"(?:\r\n|\n|\r)"
-_BLANK_LINE = re.compile(rf"{_NEWLINE}[^\S\r\n]*{_NEWLINE}\s*")
-_LINE = re.compile(_NEWLINE)
+NEWLINE = r"(?:\r\n|\n|\r)"
+_BLANK_LINE = re.compile(rf"{NEWLINE}[^\S\r\n]*{NEWLINE}\s*")
+_LINE = re.compile(NEWLINE)
 _NOT_SPACE = re.compile(r"\S")
 # Scripts without spaces between words: every character may begin a word.
 UNSPACED = (
@@ -167,7 +145,7 @@ def positions(cuts: Sequence[int]) -> Finder:
     return last
 
 
-def _lazily(cuts: Callable[[], Sequence[int]]) -> Finder:
+def lazily(cuts: Callable[[], Sequence[int]]) -> Finder:
     """The finder of cuts that are computed at its first call."""
     finder: Finder | None = None
 
@@ -192,7 +170,7 @@ def paragraph_cuts(text: str) -> list[int]:
 def paragraphs(text: str) -> Finder:
     """The finder of ends of paragraphs: blank lines, with any kind of line break."""
     if _has_lone_return(text):
-        return _lazily(partial(paragraph_cuts, text))
+        return lazily(partial(paragraph_cuts, text))
     find = text.rfind
 
     def last(low: int, high: int) -> int:
@@ -212,8 +190,8 @@ def paragraphs(text: str) -> Finder:
 def lines(text: str) -> Finder:
     """The finder of ends of lines, with any kind of line break."""
     if _has_lone_return(text):
-        return _lazily(lambda: [match.end() for match in _LINE.finditer(text)])
-    return _after(text, "\n")
+        return lazily(lambda: [match.end() for match in _LINE.finditer(text)])
+    return after(text, "\n")
 
 
 def _has_lone_return(text: str) -> bool:
@@ -239,27 +217,7 @@ def words(text: str) -> Finder:
     return last
 
 
-def separators(text: str, separator: str, is_regex: bool = False) -> Finder:
-    """The finder of one separator: literal text, or a regular expression.
-
-    A separator that begins with white space and goes on with other characters ("\\ndef ") opens
-    what follows, so the cut is before it. Any other ends what precedes, so the cut is after it.
-    """
-    if not is_regex and not _opens(separator) and not ("\n" in separator and "\r" in text):
-        return _after(text, separator)
-    pattern = separator_pattern((separator,), is_regex)
-    return _lazily(lambda: [_cut_at(match) for match in pattern.finditer(text)])
-
-
-def _opens(separator: str) -> bool:
-    return separator[:1].isspace() and not separator.isspace()
-
-
-def _cut_at(match: re.Match[str]) -> int:
-    return match.start() if _opens(match.group()) else match.end()
-
-
-def _after(text: str, separator: str) -> Finder:
+def after(text: str, separator: str) -> Finder:
     """The finder of the ends of a literal separator."""
     find, width = text.rfind, len(separator)
 
@@ -268,27 +226,3 @@ def _after(text: str, separator: str) -> Finder:
         return start + width if start >= 0 else -1
 
     return last
-
-
-def separator_pattern(separators: Sequence[str], is_regex: bool = False) -> re.Pattern[str]:
-    """One pattern that matches any of the separators.
-
-    Parameters:
-        separators: literal texts, in which "\\n" stands for any line break, or regular expressions.
-        is_regex: are they regular expressions?
-
-    Raises: ValueError for an empty separator or an invalid regular expression.
-    """
-    for separator in separators:
-        if not separator:
-            raise ValueError("separators must not contain empty strings")
-        try:
-            re.compile(separator if is_regex else "")
-        except re.error as error:
-            raise ValueError(
-                f"separator {separator!r} is not a valid regular expression: {error}"
-            ) from None
-    if is_regex:
-        return re.compile("|".join(f"(?:{separator})" for separator in separators), re.MULTILINE)
-    escaped = [re.escape(separator).replace("\\\n", _NEWLINE) for separator in separators]
-    return re.compile("|".join(escaped))

@@ -16,8 +16,6 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["load_encoding"]
-
 _URL = "https://openaipublic.blob.core.windows.net/encodings/"
 
 

@@ -11,8 +11,6 @@ from typing import Any, TypeAlias
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import boundary_after, boundary_before
 
-__all__ = ["Excerpt", "Replacement", "data_in", "without_data"]
-
 Replacement: TypeAlias = tuple[int, int, str]
 """Start and end in the source, and the new text for what is there."""
 

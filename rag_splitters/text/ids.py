@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from hashlib import sha1
 from typing import Any
 
-__all__ = ["ChunkIds", "chunk_id", "source_identity", "stable_uuid"]
-
 _NAMESPACE = uuid.UUID("6f1c1e0a-50f5-5c5e-9a0b-7d3f7f9f2d11").bytes
 _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from operator import index
 from typing import ClassVar, TypeAlias
 
-__all__ = ["CallableMeasure", "CharacterMeasure", "Measure", "Sizer", "WordMeasure"]
-
 _WORD = re.compile(r"\S+")
 
 

@@ -19,9 +19,8 @@ from rag_splitters.text.boundaries import (
     skip_space,
     trim_space,
 )
+from rag_splitters.text.leads import lead_start
 from rag_splitters.text.sizing import LengthFunction, Measure, sizer
-
-__all__ = ["Overlap", "Packer", "pack", "sentence_overlap", "word_overlap"]
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start, end, after) -> the first offset behind `after`, inside the chunk from `start` to `end`,
@@ -40,6 +39,9 @@ def pack(
     breaks: Sequence[int] = (),
     min_size: int = 0,
     trim: bool = True,
+    part: tuple[int, int] | None = None,
+    resume: Callable[[int], int] | None = None,
+    keep_leads: bool = True,
 ) -> list[Span]:
     """Spans of at most `size` units, with an overlap of at most `overlap` units in whole words.
 
@@ -60,6 +62,9 @@ def pack(
         overlap=word_overlap(text, measure, overlap, size) if overlap else None,
         min_size=min_size,
         trim=trim,
+        part=part,
+        resume=resume,
+        keep_leads=keep_leads,
     )
     return [Span(start, end) for start, end in packer.pack()]
 
@@ -80,6 +85,9 @@ class Packer:
         overlap: where the next chunk may start inside a chunk; None for no overlap.
         min_size: smaller chunks are merged with a neighbour if the result fits.
         trim: leave out white space at the edges of chunks.
+        part: the part of the text to pack; None for all of it.
+        resume: where the next chunk's new text begins after a cut; None for the cut itself.
+        keep_leads: leave headings, lead-ins and the like with what follows them.
     """
 
     def __init__(
@@ -93,6 +101,9 @@ class Packer:
         overlap: Overlap | None = None,
         min_size: int = 0,
         trim: bool = True,
+        part: tuple[int, int] | None = None,
+        resume: Callable[[int], int] | None = None,
+        keep_leads: bool = True,
     ) -> None:
         self.text = text
         self.measure = measure
@@ -102,13 +113,17 @@ class Packer:
         self.overlap = overlap
         self.min_size = min_size
         self.trim = trim
+        self.part = part or (0, len(text))
+        self.resume = resume
+        self.keep_leads = keep_leads
 
     def pack(self) -> list[tuple[int, int]]:
         """(start, end) of every chunk, in order; blank text gives none."""
         text, trim, overlap, cut_from = self.text, self.trim, self.overlap, self.find_cut
-        text_end = trim_space(text, 0, len(text)) if trim else len(text)
+        begin, text_end = self.part  # of the text that is in no chunk yet
+        if trim:
+            begin, text_end = skip_space(text, begin), trim_space(text, begin, text_end)
         chunks: list[tuple[int, int]] = []
-        begin = skip_space(text, 0) if trim else 0  # where the next chunk's new text begins
         start, end, next_start = begin, begin, -1
         while begin < text_end:
             previous, previous_end = start, end
@@ -124,12 +139,16 @@ class Packer:
             end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
             if trim or not text[start:end].isspace():
                 chunks.append((start, end))
-            begin = (
-                skip_space(text, cut) if trim and cut < text_end and text[cut].isspace() else cut
-            )
+            begin = self._next_begin(cut, text_end)
             if overlap and begin < text_end:
                 next_start = overlap(start, end, -1)
         return self._merge_last(chunks) if self.min_size else chunks
+
+    def _next_begin(self, cut: int, text_end: int) -> int:
+        """Where the text behind a cut begins."""
+        begin = self.resume(cut) if self.resume else cut
+        is_space = self.trim and begin < text_end and self.text[begin].isspace()
+        return skip_space(self.text, begin) if is_space else begin
 
     def find_cut(self, start: int, begin: int, text_end: int) -> int:
         """Where to cut the chunk from `start` whose new text begins at `begin`.
@@ -174,17 +193,31 @@ class Packer:
         return text_end
 
     def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
-        """The last cut of the coarsest level between `begin` and `high`."""
+        """The last cut of the coarsest level between `begin` and `high`.
+
+        A lead that would be alone gets a part of what follows, if that is twice as long.
+        """
         text, low = self.text, begin
         if self.min_size:
             low = max(begin, self.measure.furthest(start, self.min_size - 1))
+        after_lead = -1  # the coarsest cut, if nothing but a lead is before it
         for level in self.levels:
             cut = level(low, high)
             while cut > low:
                 if at_cluster(text, begin, cut):
-                    return cut
+                    if (lead := self.before_leads(begin, cut)) > low:
+                        if after_lead < 0 or lead - after_lead > 2 * (after_lead - begin):
+                            return lead
+                    elif after_lead < 0:
+                        after_lead = cut
+                    break
                 cut = level(low, cut - 1)
-        return cluster_floor(text, begin, limit)
+        return after_lead if after_lead >= 0 else cluster_floor(text, begin, limit)
+
+    def before_leads(self, begin: int, cut: int) -> int:
+        """The cut, moved before the lines that belong to what follows it."""
+        lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
+        return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
 
     def _merge_last(self, chunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Merge a last chunk below `min_size` with the one before, or move text over to it."""
@@ -196,7 +229,8 @@ class Packer:
             return [*chunks[:-2], (start, end)]
         high = min(measure.earliest(end, self.min_size), middle)
         cut = self.best_cut(start, start, high, high)
-        left, right = trim_space(text, start, cut), skip_space(text, cut)
+        left = trim_space(text, start, cut) if self.trim else cut
+        right = self._next_begin(cut, end)
         next_start = self.overlap(start, left, -1) if self.overlap else -1
         right = next_start if next_start >= 0 else right
         fits = left > start and measure.length(right, end) <= self.size

@@ -10,14 +10,6 @@ from typing import Any
 
 from rag_splitters.span import Span
 
-__all__ = [
-    "check_page_break",
-    "first_page",
-    "optional_page_break",
-    "page_breaks",
-    "with_pages",
-]
-
 
 def check_page_break(pattern: str) -> str:
     """The pattern. Raises ValueError if it is invalid or matches the empty text."""
@@ -62,6 +54,23 @@ def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list
         return bisect_right(breaks, position) + first
 
     return [replace(span, pages=(page_at(span.start), page_at(span.end - 1))) for span in spans]
+
+
+def add_known_pages(spans: list[Span], text: str, metadata: Mapping[str, Any]) -> list[Span]:
+    """The spans with their pages, if the metadata says on which pages the text stands.
+
+    It does if `page_start` and `page_end` are page numbers and the text has as many form feeds as
+    there are page breaks, like the text of a PDF from `read_source`. Otherwise the spans stay as
+    they are, and so do those that have pages already.
+
+    >>> add_known_pages([Span(4, 7)], "one\\ftwo", {"page_start": 8, "page_end": 9})[0].pages
+    (9, 9)
+    """
+    first, last = metadata.get("page_start"), metadata.get("page_end")
+    if not (isinstance(first, int) and isinstance(last, int) and text.count("\f") == last - first):
+        return spans
+    pages = with_pages(spans, page_breaks(text, "\f"), first)
+    return [span if span.pages else paged for span, paged in zip(spans, pages, strict=True)]
 
 
 def first_page(metadata: Mapping[str, Any]) -> int:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib.metadata import entry_points
 from typing import Any, TypeAlias
 
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
-
-__all__ = ["Segmenter", "check_segmenter", "segmenter_cuts"]
 
 Segmenter: TypeAlias = Callable[[str], Sequence[tuple[int, int]]]
 """From a text to (start, end) of each sentence, ascending."""
@@ -33,7 +32,7 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
     A sentence that begins inside a grapheme cluster is joined to the one before it.
 
     Parameters:
-        segmenter: "rules", "punkt", "spacy:<model or folder>", or a function.
+        segmenter: "rules", "punkt", "spacy:<pipeline>", or a function.
         text: the text.
 
     Raises: ValueError if the segmenter's spans do not ascend or are outside the text; ImportError,
@@ -81,20 +80,28 @@ def _punkt() -> Segmenter:
     return lambda text: list(tokenizer.span_tokenize(text))
 
 
-def _spacy(model: str) -> Segmenter:
+@lru_cache(maxsize=8)
+def spacy_pipeline(name: str, user: str) -> Any:
+    """The installed spaCy pipeline with this name, loaded once per process.
+
+    The name may come from a configuration, so only packages that declare themselves to be spaCy
+    pipelines are imported. Raises ImportError if there is none, or no spaCy, which `user` needs.
+    """
     try:
-        import spacy
+        import spacy  # noqa: F401
     except ImportError as error:
-        raise ImportError(
-            f"segmenter='spacy:{model}' needs spaCy: pip install 'rag-splitters[ner]'"
-        ) from error
-    try:
-        pipeline = spacy.load(model)
-    except OSError as error:
-        raise ImportError(
-            f"spaCy has no pipeline {model!r}: python -m spacy download {model}, or give the "
-            "path of a pipeline's folder"
-        ) from error
+        raise ImportError(f"{user} needs spaCy: pip install 'rag-splitters[ner]'") from error
+    for package in entry_points(group="spacy_models", name=name):
+        return package.load().load()
+    raise ImportError(
+        f"spaCy has no pipeline {name!r} (none is downloaded automatically): run python -m spacy "
+        f"download {name}. For a pipeline in a folder, pass ner=spacy.load(folder), or a function "
+        "as segmenter="
+    )
+
+
+def _spacy(model: str) -> Segmenter:
+    pipeline = spacy_pipeline(model, f"segmenter='spacy:{model}'")
 
     def segment(text: str) -> list[tuple[int, int]]:
         limit = pipeline.max_length - 1

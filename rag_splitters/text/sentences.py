@@ -11,8 +11,6 @@ from itertools import product
 
 import regex
 
-__all__ = ["last_sentence_cut", "sentence_cuts", "sentence_spans"]
-
 _CONTEXT = 120  # characters before a boundary's white space that a decision may look at
 _MARGIN = 200  # characters: more than the marks, quotes, citations and emoji of one boundary
 _REACH = 20  # characters: at least as long as any citation or emoji
@@ -22,9 +20,17 @@ _STRONG = "。！？｡।॥؟۔։።፧፨။។៕\u037e"  # always ends a se
 _WEAK = ".!?…‥‼⁇⁈⁉"  # ends a sentence if its surroundings agree
 _CLOSERS = "\"')]}*_`“”‘’«»‹›」』）】〉》］"
 _OPENERS = "\"'([{*_`“”‘’„‚«»‹›「『（【¿¡"
+_CHINESE_OPENING = (
+    r"(?<=[。！？｡”’])[“‘]"  # a closing quotation mark in German, but not after these
+)
+_ENDS = "[" + _STRONG + _WEAK + re.escape(_CLOSERS).replace("“", "").replace("‘", "") + "]"
 _EMOJI = r"[\u2600-\u27bf\ufe0f\u200d\U0001f1e6-\U0001faff]{1,8}"
 _LATE = rf"[ \u00a0\u202f]?(?:{_EMOJI}|»)"  # closes a sentence after a space
 _CITED = r"(?:\[[\w ,–-]{1,12}\])"
+
+_REFERENCE = re.compile(r"\(\[?[#@\w-]{0,20}\d+\]?(?:\([^()\s]{1,200}\))?\)")
+_OPENS_CHINESE = re.compile(_CHINESE_OPENING)
+_DOUBLED = re.compile(r"([A-Z])\1\.\s([A-Z])\2\.")  # EE. UU., FF. AA.
 
 _MARKS = frozenset(_STRONG + _WEAK)
 _RUN = frozenset(_STRONG + _WEAK + _CLOSERS)
@@ -36,7 +42,7 @@ _EXTENDER = regex.compile(r"[\p{M}\p{GCB=Extend}\p{GCB=SpacingMark}\p{GCB=ZWJ}]"
 # marks is read once; a match that begins inside a run ends where the run's own match ends.
 _CANDIDATE = re.compile(
     rf"[{_STRONG}{_WEAK}\r\n\u2029]"
-    rf"(?:(?<![\r\n\u2029])[{_STRONG}{_WEAK}{re.escape(_CLOSERS)}]*"
+    rf"(?:(?<![\r\n\u2029]){_ENDS}*(?:(?!{_CHINESE_OPENING})[“‘]{_ENDS}*)*"
     rf"{_CITED}{{0,4}}(?:{_LATE}(?=\s))?)?\s*"
 )
 _TAIL = re.compile(rf"(?:{_CITED}{{1,4}})?(?:{_LATE})?\Z")
@@ -64,14 +70,16 @@ _GOES_ON_WITH = {
     for line in (
         "anything: dr mr mrs ms mx messrs mme mlle mgr dra sra prof gov pres sen rep hon rev",
         "anything: gen col capt lt sgt maj cmdr adm e.g eg i.e ie viz vs cf ca approx incl resp",
-        "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev",
+        "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev डॉ प्रो पं श्री проф акад им ул",
         "number: fig figs sec secs eq eqs no nos nr vol vols p pp pt ch chap app ref refs tab abs",
+        "number: art arts núm pág págs cap abb bd kap рис табл гл стр ст",
         "number: jan feb mar apr jun jul aug sep sept oct nov dec",
         "no starter: inc corp ltd co bros llc plc jr sr al etc usw st ste mt ft ave blvd rd dept",
         "no starter: univ assoc est govt yahoo!",
     )
     for word in line.partition(":")[2].split()
 }
+_LONGEST = max(map(len, _GOES_ON_WITH)) + 2  # characters: a space, an abbreviation, a full stop
 _PRONOUNS = frozenset("i he she it we they you there the this that these those then".split())
 _STARTERS = _PRONOUNS | frozenset(
     "a an his her its our their my your here when while if in on at as after before but and so or "
@@ -162,6 +170,8 @@ def _is_break(text: str, cut: int) -> bool:
     first = text[cut]
     if first.isupper() and _is_plain(text, cut):
         return True
+    if first == "(" and _REFERENCE.match(text, cut):
+        return False
     if text[cut - 1] in ".!?" and not first.isupper():
         return False
     if text[cut - 2 : cut] in (". ", "! ", "? ") and _plainly_goes_on(text, cut, first):
@@ -178,7 +188,7 @@ def _is_break(text: str, cut: int) -> bool:
     has_line_break = "\n" in gap or "\r" in gap or "\u2029" in gap
     if has_line_break and _breaks_at_line(text, cut, ended, gap, is_start):
         return True
-    if first in (_NEVER_FIRST if gap else _RUN):
+    if first in (_NEVER_FIRST if gap else _RUN) and not _OPENS_CHINESE.match(text, cut):
         return False
     core = _without_closers(ended)
     if core[-1:] not in _MARKS or (len(core) < len(ended) and first in _PARTICLES):
@@ -274,6 +284,8 @@ def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -
         return word in _PRONOUNS and not is_closed and is_word and last not in _GOES_ON_WITH
     if is_closed and core[-1] != "." and _SPEAKER.match(text, cut):
         return False
+    if _DOUBLED.match(text, cut - 4):
+        return False
     continuation = _continuation(core, is_start)
     if continuation == "number":
         return _NUMBERED.match(text, cut) is None
@@ -290,6 +302,9 @@ def _continuation(core: str, is_start: bool) -> str:
         return "anything" if last[-1] == "." else _GOES_ON_WITH.get(last.lower(), "")
     if core[-1] == "." and (len(last) < 5 or last[-1].isdigit()) and _NUMBERING.match(last):
         before = core[: -len(token)].rstrip(" \t")
+        word = before[-_LONGEST:].rpartition(" ")[2].removesuffix(".").lower()
+        if last.isdigit() and _GOES_ON_WITH.get(word) == "number":
+            return ""  # a reference such as "Fig. 2." and no ordinal
         if before[-1] in "\r\n.!?:;" if before else is_start:  # a list item, or more initials
             return "anything"
         if len(last) == 1 or (len(last) == 2 and last.isdigit()):

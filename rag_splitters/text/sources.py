@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any, TypeVar
 
@@ -10,19 +10,17 @@ from pydantic import BaseModel
 
 from rag_splitters.text.ids import ChunkIds
 
-__all__ = [
-    "Identities",
-    "copier",
-    "copy_of",
-    "offset_in_source",
-]
-
 M = TypeVar("M", bound=BaseModel)
 
-_new, _set = object.__new__, object.__setattr__
-_set_names, _set_extra, _set_private = (
-    BaseModel.__dict__[f"__pydantic_{name}__"].__set__
-    for name in ("fields_set", "extra", "private")
+_new = object.__new__
+_set_fields, _set_names, _set_extra, _set_private = (
+    BaseModel.__dict__[name].__set__
+    for name in (
+        "__dict__",
+        "__pydantic_fields_set__",
+        "__pydantic_extra__",
+        "__pydantic_private__",
+    )
 )
 _IMMUTABLE = frozenset((str, int, float, bool, type(None), bytes))
 
@@ -56,12 +54,49 @@ def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     >>> make()["tags"] is make()["tags"]
     False
     """
-    if _IMMUTABLE.issuperset(map(type, metadata.values())):
-        return dict(metadata).copy
-    return lambda: {
-        key: value if type(value) in _IMMUTABLE else deepcopy(value)
-        for key, value in metadata.items()
-    }
+    shared = dict(metadata)
+    nested = [
+        (key, _value_copier(value))
+        for key, value in shared.items()
+        if type(value) not in _IMMUTABLE
+    ]
+    if not nested:
+        return shared.copy
+
+    def copy() -> dict[str, Any]:
+        own = shared.copy()
+        for key, copy_value in nested:
+            own[key] = copy_value()
+        return own
+
+    return copy
+
+
+def _value_copier(value: Any) -> Callable[[], Any]:
+    """A function that makes deep copies of a value; `deepcopy`, which is slow, where it must."""
+    kind = type(value)
+    parts = value.values() if kind is dict else value
+    if kind in (list, dict) and _IMMUTABLE.issuperset(map(type, parts)):
+        return value.copy  # type: ignore[no-any-return]
+
+    def copy() -> Any:
+        try:
+            return _copy_value(value)
+        except RecursionError:  # it contains itself
+            return deepcopy(value)
+
+    return copy
+
+
+def _copy_value(value: Any) -> Any:
+    kind = type(value)
+    if kind in _IMMUTABLE:
+        return value
+    if kind is list:
+        return [_copy_value(each) for each in value]
+    if kind is dict:
+        return {key: _copy_value(each) for key, each in value.items()}
+    return deepcopy(value)
 
 
 def offset_in_source(start: Any, end: Any, text: str) -> tuple[int, int | None]:
@@ -88,23 +123,30 @@ def _is_offset(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
-def copy_of(template: M, values: Mapping[str, Any]) -> M:
-    """A copy of a pydantic object with other values for some fields, which are not checked.
+def copies_of(template: M, names: Iterable[str]) -> Callable[[Mapping[str, Any]], M]:
+    """A function that copies a pydantic object with other values for the fields `names`.
 
-    The same as `template.model_copy(update=values)` in a third of the time: the front ends make one
-    object for each chunk. Fields that `values` lacks, such as those that a later version of the
-    framework adds, have the template's values.
+    A call is the same as `template.model_copy(update=values)` in a fifth of the time: the front
+    ends make one object for each chunk. Other fields, such as those that a later version of the
+    framework adds, have the template's values. Values are not checked.
 
     >>> from pydantic import BaseModel
     >>> class Note(BaseModel):
     ...     text: str = ""
     ...     language: str = "en"
-    >>> copy_of(Note(), {"text": "Tea"})
+    >>> copies_of(Note(), ["text"])({"text": "Tea"})
     Note(text='Tea', language='en')
     """
-    copy: M = _new(type(template))
-    _set(copy, "__dict__", {**template.__dict__, **values})
-    _set_names(copy, {*template.__pydantic_fields_set__, *values})
-    _set_extra(copy, template.__pydantic_extra__)
-    _set_private(copy, template.__pydantic_private__)
+    cls, fields = type(template), template.__dict__
+    names_set = {*template.__pydantic_fields_set__, *names}
+    extra, private = template.__pydantic_extra__, template.__pydantic_private__
+
+    def copy(values: Mapping[str, Any]) -> M:
+        new: M = _new(cls)
+        _set_fields(new, {**fields, **values})
+        _set_names(new, names_set.copy())
+        _set_extra(new, extra)
+        _set_private(new, private)
+        return new
+
     return copy

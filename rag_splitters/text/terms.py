@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["find_words", "text_terms", "word_terms"]
-
 # Scripts written without spaces (Thai to Khmer, kana, Han, Hangul): pairs of characters.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff"

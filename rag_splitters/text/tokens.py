@@ -21,8 +21,6 @@ from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.encodings import load_encoding
 from rag_splitters.text.measures import CallableMeasure, Measure, Sizer
 
-__all__ = ["token_sizer"]
-
 _BLOCK = 20_000
 """tiktoken overflows its stack on very long white space and is superlinear on very long words: it
 never gets more than this many characters of a run without a border."""

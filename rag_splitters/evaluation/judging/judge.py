@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -19,19 +20,6 @@ from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import text_cache
 from rag_splitters.models.describing import stable_name
 from rag_splitters.text.ids import stable_uuid
-
-__all__ = [
-    "Failure",
-    "Judge",
-    "Judgement",
-    "Task",
-    "as_judge",
-    "count_reasons",
-    "failure_json",
-    "read_choice",
-    "reasons_text",
-    "write_lines",
-]
 
 Verdict = TypeVar("Verdict")
 
@@ -179,19 +167,34 @@ class Judge:
 
     async def judge(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
         """`ask` as a coroutine for `calls.run` and `calls.arun`."""
-        round_ = _Round(self.model, task, prompts)
-        round_.recall([self._records.get(key) for key in round_.open_keys()])
+        prompt_of = {self._key(task.name, task.version, prompt): prompt for prompt in prompts}
+        judgements = self._recalled(task, prompt_of, self._records)
         if self._cache is not None:
-            round_.recall(await self._cache.read(round_.open_keys()))
-        for keys, batch in round_.batches():
-            answers = await ask_each(self._chat, batch, task.schema, round_.read, self._max_retries)
-            records = round_.add(keys, answers)
-            if self._cache is not None and records:
-                await self._cache.write(records)
-        judgements = {key: round_.judgements[key] for key in round_.keys}  # in prompt order
+            keys = [key for key in prompt_of if key not in judgements]
+            records = dict(zip(keys, await self._cache.read(keys), strict=True))
+            judgements |= self._recalled(task, prompt_of, records)
+        missing = [key for key in prompt_of if key not in judgements]
+        for start in range(0, len(missing), _BATCH):
+            keys = missing[start : start + _BATCH]
+            batch = [prompt_of[key] for key in keys]
+            read = partial(_read, task)
+            answers = await ask_each(self._chat, batch, task.schema, read, self._max_retries)
+            pairs = zip(keys, batch, answers, strict=True)
+            new = {key: self._judgement(task, prompt, answer) for key, prompt, answer in pairs}
+            if self._cache is not None and (new_records := _records(new)):
+                await self._cache.write(list(new_records.items()))
+            judgements |= new
+        judgements = {key: judgements[key] for key in prompt_of}  # in the order of the prompts
         self._judgements.update(judgements)
-        self._records.update(round_.records)
-        return [judgements[key] for key in round_.keys]
+        self._records.update(_records(judgements))
+        return [judgements[self._key(task.name, task.version, prompt)] for prompt in prompts]
+
+    async def judge_groups(
+        self, task: Task[Verdict], groups: Sequence[Sequence[str]]
+    ) -> list[list[Judgement[Verdict]]]:
+        """`judge` for groups of prompts, which may be empty."""
+        judgements = iter(await self.judge(task, [prompt for group in groups for prompt in group]))
+        return [[next(judgements) for _ in group] for group in groups]
 
     def export(self, path: str | Path) -> None:
         """Write all judgements as JSON lines, each with its prompt, answer, verdict and model.
@@ -209,10 +212,34 @@ class Judge:
         for number, line in enumerate(lines, 1):
             try:
                 row = json.loads(line)
-                key = _answer_key(row["model"], row["task"], row["version"], row["prompt"])
+                key = stable_uuid(row["model"], row["task"], str(row["version"]), row["prompt"])
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"{path}, line {number} is not a judgement: {error!r}") from None
             self._records[key] = line
+
+    def _key(self, task: str, version: int, prompt: str) -> str:
+        return stable_uuid(self.model, task, str(version), prompt)
+
+    def _recalled(
+        self, task: Task[Verdict], prompt_of: Mapping[str, str], records: Mapping[str, str | None]
+    ) -> dict[str, Judgement[Verdict]]:
+        """The judgements in the records whose answers can still be read."""
+        judgements = {}
+        for key, prompt in prompt_of.items():
+            try:
+                answer = json.loads(records.get(key) or "")["answer"]
+                content = answer if isinstance(answer, str) else task.schema.model_validate(answer)
+                judgements[key] = self._judgement(task, prompt, (answer, task.read(content)))
+            except (ValueError, KeyError, TypeError):
+                continue  # missing, failed or damaged: the model is asked again
+        return judgements
+
+    def _judgement(
+        self, task: Task[Verdict], prompt: str, answer: tuple[Any, Verdict] | ModelError
+    ) -> Judgement[Verdict]:
+        failure = Failure.of(answer) if isinstance(answer, ModelError) else None
+        content, verdict = (None, None) if isinstance(answer, ModelError) else answer
+        return Judgement(task.name, task.version, self.model, prompt, content, verdict, failure)
 
 
 def as_judge(judge: Any) -> Judge:
@@ -220,66 +247,19 @@ def as_judge(judge: Any) -> Judge:
     return judge if isinstance(judge, Judge) else Judge(judge)
 
 
-class _Round(Generic[Verdict]):
-    """The prompts of one call, and their judgements so far."""
-
-    def __init__(self, model: str, task: Task[Verdict], prompts: Sequence[str]) -> None:
-        self._model, self._task = model, task
-        self.keys = [_answer_key(model, task.name, task.version, prompt) for prompt in prompts]
-        self._prompts = dict(zip(self.keys, prompts, strict=True))
-        self.judgements: dict[str, Judgement[Verdict]] = {}
-        self.records: dict[str, str] = {}
-        """The judgements with a verdict, as a cache stores them."""
-
-    def open_keys(self) -> list[str]:
-        """The keys of the prompts without a judgement."""
-        return [key for key in self._prompts if key not in self.judgements]
-
-    def recall(self, records: Sequence[str | None]) -> None:
-        """Take the cached records of `open_keys()` whose answers can still be read."""
-        for key, record in zip(self.open_keys(), records, strict=True):
-            try:
-                answer = json.loads(record or "")["answer"]
-                is_text = isinstance(answer, str)
-                content = answer if is_text else self._task.schema.model_validate(answer)
-                self._add(key, (answer, self._task.read(content)))
-            except (ValueError, KeyError, TypeError):
-                continue  # missing, failed or damaged: the model is asked again
-
-    def batches(self) -> Iterator[tuple[list[str], list[str]]]:
-        """Keys and prompts without a judgement."""
-        keys = self.open_keys()
-        for start in range(0, len(keys), _BATCH):
-            batch = keys[start : start + _BATCH]
-            yield batch, [self._prompts[key] for key in batch]
-
-    def read(self, index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
-        """The answer for JSON, and the verdict in it."""
-        content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
-        return content, self._task.read(answer)
-
-    def add(
-        self, keys: Sequence[str], answers: Sequence[tuple[Any, Verdict] | ModelError]
-    ) -> list[tuple[str, str]]:
-        """Take the answers of a batch. Returns the records of those with a verdict, by key."""
-        for key, answer in zip(keys, answers, strict=True):
-            self._add(key, answer)
-        return [(key, self.records[key]) for key in keys if key in self.records]
-
-    def _add(self, key: str, answer: tuple[Any, Verdict] | ModelError) -> None:
-        failure = Failure.of(answer) if isinstance(answer, ModelError) else None
-        content, verdict = (None, None) if isinstance(answer, ModelError) else answer
-        task, prompt = self._task, self._prompts[key]
-        judgement = Judgement(
-            task.name, task.version, self._model, prompt, content, verdict, failure
-        )
-        self.judgements[key] = judgement
-        if failure is None:
-            self.records[key] = json.dumps(judgement.as_dict(), sort_keys=True)
+def _read(task: Task[Verdict], index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
+    """The answer for JSON, and the verdict in it."""
+    content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
+    return content, task.read(answer)
 
 
-def _answer_key(model: str, task: str, version: int, prompt: str) -> str:
-    return stable_uuid(model, task, str(version), prompt)
+def _records(judgements: Mapping[str, Judgement[Any]]) -> dict[str, str]:
+    """The judgements with a verdict, as a cache stores them."""
+    return {
+        key: json.dumps(judgement.as_dict(), sort_keys=True)
+        for key, judgement in judgements.items()
+        if judgement.failure is None
+    }
 
 
 # Reading answers, and reporting failures

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.evaluation.judging.judge import Failure, count_reasons, failure_json
+from rag_splitters.evaluation.judging.judge import (
+    Failure,
+    Judgement,
+    Task,
+    as_judge,
+    count_reasons,
+    failure_json,
+)
 from rag_splitters.fields import whole_number
+from rag_splitters.models.asking import fill
 from rag_splitters.span import Source
 
-__all__ = ["Every", "Generated", "Passage", "Rejected", "find_passages"]
+Verdict = TypeVar("Verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +111,45 @@ Every: TypeAlias = "int | Callable[[str], int]"
 function from the passage to the number of items."""
 
 
-async def find_passages(
+async def write_items(
+    documents: Mapping[str, str],
+    judge: Any,
+    chunker: Chunker | None,
+    every: Every,
+    *,
+    prompt: str,
+    task: Task[Verdict],
+) -> list[tuple[Passage, Judgement[Verdict]]]:
+    """Let a model write about each passage; the prompt has the places {count} and {passage}."""
+    passages = await _find_passages(documents, chunker, every)
+    prompts = [fill(prompt, count=str(each.item_count), passage=each.text) for each in passages]
+    return list(zip(passages, await as_judge(judge).judge(task, prompts), strict=True))
+
+
+def labelled_lines(answer: str, *labels: str) -> list[tuple[str, str]]:
+    """The lines of an answer in plain text, each as its label and what follows it.
+
+    Raises ValueError for a line without one of the labels. The answer "none" has no lines.
+
+    >>> labelled_lines("- True: it is.\\n\\nfalse: not.", "true", "false")
+    [('true', 'it is.'), ('false', 'not.')]
+    """
+    pairs: list[tuple[str, str]] = []
+    if answer.strip().rstrip(".").lower() == "none":
+        return pairs
+    pattern = rf"(?:[-*•][ \t]+)?({'|'.join(labels)})[ \t]*:[ \t]*(\S.*)"
+    for line in re.split(r"\r\n|\n|\r", answer):
+        if not line.strip() or line.strip().startswith("```"):
+            continue
+        match = re.fullmatch(pattern, line.strip(), re.IGNORECASE)
+        if not match:
+            forms = " or ".join(f'"{label}: ..."' for label in labels)
+            raise ValueError(f"{line[:40]!r} is not a line like {forms}")
+        pairs.append((match.group(1).lower(), match.group(2)))
+    return pairs
+
+
+async def _find_passages(
     documents: Mapping[str, str], chunker: Chunker | None, every: Every
 ) -> list[Passage]:
     """The passages of documents, by position. Passages about which nothing is wanted are left out.
@@ -114,7 +161,7 @@ async def find_passages(
         every: how many items to write about each passage.
 
     >>> from rag_splitters.calls import run
-    >>> passages = run(find_passages({"a": "x" * 2500}, None, 500))
+    >>> passages = run(_find_passages({"a": "x" * 2500}, None, 500))
     >>> [(each.start, each.item_count) for each in passages]
     [(0, 4), (2000, 1)]
     """

@@ -14,8 +14,6 @@ from rag_splitters.models.clients import is_awaitable
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.secrets import without_secrets
 
-__all__ = ["Retrieved", "Retriever", "retrieve"]
-
 Retriever: TypeAlias = Any
 """A LangChain retriever (`invoke`), a LlamaIndex retriever (`retrieve`), or a function from a
 question to a list, sync or async. The list holds texts, LangChain documents or LlamaIndex nodes,

@@ -17,8 +17,6 @@ from rag_splitters.evaluation.judging.judge import (
 )
 from rag_splitters.evaluation.questions import Question
 
-__all__ = ["QuestionScore", "ScoreReport", "question_texts"]
-
 
 @dataclass(frozen=True, slots=True)
 class QuestionScore:

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rag_splitters.evaluation.intervals import Estimate
 
-__all__ = ["curves_svg", "histogram_svg", "ticks"]
-
 _LEFT, _TOP, _BOTTOM, _RIGHT = 40, 12, 44, 12
 
 

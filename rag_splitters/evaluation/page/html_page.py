@@ -13,25 +13,18 @@ from numpy.typing import NDArray
 
 from rag_splitters.evaluation.intervals import Estimate
 from rag_splitters.evaluation.page.charts import curves_svg, histogram_svg, ticks
-from rag_splitters.evaluation.page.projection import Projection, project
+from rag_splitters.evaluation.page.projection import project
 from rag_splitters.evaluation.results import Results, Strategy
 from rag_splitters.evaluation.suggestion import advice
 from rag_splitters.evaluation.tables import caption, format_estimate
-
-__all__ = ["html_page"]
 
 _MAX_POINTS = 300  # per strategy on the map, so that twenty strategies make a small file
 _MAX_TEXT = 400  # characters of a chunk on the map
 _BARS = 25
 
 
-def html_page(results: Results, projection: Projection = "pca") -> str:
-    """The page, with its styles, script and data inside, so that it loads nothing else.
-
-    Parameters:
-        results: a comparison.
-        projection: the method for the map of the chunks; see `project`.
-    """
+def html_page(results: Results) -> str:
+    """The page, with its styles, script and data inside, so that it loads nothing else."""
     folder, verdict = files(__package__), advice(results)
     parts = {
         "style": (folder / "page.css").read_text(encoding="utf-8"),
@@ -51,7 +44,7 @@ def html_page(results: Results, projection: Projection = "pca") -> str:
             for number, strategy in enumerate(results.strategies)
         ),
     }
-    data, parts["map_note"] = _data(results, projection)
+    data, parts["map_note"] = _data(results)
     parts["data"] = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     whole = (folder / "page.html").read_text(encoding="utf-8")
     whole = re.sub(r"{{ (\w+) }}", lambda match: parts[match[1]], whole)
@@ -192,13 +185,13 @@ def _size_summary(strategy: Strategy, unit: str) -> str:
     )
 
 
-def _data(results: Results, projection: Projection) -> tuple[dict[str, Any], str]:
+def _data(results: Results) -> tuple[dict[str, Any], str]:
     """The data that the script draws, and a note on the map."""
     samples = [_evenly_spaced(len(strategy.chunks)) for strategy in results.strategies]
     vectors = [
         strategy.vectors[rows] for strategy, rows in zip(results.strategies, samples, strict=True)
     ]
-    places, variance = project(np.concatenate(vectors), projection, results.settings.seed)
+    places, variance = project(np.concatenate(vectors))
     documents, start = list(results.documents), 0
     strategies = []
     for strategy, rows in zip(results.strategies, samples, strict=True):
@@ -211,7 +204,7 @@ def _data(results: Results, projection: Projection) -> tuple[dict[str, Any], str
         start += len(rows)
         curve = [(at.mean, at.low, at.high) for _, at in results.curve(strategy.name)]
         strategies.append({"name": strategy.name, "curve": curve, "points": points})
-    note = "UMAP." if variance is None else f"PCA; it shows {variance:.0%} of the variance."
+    note = f"PCA; it shows {variance:.0%} of the variance."
     if any(len(strategy.chunks) > _MAX_POINTS for strategy in results.strategies):
         note += f" The map shows at most {_MAX_POINTS} chunks per strategy, evenly spaced."
     data = {

@@ -18,8 +18,6 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.excerpt import Replacement
 
-__all__ = ["Dropped", "between_dropped"]
-
 
 class Dropped:
     """The dropped blocks of a text.

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
-__all__ = ["Format", "TextFormat", "detect_format"]
-
 Format: TypeAlias = Literal["auto", "markdown", "html", "text"]
 """The format of a text; "auto" detects it from the beginning of the text."""
 

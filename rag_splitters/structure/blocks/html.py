@@ -10,8 +10,6 @@ from rag_splitters.structure.blocks.block import Block, Kind
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags, without_tags
 from rag_splitters.text.boundaries import skip_space, trim_space
 
-__all__ = ["html_blocks"]
-
 _BLOCK_TAGS = frozenset(
     "address article aside blockquote body caption center col colgroup dd details dialog dir div "
     "dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html "

@@ -9,8 +9,6 @@ from rag_splitters.text.boundaries import Finder
 from rag_splitters.text.packing import Packer, word_overlap
 from rag_splitters.text.sizing import Measure
 
-__all__ = ["IndentPacker", "line_start"]
-
 
 class IndentPacker(Packer):
     """A packer that includes the indentation of a chunk's first line in the chunk.

@@ -25,8 +25,6 @@ from rag_splitters.text.boundaries import (
 from rag_splitters.text.packing import Overlap, word_overlap
 from rag_splitters.text.sizing import LengthFunction, Measure, sizer
 
-__all__ = ["heads", "pack_blocks"]
-
 _COARSE = 4
 """The number of levels that cut between blocks. The levels after them cut inside blocks."""
 
@@ -221,7 +219,9 @@ class _BlockPacker(IndentPacker):
                 for level in self.levels[:_COARSE]:
                     cut = level(low, high)
                     if cut > low and at_cluster(self.text, begin, cut):
-                        return cut
+                        lead = self.before_leads(begin, cut)
+                        if lead > low:
+                            return lead
         return super().best_cut(start, begin, high, limit)
 
 

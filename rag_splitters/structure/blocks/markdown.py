@@ -5,10 +5,9 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 import regex
@@ -17,19 +16,18 @@ from rag_splitters.structure.blocks.block import Block, Kind
 from rag_splitters.structure.blocks.html import html_blocks
 from rag_splitters.structure.blocks.plain import wiki_heading
 from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.surrogates import hide_surrogates, show_surrogates
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
-__all__ = ["formula_length", "front_matter", "markdown_blocks", "plain_title"]
 
 _WINDOW = 60_000  # characters to parse at once, which bounds the memory
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_FRONT_MATTER = re.compile(
+_FRONT_MATTER = re.compile(  # YAML or TOML
     r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\r|\n)(?=[\w\"'-][^\r\n]{0,200}?[:=]|#|\1)"
     r"(?P<body>.*?(?:\r\n|\r|\n)|)(?:\1|\.\.\.)[ \t]*(?=[\r\n]|\Z)",
     re.DOTALL,
@@ -46,15 +44,15 @@ def markdown_blocks(text: str) -> list[Block]:
     >>> [(block.kind, block.title) for block in markdown_blocks(text)]
     [('heading', 'Title'), ('code', 'py')]
     """
-    leaves = _Leaves(text)
+    leaves, hidden = _Leaves(text), hide_surrogates(text)  # the parser takes no surrogates
     position = 0
-    if match := front_matter(text):
+    if match := _FRONT_MATTER.match(text):
         position = match.end()
         leaves.put(Block("front_matter", 0, position, 0, "", 0, *match.span("body")))
     size = _WINDOW
     while position < len(text):
         end = _window_end(text, position, size)
-        tokens = _parser().parse(_SURROGATE.sub("\ufffd", text[position:end]))
+        tokens = _parser().parse(hidden[position:end])
         starts = [match.end() for match in _LINE_BREAK.finditer(text, position, end)]
         lines = [position, *starts, end]
         if end < len(text):
@@ -67,7 +65,10 @@ def markdown_blocks(text: str) -> list[Block]:
                 tokens = tokens[: outer[-1]]
         leaves.add(tokens, lines)
         position, size = end, _WINDOW
-    return leaves.finished()
+    blocks = leaves.finished()
+    if hidden is text:
+        return blocks
+    return [replace(block, title=show_surrogates(block.title)) for block in blocks]
 
 
 @lru_cache(maxsize=1)
@@ -104,15 +105,6 @@ def _window_end(text: str, position: int, size: int) -> int:
         return match.end()
     match = _LINE_BREAK.search(text, end)
     return match.end() if match else len(text)
-
-
-def front_matter(text: str) -> re.Match[str] | None:
-    """A match of the YAML or TOML front matter of a text; its group "body" is the content.
-
-    >>> front_matter("---\\ntitle: Tea\\n---\\n# Tea").group("body")
-    'title: Tea\\n'
-    """
-    return _FRONT_MATTER.match(text)
 
 
 _Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
@@ -225,46 +217,28 @@ def _wiki(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 def _formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """The rule of `$$ ... $$`, `\\[ ... \\]` and equation environments that fill whole lines."""
     first = state.bMarks[start] + state.tShift[start]
-    if state.is_code_block(start) or not state.src.startswith(("$$", "\\"), first):
+    opening = _OPENING.match(state.src, first, state.eMarks[start])
+    if state.is_code_block(start) or not opening:
         return False
-
-    def contents() -> Iterator[tuple[int, int]]:
-        for line in range(start, end):
-            begin, stop = state.bMarks[line] + state.tShift[line], state.eMarks[line]
-            if line > start and (begin >= stop or state.sCount[line] < state.blkIndent):
-                return
-            yield begin, stop
-
-    count = formula_length(state.src, contents())
-    if count and not silent:
-        state.push("formula", "", 0).map = [start, start + count]
-        state.line = start + count
-    return bool(count)
-
-
-def formula_length(text: str, lines: Iterable[tuple[int, int]]) -> int:
-    """The number of lines of the display formula that begins with the first line; 0 for none.
-
-    Parameters:
-        text: the text.
-        lines: start and end of the content of each line, up to the next blank line.
-    """
-    mark = closing = ""
-    for count, (start, end) in enumerate(islice(lines, _MAX_FORMULA), 1):
-        begin = start
-        if not mark:
-            opening = _OPENING.match(text, start, end)
-            name = opening.group(1) if opening else None
-            if not opening or (name and name not in _ENVIRONMENTS):
-                return 0
-            mark, begin = opening.group(), opening.end()
-            closing = {"$$": "$$", "\\[": "\\]"}.get(mark, f"\\end{{{name}}}")
-        place = text.find(closing, begin, end)
+    mark, name = opening.group(), opening.group(1)
+    if name and name not in _ENVIRONMENTS:
+        return False
+    closing = {"$$": "$$", "\\[": "\\]"}.get(mark, f"\\end{{{name}}}")
+    for line in range(start, min(end, start + _MAX_FORMULA)):
+        begin, stop = state.bMarks[line] + state.tShift[line], state.eMarks[line]
+        if line > start and (begin >= stop or state.sCount[line] < state.blkIndent):
+            return False
+        begin = opening.end() if line == start else begin
+        place = state.src.find(closing, begin, stop)
         if place >= 0:
-            return 0 if text[place + len(closing) : end].strip(" \t.,;") else count
-        if text.find(mark, begin, end) >= 0:
-            return 0
-    return 0
+            is_formula = not state.src[place + len(closing) : stop].strip(" \t.,;")
+            if is_formula and not silent:
+                state.push("formula", "", 0).map = [start, line + 1]
+                state.line = line + 1
+            return is_formula
+        if state.src.find(mark, begin, stop) >= 0:
+            return False
+    return False
 
 
 _MAX_TITLE = 500  # characters
@@ -366,10 +340,10 @@ class _Leaves:
         elif token.type == "hr":
             kind = "rule"
         elif token.type == "heading_open":
-            kind, level, title = "heading", int(token.tag[1]), plain_title(content)
+            kind, level, title = "heading", int(token.tag[1]), _plain_title(content)
         elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
             image = _FIRST_IMAGE.search(content)
-            kind, title = "image", plain_title(image.group(1)) if image else ""
+            kind, title = "image", _plain_title(image.group(1)) if image else ""
         if inner and kind in ("paragraph", "heading", "rule"):
             return inner, sum(each == inner for each, _ in self._containers), ""
         return kind, level, title
@@ -405,10 +379,10 @@ class _Leaves:
         self._item = len(self._blocks) - 1 if kind == "list_item" else -1
 
 
-def plain_title(content: str) -> str:
+def _plain_title(content: str) -> str:
     """The first 500 characters of a heading's text, without marks, tags and line breaks.
 
-    >>> plain_title("The **whole** [story](a.html) &amp; `more`")
+    >>> _plain_title("The **whole** [story](a.html) &amp; `more`")
     'The whole story & more'
     """
     if len(content) <= _MAX_TITLE and not _MARKUP.search(content):

@@ -9,8 +9,6 @@ from functools import lru_cache
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.text.boundaries import skip_space, trim_space
 
-__all__ = ["plain_blocks", "wiki_heading"]
-
 _KEYWORDS = {
     "part": 1,
     "book": 1,
@@ -87,13 +85,9 @@ class _Reader:
                 open_at = -1
             if underlined or level:
                 item = False
-                stop = after[1] if underlined else end
-                level = underlined or level
-                begin = skip_space(text, start)
-                wiki = wiki_heading(line)
-                title = _short(wiki[1] if wiki and not underlined else line)
-                yield Block("heading", begin, trim_space(text, begin, stop), level, title)
-                index += 1 if underlined else 0
+                if underlined:
+                    level, end, index = underlined, after[1], index + 1
+                yield self._heading_block(line, start, end, level, bool(underlined))
             elif not blank and open_at < 0:
                 if begins_item and not item:
                     self._group += 1
@@ -111,6 +105,14 @@ class _Reader:
             yield Block("list_item", start, end, 1, "", self._group)
         elif end > start:
             yield Block("paragraph", start, end)
+
+    def _heading_block(
+        self, line: str, start: int, end: int, level: int, is_underlined: bool
+    ) -> Block:
+        start = skip_space(self._text, start)
+        wiki = None if is_underlined else wiki_heading(line)
+        title = " ".join((wiki[1] if wiki else line).split())
+        return Block("heading", start, trim_space(self._text, start, end), level, title)
 
     def _begins_item(self, line: str, open_at: int, item: bool, after: tuple[int, int]) -> bool:
         """Does a list item begin with this line? A number opens one only next to other items."""
@@ -170,10 +172,6 @@ def wiki_heading(line: str) -> tuple[int, str] | None:
     text = content[mark.end() : -mark.end()].strip()
     is_heading = bool(text) and text[0] != "=" and text[-1] != "="
     return (mark.group().count("="), text) if is_heading else None
-
-
-def _short(line: str) -> str:
-    return " ".join(line.split())
 
 
 @lru_cache(maxsize=64)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
-from rag_splitters.text.boundaries import cluster_end, cluster_floor, skip_space, trim_space
-
-__all__ = ["Stripped", "strip_tags"]
+from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
+from rag_splitters.text.excerpt import Excerpt
 
 _SPACE = " \t\n\f\r"
 _ENTITY = r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[A-Za-z]\w{1,32});?"
@@ -25,48 +23,38 @@ _INLINE = frozenset(
 )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Stripped:
     """The text of an HTML source, with the position of everything in the source.
 
     Parameters:
         source: the HTML.
-        text: its text.
-        blocks: its blocks, by their positions in `text`.
+        excerpt: its text, with positions.
+        blocks: its blocks, by their positions in the text.
+        start: the start of the first block in `source`.
+        end: the end of the last block in `source`.
     """
 
     source: str
-    text: str = ""
-    blocks: list[Block] = field(default_factory=list)
-    begin: int = 0
-    """The start of the first block in `source`."""
-    end: int = 0
-    """The end of the last block in `source`."""
-    places: list[int] = field(default_factory=list)
-    """The start of each piece in `text`."""
-    origins: list[tuple[int, int]] = field(default_factory=list)
-    """The start and end of each piece in `source`."""
+    excerpt: Excerpt
+    blocks: list[Block]
+    start: int
+    end: int
 
-    def _origin(self, position: int) -> tuple[int, int]:
-        """The start and end in the source of the character at `position`."""
-        index = bisect_right(self.places, position) - 1
-        start, end = self.origins[index]
-        following = self.places[index + 1] if index + 1 < len(self.places) else len(self.text)
-        if end - start == following - self.places[index]:
-            place = start + position - self.places[index]
-            return place, place + 1
-        return start, end
+    @property
+    def text(self) -> str:
+        """The text."""
+        return self.excerpt.text
 
     def to_source(self, span: Span) -> Span:
         """The span of the source for a span of `text`, with its text as content."""
-        source, content = self.source, self.text[span.start : span.end]
-        start = self._origin(span.start - 1)[1] if span.start else self.begin
-        start = skip_space(source, min(start, self._origin(span.start)[0]))
-        end = self._origin(span.end)[0] if span.end < len(self.text) else self.end
-        end = trim_space(source, start, max(end, self._origin(span.end - 1)[1]))
-        start = cluster_floor(source, max(0, start - 64), start)
-        floor = cluster_floor(source, max(start, end - 64), end)
-        end = end if floor == end else cluster_end(source, floor)
+        source, excerpt = self.source, self.excerpt
+        start = excerpt.end(span.start) if span.start else self.start
+        start = skip_space(source, min(start, excerpt.start(span.start)))
+        end = excerpt.start(span.end) if span.end < len(self.text) else self.end
+        end = trim_space(source, start, max(end, excerpt.end(span.end)))
+        content = span.text_of(self.text)
+        start, end = boundary_before(source, start), boundary_after(source, end)
         return replace(span, start=start, end=end, content=content)
 
 
@@ -96,16 +84,21 @@ def strip_tags(text: str, blocks: Sequence[Block]) -> Stripped:
         if block.kind != "dropped":
             writer.characters(position, block.end)
             writer.finish(block)
-    writer.stripped.text = "".join(writer.parts)
-    return writer.stripped
+    excerpt = Excerpt("".join(writer.parts), writer.offsets, writer.starts, writer.ends)
+    return Stripped(text, excerpt, writer.blocks, writer.first, writer.last)
 
 
 class _Writer:
     """Writes the stripped text, piece by piece."""
 
     def __init__(self, source: str) -> None:
-        self.stripped = Stripped(source)
+        self._source = source
         self.parts: list[str] = []
+        self.offsets: list[int] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.blocks: list[Block] = []
+        self.first = self.last = 0  # the start of the first block, the end of the last one
         self._length = 0
         self._begin = 0  # where the block begins
         self._block = Block("paragraph", 0, 0)
@@ -125,14 +118,14 @@ class _Writer:
         if self._length > self._begin:
             span = (self._begin, self._length)
             moved = Block(block.kind, *span, block.level, block.title, block.group)
-            self.stripped.blocks.append(moved)
-            self.stripped.end = block.end
+            self.blocks.append(moved)
+            self.last = block.end
             self._last = block
 
     def tag(self, tag: Tag) -> None:
         """Write what a tag stands for: a break, a gap between cells, an image's text."""
         if tag.name == "img" and tag.kind == "open":
-            alt = " ".join(attribute(self.stripped.source[tag.start : tag.end], "alt").split())
+            alt = " ".join(attribute(self._source[tag.start : tag.end], "alt").split())
             if alt:
                 self._write(alt, tag.start, tag.end)
         elif tag.name in _INLINE or tag.kind == "dropped":
@@ -145,7 +138,7 @@ class _Writer:
 
     def characters(self, start: int, end: int) -> None:
         """Write the text between two tags."""
-        source = self.stripped.source
+        source = self._source
         for match in _PIECE.finditer(source, start, end):
             piece = match.group()
             if piece[0] == "&":
@@ -176,7 +169,7 @@ class _Writer:
         """Write the line breaks between two blocks."""
         last, block = self._last, self._block
         if last is None:
-            self.stripped.begin = block.start
+            self.first = block.start
             return
         line_break = "\n" if last.group == block.group and block.group else "\n\n"
         self._put(line_break, last.end, block.start)
@@ -191,7 +184,8 @@ class _Writer:
             self._begin = self._length
 
     def _put(self, piece: str, start: int, end: int) -> None:
-        self.stripped.places.append(self._length)
-        self.stripped.origins.append((start, max(start, end)))
+        self.offsets.append(self._length)
+        self.starts.append(start)
+        self.ends.append(max(start, end))
         self.parts.append(piece)
         self._length += len(piece)

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-__all__ = ["Tag", "attribute", "scan_tags", "without_tags"]
-
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
 _IN_TAG = re.compile(r"[\"'>]")
 _QUOTED_AFTER = re.compile(r"=\s*\Z")

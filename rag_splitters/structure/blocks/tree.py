@@ -9,8 +9,6 @@ from itertools import pairwise
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.structure.blocks.layout import heads
 
-__all__ = ["Node", "family", "sections", "units"]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Node:

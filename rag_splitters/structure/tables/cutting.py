@@ -21,8 +21,6 @@ from rag_splitters.text.excerpt import Excerpt, data_in, without_data
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import LengthFunction, sizer
 
-__all__ = ["Cutter"]
-
 
 class Cutter:
     """Cuts one table into chunks, each with the header before it.
@@ -50,6 +48,7 @@ class Cutter:
         self.text = table.text
         self.render = render
         self.frame = _Frame(table, size=size, overlap=overlap, length_function=length_function)
+        self.is_limited = rows_per_chunk is not None
         self.limit = rows_per_chunk or max(len(table.rows), 1)
 
     def spans(self) -> list[Span]:
@@ -82,6 +81,7 @@ class Cutter:
                 spans += self._bare(bare, first)
                 bare = -1
             if stop > first:
+                stop = self._balance(start, first, stop)
                 begin, end = self.frame.positions[start], self.frame.end(stop)
                 content = self.frame.writer.content(start, stop)
                 spans.append(self.frame.span(begin, end, start, stop, content))
@@ -98,6 +98,16 @@ class Cutter:
         limit = min(self.limit, len(self.table.rows) - start)
         reach = start + _largest(lambda count: fits(content(start, start + count)), limit, guess)
         return max(reach, first)
+
+    def _balance(self, start: int, first: int, stop: int) -> int:
+        """The row before which to end, so that the last chunk is not much shorter than this one."""
+        total = len(self.table.rows)
+        if self.frame.overlap or self.is_limited or not 0 < total - stop < (stop - start) // 2:
+            return stop
+        middle = (start + total + 1) // 2
+        is_possible = first < middle < stop
+        fits = is_possible and self.frame.fits(self.frame.writer.content(middle, total))
+        return middle if fits else stop
 
     def _again(self, start: int, stop: int) -> int:
         """The first row that the chunk after `stop` repeats, as many as fit in the overlap."""

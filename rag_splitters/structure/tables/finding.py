@@ -12,8 +12,6 @@ from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable, separated_tables
 
-__all__ = ["TableFormat", "find_tables"]
-
 TableFormat: TypeAlias = Literal["auto", "markdown", "html", "text", "csv", "tsv"]
 """The format of a text; "auto" detects it, and "csv" and "tsv" make the whole text one table."""
 

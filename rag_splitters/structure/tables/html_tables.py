@@ -13,8 +13,6 @@ from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.text.boundaries import boundary_after, boundary_before
 from rag_splitters.text.excerpt import Excerpt, Replacement
 
-__all__ = ["HtmlTable", "html_tables", "plain_html"]
-
 _BREAKS = frozenset("br dd div dt h1 h2 h3 h4 h5 h6 hr li ol p pre tr ul".split())
 _PARTS = frozenset("table caption thead tbody tfoot tr td th".split())
 _TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")

@@ -11,8 +11,6 @@ from typing import ClassVar, Literal
 
 from rag_splitters.text.excerpt import Excerpt, Replacement, data_in
 
-__all__ = ["Cell", "Row", "Table"]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

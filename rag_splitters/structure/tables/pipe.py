@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.text.excerpt import Replacement
 
-__all__ = ["PipeTable"]
-
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _PIPE = re.compile(r"(?<!\\)\|")
 _DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")

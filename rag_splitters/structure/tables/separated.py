@@ -8,14 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.text.excerpt import Replacement
 
-__all__ = ["SeparatedTable", "separated_tables"]
-
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _SENTENCE_END = (".", ":", ";", "!", "?", ",", "\u2026")
 _DELIMITERS = "\t,;"
 _FIELD_END = {each: re.compile(rf"[\r\n{re.escape(each)}]") for each in _DELIMITERS}
 _FEWEST = 3  # records in a table; two if they are separated by tabs
-_WORDS = 4  # average number of words in a field; with more, the lines are prose
+_WORDS = 2.5  # average number of words in a field after ", "; with more, the lines are prose
+_LABEL = 40  # characters in a column's label
+_LABEL_WORDS = 5
+_SENTENCE = re.compile(r"[.;:!?]\s|[.;:!?\u2026]\Z|\u2014")
 
 
 class SeparatedTable(Table):
@@ -48,14 +49,7 @@ class SeparatedTable(Table):
         return cls(text, rows[0].start, rows[-1].end, rows, delimiter) if rows else None
 
     def cells(self, row: Row) -> Sequence[Cell]:
-        cells: list[Cell] = []
-        position = row.start
-        while True:
-            start, end, stop = _field(self.text, position, row.end, self.delimiter)
-            cells.append(Cell(position, start, end, len(cells)))
-            if stop >= row.end:
-                return cells
-            position = stop + 1
+        return _cells(self.text, row, self.delimiter)
 
     def replacements(self, cell: Cell) -> Iterable[Replacement]:
         if cell.start == cell.begin:
@@ -73,7 +67,9 @@ class SeparatedTable(Table):
 def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
     """Find the tables in a part of a text: lines with the same number of fields, at least two.
 
-    Prose is not a table: spaces follow its commas, its fields are long, its lines end with stops.
+    The fields of the first line are short: they are labels or data, and no sentences or log
+    messages. Prose is not a table: spaces follow its commas, its fields are long, and its lines end
+    with full stops.
 
     >>> text = "See:\\nname,age\\nAda,36\\nAlan,41\\n"
     >>> [(table.start, table.end) for table in separated_tables(text, 0, len(text))]
@@ -108,12 +104,36 @@ def _table(text: str, start: int, end: int, delimiter: str) -> SeparatedTable | 
             break
         if len(rows) == 8 and _is_prose(text, rows, count, delimiter):
             return None
+        if not rows and not _are_labels(text, _cells(text, row, delimiter)):
+            return None
         rows.append(row)
         count = fields
     fewest = 2 if delimiter == "\t" else _FEWEST
     if len(rows) < fewest or _is_prose(text, rows[:8], count, delimiter):
         return None
     return SeparatedTable(text, rows[0].start, rows[-1].end, rows, delimiter)
+
+
+def _cells(text: str, row: Row, delimiter: str) -> list[Cell]:
+    cells: list[Cell] = []
+    position = row.start
+    while True:
+        start, end, stop = _field(text, position, row.end, delimiter)
+        cells.append(Cell(position, start, end, len(cells)))
+        if stop >= row.end:
+            return cells
+        position = stop + 1
+
+
+def _are_labels(text: str, cells: Sequence[Cell]) -> bool:
+    """Whether all fields are short enough for the labels of columns, and no parts of sentences."""
+    for field in (text[cell.start : cell.end].strip() for cell in cells):
+        words = len(field.split())
+        if len(field) > _LABEL or words > _LABEL_WORDS or (words > 1 and _SENTENCE.search(field)):
+            return False
+        if any(field.count(one) != field.count(other) for one, other in ("()", "[]", "{}")):
+            return False
+    return True
 
 
 def _is_prose(text: str, rows: Sequence[Row], fields: int, delimiter: str) -> bool:

@@ -16,17 +16,6 @@ from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable
 from rag_splitters.text.excerpt import without_data
 
-__all__ = [
-    "HtmlWriter",
-    "JsonWriter",
-    "MarkdownWriter",
-    "PipeWriter",
-    "Render",
-    "SeparatedWriter",
-    "Writer",
-    "writer",
-]
-
 Render: TypeAlias = Literal["source", "markdown", "json"]
 """How tables are written: as in the source, as Markdown, or as JSON."""
 

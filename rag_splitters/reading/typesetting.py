@@ -1,0 +1,162 @@
+"""What typesetting adds to a text: running heads, page numbers, and hyphens at line ends."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+_EDGE = 3  # lines at the top and at the bottom of a page that may be running heads
+_LONGEST_HEAD = 200  # characters
+_NUMBER = re.compile(r"\b(?:\d{1,5}|[ivxl]{1,7}|[IVXL]{1,7})\b")
+_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50}
+
+_HYPHEN = re.compile(r"(?<=[^\W_])([-\u2010\u00ad])[ \t]*(\n?\f|\n)[ \t]*(?=[^\W_])")
+_REST = re.compile(r"([^\W_]{1,60})\S{0,60}(?!\S)[ \t]*")
+_WORD = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
+_LONGEST_WORD = 60
+_CONJUNCTIONS = frozenset("and bis et or oder ou to und y".split())
+
+_Key = tuple[str, tuple[bool, int] | None]
+"""A line without its page number, and how that number counts.
+
+It may be Roman, and it is larger than the index of the page by an offset. None: no page number."""
+
+
+def without_running_heads(pages: Sequence[str]) -> list[str]:
+    """The pages without running heads, running feet and page numbers.
+
+    These are lines at the top or bottom of a page that other pages repeat: unchanged on five pages,
+    or on three that are half of all; or with a number that counts the pages, on three pages or all.
+    Where one count runs through half of the pages, a line that ends with it may say something else
+    on every page, like a head that names the chapter.
+
+    >>> without_running_heads(["Tea 1\\nGreen", "Tea 2\\nBlack", "Tea 3\\nWhite"])
+    ['Green', 'Black', 'White']
+    """
+    lines_per_page = [page.split("\n") for page in pages]
+    keys_per_page = [
+        {key for line in _edges(lines) for key in _keys(line, page)}
+        for page, lines in enumerate(lines_per_page)
+    ]
+    counts = Counter(key for keys in keys_per_page for key in keys)
+    repeated = {key for key, count in counts.items() if _is_repeated(key, count, len(pages))}
+    numbered = Counter(
+        counter for keys in keys_per_page for counter in {key[1] for key in keys & repeated}
+    )
+    main = {counter for counter, count in numbered.items() if counter and 2 * count >= len(pages)}
+
+    def is_head(page: int, line: str) -> bool:
+        has_number = any(key[1] in main for key in keys_per_page[page] & repeated)
+        return any(
+            key in repeated or (not has_number and key[1] in main and key[0].endswith("#"))
+            for key in _keys(line, page)
+        )
+
+    cleaned = [
+        "\n".join(_without_edges(lines, partial(is_head, page)))
+        for page, lines in enumerate(lines_per_page)
+    ]
+    return cleaned if any(map(str.strip, cleaned)) else list(pages)
+
+
+def _edges(lines: Sequence[str]) -> list[str]:
+    filled = [line for line in lines if line.strip()]
+    return filled[:_EDGE] + filled[-_EDGE:]
+
+
+def _keys(line: str, page: int) -> Iterator[_Key]:
+    """The line as it is, and without each of its numbers that may count the pages."""
+    line = " ".join(line[: _LONGEST_HEAD + 1].split())
+    if 0 < len(line) <= _LONGEST_HEAD:
+        yield line, None
+        for number in _NUMBER.finditer(line):
+            is_roman = not number[0].isdecimal()
+            value = _roman_value(number[0]) if is_roman else int(number[0])
+            yield f"{line[: number.start()]}#{line[number.end() :]}", (is_roman, value - page)
+
+
+def _roman_value(number: str) -> int:
+    values = [_ROMAN[digit] for digit in number.lower()]
+    return sum(
+        -value if value < following else value
+        for value, following in zip(values, [*values[1:], 0], strict=True)
+    )
+
+
+def _is_repeated(key: _Key, count: int, pages: int) -> bool:
+    if key[1] is not None:
+        return count >= 3 or count == pages > 1
+    return count >= 5 or (count >= 3 and 2 * count >= pages)
+
+
+def _without_edges(lines: Sequence[str], is_head: Callable[[str], bool]) -> Sequence[str]:
+    """The lines between the outermost ones, at most three on each side, that are heads."""
+    filled = [number for number, line in enumerate(lines) if line.strip()]
+    first, last = 0, len(lines)
+    for number in filled[:_EDGE]:
+        if not is_head(lines[number]):
+            break
+        first = number + 1
+    for number in reversed(filled[-_EDGE:]):
+        if number < first or not is_head(lines[number]):
+            break
+        last = number
+    return lines[first:last]
+
+
+def join_hyphenated(text: str) -> str:
+    """The text with words that the end of a line or page divides in one piece.
+
+    Their second part moves up to the first. Whether the hyphen belongs to the word, as in
+    "well-known", is told by the other words of the text; if they leave it open, it is dropped.
+
+    >>> join_hyphenated("A well-known word may be di-\\nvided. This is well-\\nknown, too.")
+    'A well-known word may be divided.\\nThis is well-known,\\ntoo.'
+    """
+    whole = _HYPHEN.sub("0", text.casefold())  # any letter, so that no part counts as a word
+    words = Counter(word.replace("\u2010", "-") for word in _WORD.findall(whole))
+    parts: list[str] = []
+    done = 0
+    for match in _HYPHEN.finditer(text):
+        rest = _REST.match(text, match.end())
+        start = max(done, match.start() - _LONGEST_WORD)
+        before = text[start : match.start()].split()
+        hyphen = _hyphen_of(before[-1], rest[1], match[1], words) if rest and before else None
+        if rest is None or hyphen is None:
+            continue
+        is_whole_line = text[rest.end() : rest.end() + 1] in ("", "\n", "\f")
+        line_break = "" if is_whole_line and match[2] == "\n" else match[2]
+        parts += [text[done : match.start()], hyphen, rest[0].rstrip(), line_break]
+        done = rest.end()
+    return "".join([*parts, text[done:]])
+
+
+def _hyphen_of(before: str, second: str, mark: str, words: Counter[str]) -> str | None:
+    """What stands between the parts of a word once they are joined; None to leave them apart.
+
+    Parameters:
+        before: everything from the last space to the hyphen.
+        second: the second part of the word.
+        mark: the hyphen.
+        words: the words of the text, and how often each occurs.
+    """
+    if mark == "\u00ad":
+        return ""
+    first = _WORD.findall(before)[-1]
+    one, other = first.casefold(), second.casefold()
+    joined, compound = words[one + other], words[f"{one}-{other}"]
+    if joined or compound:
+        return "" if joined >= compound else mark
+    if other in _CONJUNCTIONS:  # "pre- and post-war"
+        return None
+    parts = (one, other)
+    is_cased_word = first.islower() or first.isupper() or first.istitle()
+    changes_case = first.isupper() != second[0].isupper()  # "Jean-Luc", "DNA-based"
+    is_address = any(sign in before for sign in "/@_.:\\")
+    are_words = all(len(part) > 2 and words[part] for part in parts)
+    has_other_hyphens = not first.isalnum()
+    has_number = not (first[-1].isalpha() and second[0].isalpha())
+    keeps = changes_case or is_address or are_words or has_other_hyphens or has_number
+    return mark if keeps or not is_cased_word else ""

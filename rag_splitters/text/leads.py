@@ -1,0 +1,199 @@
+"""Lines that belong to what follows them: headings, lead-ins, labels, comments, table headers.
+
+A chunk does not end with such a line if there is another place to cut. What a line is, is decided
+by the line and its neighbours alone, so that finding it takes no time on the rest of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+from rag_splitters.text.sentences import last_sentence_cut
+
+_Kind: TypeAlias = Literal["lead", "title", "outer"]
+
+_REACH = 800  # characters: leads that are longer are cut like any other text
+_LINES = 30  # the longest row of leads, such as a heading, a lead-in and the lines of a comment
+_TITLES = 3  # the longest row of plain titles; more of them are a list
+_LONGEST_TITLE = 80  # characters
+_TITLE_WORDS = 12
+
+_VISIBLE = re.compile(r"\S")
+_HEADING = re.compile(r"[ \t]{0,3}(?:#{1,6}|={1,6})[ \t]+\S.{0,150}\Z")
+_LABEL = re.compile(
+    r"[ \t]*(?:(\*\*|__)(?!\s).{1,100}\1:?"  # **Note**
+    r"|:{3,}[ \t]*\w.*"  # :::note
+    r"|\.\.[ \t]+[\w-]+::.*"  # .. note::
+    r"|\[[\w ,=\"'%.#-]+\]"  # [source,c]
+    r"|\.[A-Z]\S.{0,80}"  # .The title of a block
+    r"|\\(?:(?:sub){0,2}section|chapter|part|(?:sub)?paragraph|label|begin)\b.{0,150}"  # LaTeX
+    r"|(?:`{3,}|~{3,})[ \t]*[\w{].*"  # the opening of a fence
+    r"|(?:<[A-Za-z][^<>]*>\s*)+)\Z"  # opening tags
+)
+_COMMENT = re.compile(
+    r"[ \t]*(?:#(?=[\s:\[#]|\Z)|//|--[ \t]|;;|%"
+    r"|@[A-Za-z_][\w.]*(?:\(.*)?\Z|\[\[?[A-Za-z_]\w*.*\]\Z)"
+)
+_HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
+_CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
+_ADORNMENT = re.compile(r"[ \t]{0,3}([=\-~^\"'`*+#.:_])\1{2,}[ \t]*\Z")
+_TABLE_RULE = re.compile(r"(?=[^\n]*[|+])[ \t]*[|+:-][-+=| :\t]*-[-+=| :\t]*\Z")
+_BULLET = re.compile(r"[ \t]*[-*+•◦▪–—|>][ \t]")
+_ITEM = re.compile(rf"{_BULLET.pattern}|[ \t]*(?:\d{{1,3}}[.)]|\(?[a-z\d]{{1,3}}\))[ \t]")
+_NUMBERED = re.compile(r"(?:(?:\d{1,3}\.)*\d{1,3}\.?|[IVXLC]{1,5}\.)[ \t]+(?=\S)")
+_CODE = re.compile(r"[{}();=<>\\]|https?:")
+_COLONS = (":", "：", ":**", ":__")
+_STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
+_QUOTES = "\"'“„«‘¿¡(["
+_ENDS = frozenset(f"{mark}\n\n" for mark in _STOPS)
+_LONG_LINE = 100  # characters: longer lines that end with such a mark are no leads
+
+
+def lead_start(text: str, low: int, cut: int) -> int:
+    """Where the lines before `cut` begin that belong to what follows it; `cut` if there are none.
+
+    Parameters:
+        text: the text.
+        low: how far to look back.
+        cut: an offset at which the text might be cut.
+
+    >>> lead_start("It ends.\\n\\n# Tea\\n\\nPour it.", 0, 17)
+    10
+    >>> lead_start("It ends. You need:\\n- a pot", 0, 19)
+    9
+    """
+    if text[cut - 1] == " " and not text[cut - 2].isspace():
+        return cut
+    if text[cut - 3 : cut] in _ENDS:
+        nearest = max(low, cut - _LONG_LINE)
+        line = text.rfind("\n", nearest, cut - 2) + 1 or nearest
+        if line == cut - _LONG_LINE or text[line].isalpha():
+            return cut  # the usual end of a paragraph
+    visible = _VISIBLE.search(text, cut, cut + _REACH)  # a cut may be before or after white space
+    if visible is None or not text[visible.start() - 1].isspace():
+        return cut
+    behind = visible.start()
+    start, titles, is_strong = behind, 0, False
+    for _ in range(_LINES):
+        lead, kind = _lead_line(text, low, start)
+        if lead < 0:
+            return cut if start == behind else start
+        titles += kind == "title"
+        is_strong = is_strong or (start == behind and kind != "outer")
+        if titles > _TITLES or cut - lead > _REACH:
+            return cut
+        start = lead
+        if start <= low:
+            return low if is_strong else cut
+    return cut
+
+
+def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
+    """Where the lead before `cut` begins, or -1 if there is none, and of which kind it is.
+
+    A "title" is one by its length alone. An "outer" line has lines below that are indented more.
+    """
+    end = cut
+    while end > low and text[end - 1].isspace():
+        end -= 1
+    gap = text[end:cut]
+    if _CLOSING_HEADING.match(text, max(low, end - 5), end):
+        nearest = max(low, end - _REACH)
+        opening = max(text.rfind("<h", nearest, end), text.rfind("<H", nearest, end))
+        heading = opening >= 0 and _HTML_HEADING.match(text[opening:end])
+        return (opening if heading else -1), "lead"
+    if end == low or "\n" not in gap:
+        return -1, "lead"
+    start = max(text.rfind("\n", low, end) + 1, low)
+    if end - start > 4 * _LONGEST_TITLE and not text.endswith(_COLONS, start, end):
+        return -1, "lead"
+    line, following = text[start - _indent_before(text, start) : end], _line_at(text, cut)
+    is_last = gap.count("\n") > 1
+    if _HEADING.match(line) or _LABEL.match(line):
+        return start, "lead"
+    if line.endswith(_COLONS):
+        return _lead_in_start(text, low, start, end), "lead"
+    if _ADORNMENT.match(line) or _TABLE_RULE.match(line):
+        return _above(text, low, start), "lead"
+    if not is_last and (_ADORNMENT.match(following) or _TABLE_RULE.match(following)):
+        return start, "lead"
+    if not is_last and line.endswith("*/"):
+        return _comment_start(text, low, end), "lead"
+    if not is_last and _COMMENT.match(line):
+        return start, "lead"
+    is_outer = _indent(following) > _indent(line) and not _BULLET.match(line)
+    if not is_last and is_outer and not line.endswith(_STOPS):
+        return start, "outer"
+    is_title = _is_title(text, low, start, line, following, is_last)
+    return (start if is_title else -1), "title"
+
+
+def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
+    """The start of the sentence that ends with a colon, inside its paragraph."""
+    blank = max(text.rfind("\n\n", low, start), text.rfind("\n\r\n", low, start))
+    paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
+    sentence = last_sentence_cut(text, max(paragraph, end - _REACH), end - 1)
+    if sentence >= 0:
+        return sentence
+    return paragraph if end - paragraph <= _REACH else start
+
+
+def _comment_start(text: str, low: int, end: int) -> int:
+    """The start of the line in which a comment that ends with */ begins; -1 if it is too long."""
+    opening = text.rfind("/*", max(low, end - _REACH), end)
+    return -1 if opening < 0 else opening - _indent_before(text, opening)
+
+
+def _above(text: str, low: int, start: int) -> int:
+    """The start of a title and its overline, or of a table's header, above the line at `start`."""
+    if start <= low:
+        return start
+    above = max(text.rfind("\n", low, start - 1) + 1, low)
+    line = text[above : start - 1].rstrip()
+    is_front_matter = text.startswith("---", start) and ": " in line
+    if not line or _BULLET.match(line) or len(line) > 2 * _LONGEST_TITLE or is_front_matter:
+        return -1 if not line.startswith("|") else above
+    over = max(text.rfind("\n", low, max(above - 1, low)) + 1, low)
+    return over if above > low and _ADORNMENT.match(text[over : above - 1].rstrip()) else above
+
+
+def _is_title(text: str, low: int, start: int, line: str, following: str, is_last: bool) -> bool:
+    """Is it a short line alone, or in capitals, without an end, before a longer one?"""
+    line = line.strip()
+    words = _NUMBERED.sub("", line, count=1) if _NUMBERED.match(line) else line
+    is_numbered = words != line
+    if len(line) > _LONGEST_TITLE or len(line.split()) > _TITLE_WORDS or _BULLET.match(line):
+        return False
+    if not re.search(r"[^\W\d_]", words) or _CODE.search(line):
+        return False
+    if words[0].islower() or not (words[0].isalnum() or words[0] in _QUOTES):
+        return False
+    before = text[max(low, start - 100) : start]
+    is_first = start <= low or not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
+    is_capitals = words.isupper()
+    if not (is_first or is_capitals) or not (is_last or (is_capitals and following.isupper())):
+        return False
+    if line.endswith(_STOPS) and not (is_numbered and line.endswith(".")):
+        return False
+    is_longer = len(following.strip()) > len(line)
+    return is_longer or is_capitals or _ITEM.match(following) is not None
+
+
+def _line_at(text: str, position: int) -> str:
+    """The line that begins at `position`, with its indentation, or the first visible one after."""
+    while position < len(text) and text[position].isspace():
+        position += 1
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position, position + 300)
+    return text[start : end if end >= 0 else position + 300].rstrip()
+
+
+def _indent_before(text: str, start: int) -> int:
+    """The length of the indentation before an offset; 0 if there is other text in its line."""
+    line = text[max(0, start - _LONG_LINE) : start].rpartition("\n")[2]
+    return 0 if line.strip() else len(line)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -1,0 +1,195 @@
+"""Cutting at separators: literal texts or regular expressions, kept on either side or dropped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from rag_splitters.span import Span
+from rag_splitters.text.boundaries import (
+    NEWLINE,
+    Finder,
+    after,
+    boundary_before,
+    lazily,
+    positions,
+    skip_space,
+    trim_space,
+)
+from rag_splitters.text.packing import pack
+from rag_splitters.text.sizing import LengthFunction
+
+KeepSeparator: TypeAlias = Literal["auto", "start", "end", "none", True, False]
+"""Where a separator goes: to the start of what follows, to the end of what precedes, or nowhere.
+"auto": punctuation such as ". " to the end, anything else to the start. True is "start" and False
+is "none", as in LangChain."""
+
+_LONGEST_SPACE = 8  # how far behind the limit to look for the end of white space
+_CLOSING = re.compile(r"[.,;:!?…。．，、；：！？।॥؟؛،۔)\]}»”’]+\s*")
+
+
+def separator_pattern(separators: Sequence[str], is_regex: bool = False) -> re.Pattern[str]:
+    """One pattern that matches any of the separators.
+
+    Parameters:
+        separators: literal texts, in which "\\n" stands for any line break, or regular expressions.
+        is_regex: are they regular expressions?
+
+    Raises: ValueError for an empty separator or an invalid regular expression.
+    """
+    for separator in separators:
+        if not separator:
+            raise ValueError("separators must not contain empty strings")
+        try:
+            re.compile(separator if is_regex else "")
+        except re.error as error:
+            raise ValueError(
+                f"separator {separator!r} is not a valid regular expression: {error}"
+            ) from None
+    if is_regex:
+        return re.compile("|".join(f"(?:{separator})" for separator in separators), re.MULTILINE)
+    escaped = [re.escape(separator).replace("\\\n", NEWLINE) for separator in separators]
+    return re.compile("|".join(escaped))
+
+
+def separators(
+    text: str,
+    group: Sequence[str],
+    is_regex: bool = False,
+    keep: KeepSeparator = "auto",
+    strip: bool = True,
+) -> Finder:
+    """The finder of the cuts at separators of equal rank; see `pack_pieces`."""
+    if is_regex or len(group) > 1 or ("\n" in group[0] and "\r" in text):
+        pattern = separator_pattern(group, is_regex)
+        return lazily(lambda: [_gap(match, keep, strip)[0] for match in pattern.finditer(text)])
+    separator, find, width = group[0], text.rfind, len(group[0])
+    if _side(separator, keep, strip) == "end":
+        return after(text, separator)
+    return lambda low, high: find(separator, low + 1, high + width)
+
+
+def separator_gaps(
+    text: str,
+    group: Sequence[str],
+    is_regex: bool = False,
+    keep: KeepSeparator = "auto",
+    strip: bool = True,
+) -> list[tuple[int, int]]:
+    """Where what precedes a separator ends, and where what follows it begins.
+
+    Separators that are dropped and have nothing but white space between them make one gap.
+
+    >>> separator_gaps("a;b; ;c", [";"], keep="none")
+    [(1, 2), (3, 6)]
+    """
+    gaps: list[tuple[int, int]] = []
+    for match in separator_pattern(group, is_regex).finditer(text):
+        end, start = _gap(match, keep, strip)
+        if boundary_before(text, end) != end or boundary_before(text, start) != start:
+            continue  # part of a longer grapheme cluster
+        if end < start and gaps and not text[gaps[-1][1] : end].strip():
+            gaps[-1] = (gaps[-1][0], start)
+        else:
+            gaps.append((end, start))
+    return gaps
+
+
+def _gap(match: re.Match[str], keep: KeepSeparator, strip: bool) -> tuple[int, int]:
+    side = _side(match.group(), keep, strip)
+    end = match.end() if side == "end" else match.start()
+    return end, match.start() if side == "start" else match.end()
+
+
+def _side(separator: str, keep: KeepSeparator, strip: bool) -> Literal["start", "end", "none"]:
+    if keep == "auto":
+        is_closing = _CLOSING.fullmatch(separator) or (strip and separator.isspace())
+        return "end" if is_closing else "start"
+    return "start" if keep is True else keep or "none"
+
+
+def pack_pieces(
+    text: str,
+    groups: Sequence[Sequence[str]],
+    finer: Sequence[Finder],
+    *,
+    is_regex: bool,
+    keep: KeepSeparator,
+    strip: bool,
+    size: int,
+    overlap: int,
+    length_function: LengthFunction,
+    min_size: int = 0,
+    keep_leads: bool = False,
+) -> list[Span]:
+    """Spans that hold as many whole pieces between separators as fit in `size` units.
+
+    A separator that is dropped is left out where the text is cut, and at its edges; between two
+    pieces of one chunk it stays.
+
+    Parameters:
+        text: the text.
+        groups: separators of equal rank, the coarsest first.
+        finer: where to cut a piece that is too big.
+        is_regex: whether the separators are regular expressions.
+        keep: where they go.
+        strip: leave out white space at the edges of chunks.
+        size: maximum chunk size.
+        overlap: how much of a chunk the next one repeats, at most.
+        length_function: the unit of these sizes.
+        min_size: smaller chunks are merged with a neighbour if the result fits.
+        keep_leads: leave headings, lead-ins and the like with what follows them.
+    """
+    part, resume = (0, len(text)), None
+    if not strip and keep != "end":
+        finer = [_before_space(text, finder) for finder in finer]
+    if keep in ("none", False):
+        gaps = [separator_gaps(text, group, is_regex, keep) for group in groups]
+        levels = [positions([end for end, _ in each]) for each in gaps]
+        part = _inner_part(text, next(filter(None, gaps), []))
+        starts = {end: start for each in reversed(gaps) for end, start in each}
+
+        def resume(cut: int) -> int:
+            after_space = skip_space(text, cut) if finer else cut
+            return starts.get(cut, after_space)
+
+    else:
+        levels = [separators(text, group, is_regex, keep, strip) for group in groups]
+    return pack(
+        text,
+        [*levels, *finer],
+        size=size,
+        overlap=overlap,
+        length_function=length_function,
+        min_size=min_size,
+        trim=strip,
+        part=part,
+        resume=resume,
+        keep_leads=keep_leads,
+    )
+
+
+def _inner_part(text: str, gaps: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """The text without the gaps that it begins and ends with."""
+    start, stop = 0, len(text)
+    if gaps and not text[: gaps[0][0]].strip():
+        start = gaps[0][1]
+    if gaps and not text[gaps[-1][1] :].strip():
+        stop = gaps[-1][0]
+    return start, stop
+
+
+def _before_space(text: str, finder: Finder) -> Finder:
+    """The finder of the same cuts, before the white space that they come after."""
+
+    def last(low: int, high: int) -> int:
+        if text[low:high].isspace():
+            return -1
+        cut = finder(low, min(high + _LONGEST_SPACE, len(text)))
+        if cut > high and text[high:cut].strip():
+            cut = finder(low, high)
+        cut = trim_space(text, low, cut) if cut > low else -1
+        return cut if low < cut <= high else -1
+
+    return last
