@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from rag_splitters import (
     AgenticChunker,
@@ -108,11 +109,26 @@ SIZES = (
     {"chunk_size": 12, "chunk_overlap": 5, "length_function": letters},
 )
 
+VISIBLE: dict[str, Any] = {"chunk_size": 20, "separators": ["word", ". ", "e", ""]}
+UNSTRIPPED: dict[str, Any] = {"chunk_size": 17, "chunk_overlap": 6, "strip_whitespace": False}
+LINES: dict[str, Any] = {"chunk_size": 9, "separators": ["\n", " "], "strip_whitespace": False}
+KEEPING: tuple[dict[str, Any], ...] = (
+    *({**VISIBLE, "keep_separator": side} for side in ("auto", True, "end")),
+    *({**UNSTRIPPED, "keep_separator": side} for side in ("auto", "end", False)),
+    *({**LINES, "keep_separator": side} for side in ("start", "end", "none")),
+    {"chunk_size": 30, "min_chunk_size": 10, "strip_whitespace": False},
+)
+
 CASES: dict[str, list[Chunker]] = {
     "separator": [
         SeparatorChunker(),
         SeparatorChunker(separators=["\n", " "], keep_separator="start"),
         SeparatorChunker(separators=[r"\s+"], is_regex=True, keep_separator="end"),
+        *(SeparatorChunker(**size) for size in SIZES),
+        SeparatorChunker(separators=["word", ""], keep_separator="start", chunk_size=9),
+        SeparatorChunker(
+            separators=["\n\n"], strip_whitespace=True, chunk_size=20, chunk_overlap=6
+        ),
     ],
     "fixed_size": [FixedSizeChunker(), *(FixedSizeChunker(**size) for size in SIZES)],
     "sliding_window": [SlidingWindowChunker(), *(SlidingWindowChunker(**size) for size in SIZES)],
@@ -120,6 +136,7 @@ CASES: dict[str, list[Chunker]] = {
         TokenChunker(),
         TokenChunker(chunk_size=6),
         TokenChunker(chunk_size=9, chunk_overlap=4),
+        TokenChunker(chunk_size=9, chunk_overlap=4, strip_whitespace=True),
     ],
     "recursive": [
         RecursiveChunker(),
@@ -129,12 +146,17 @@ CASES: dict[str, list[Chunker]] = {
         RecursiveChunker(chunk_size=20, language="markdown"),
         RecursiveChunker(chunk_size=30, min_chunk_size=10),
         RecursiveChunker(chunk_size=30, min_chunk_size=10, chunk_overlap=7),
+        *(RecursiveChunker(**keeping) for keeping in KEEPING),
+        RecursiveChunker(chunk_size=20, language="markdown", strip_whitespace=False),
     ],
     "sentence": [
         SentenceChunker(),
         *(SentenceChunker(**size) for size in SIZES),
         SentenceChunker(chunk_size=40, overlap_sentences=1),
         SentenceChunker(chunk_size=30, segmenter=halves),
+        SentenceChunker(
+            chunk_size=30, paragraph_separator="\n", secondary_chunking_regex="[^,.]+[,.]?"
+        ),
     ],
     "paragraph": [
         ParagraphChunker(),
@@ -221,6 +243,7 @@ CASES: dict[str, list[Chunker]] = {
     "titled": [
         TitledChunker(),
         TitledChunker(title="A title", chunker=RecursiveChunker(chunk_size=25, chunk_overlap=4)),
+        TitledChunker(title="A title", chunker=SeparatorChunker(chunk_size=25, chunk_overlap=4)),
         TitledChunker(
             title="A long title of many words",
             include_headings=True,

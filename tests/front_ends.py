@@ -14,6 +14,7 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.vector_stores import ExactMatchFilter, MetadataFilters
 
 from rag_splitters import langchain, llama_index
+from rag_splitters.parent_child.merging import read_matches
 
 __all__ = ["FRONT_ENDS", "FrontEnd", "Result", "every_front_end", "sentence"]
 
@@ -41,8 +42,7 @@ class Result:
 
     @property
     def matches(self) -> list[dict[str, Any]]:
-        matches: list[dict[str, Any]] = self.metadata["matches"]
-        return matches
+        return read_matches(self.metadata)
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,11 @@ class FrontEnd:
             splitter = llama_index.SentenceNodeParser
             names = ("child_parser", "parent_parser")
             factory = llama_index.parent_document_retriever
-        splitters = (splitter(chunk_size=child), parent and splitter(chunk_size=parent))
+        unit = {"length_function": "characters"}
+        splitters = (
+            splitter(chunk_size=child, **unit),
+            parent and splitter(chunk_size=parent, **unit),
+        )
         retriever = factory(**dict(zip(names, splitters, strict=True)) | self._translate(options))
         if documents:
             self.do(retriever, "add_documents", self.documents(documents))

@@ -62,6 +62,10 @@ def marker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         f"    def __init__(self, *args, **kwargs): open({str(mark)!r}, 'w').close()\n"
         "def bait(*args, **kwargs): return Bait()\n"
     )
+    (tmp_path / "planted-1.0.dist-info").mkdir()
+    (tmp_path / "planted-1.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: planted\nVersion: 1.0\n"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     yield mark
     assert not mark.exists()
@@ -183,13 +187,17 @@ def test_finding_that_ran_a_command(marker: Path) -> None:
     assert "pass the function again as length_function=" in message
 
 
-@pytest.mark.parametrize("ner", [path for path in PATHS if path])
-def test_recogniser_of_another_name_imports_nothing_when_used(ner: str) -> None:
-    """The name of a spaCy pipeline is text; spaCy loads installed pipelines only."""
+@pytest.mark.parametrize("name", [path for path in PATHS if path])
+def test_name_of_an_installed_package_imports_nothing_when_used(name: str) -> None:
+    """Only packages that declare themselves as pipelines of spaCy are imported by their names."""
     pytest.importorskip("spacy")
-    parser = load(front_end("entity", "llama_index"), {"ner": ner})
-    with pytest.raises((ImportError, ValueError)):
-        parser([Document(text=TEXT)])
+    for strategy, values in (
+        ("entity", {"ner": name}),
+        ("sentence", {"segmenter": f"spacy:{name}"}),
+    ):
+        parser = load(front_end(strategy, "llama_index"), values)
+        with pytest.raises(ImportError, match="spaCy has no pipeline"):
+            parser([Document(text=TEXT)])
 
 
 # What still works
@@ -208,7 +216,8 @@ def test_round_trip_of_every_strategy(chunker: Chunker) -> None:
 
 @pytest.mark.parametrize("framework", SUFFIXES)
 def test_nested_front_end_is_written_as_its_strategy(framework: str) -> None:
-    inner = front_end("recursive", framework)(chunk_size=50, page_break="\f")
+    options = {"chunk_size": 50, "length_function": "characters", "page_break": "\f"}
+    inner = front_end("recursive", framework)(**options)
     written = TitledNodeParser(chunker=inner).to_dict()
     assert written == TitledNodeParser(chunker=RecursiveChunker(chunk_size=50)).to_dict()
     assert written["chunker"]["strategy"] == "recursive"
@@ -316,7 +325,8 @@ def test_register_refuses_what_would_be_ambiguous() -> None:
 
 
 def test_ingestion_cache_and_docstore_hold_no_names_to_import(tmp_path: Path) -> None:
-    parser = HybridNodeParser(stages=[{"strategy": "recursive", "chunk_size": 20}])
+    stage = {"strategy": "recursive", "chunk_size": 20}
+    parser = HybridNodeParser(stages=[stage], count_metadata=False)
     pipeline = IngestionPipeline(transformations=[parser])
     metadata = {"strategy": "function:planted:bait", "class_name": "planted.Bait"}
     nodes = pipeline.run(documents=[Document(text=TEXT, metadata=metadata)])

@@ -112,9 +112,9 @@ def check_html(chunker: ContentAwareChunker, text: str) -> None:
         kept = (at for b in blocks if b.kind != "dropped" for at in range(b.start, b.end))
         assert all(covered[at] or text[at].isspace() for at in kept)
     else:
-        stripped = strip_tags(text, blocks)
-        for place, (start, end) in zip(stripped.places, stripped.origins, strict=True):
-            visible = stripped.text[place : place + 1].strip()
+        excerpt = strip_tags(text, blocks).excerpt
+        for offset, start, end in zip(excerpt.offsets, excerpt.starts, excerpt.ends, strict=True):
+            visible = excerpt.text[offset : offset + 1].strip()
             assert not visible or any(covered[start:end])
 
 

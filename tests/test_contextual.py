@@ -366,7 +366,8 @@ def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
     documents = ContextualSplitter(**options).split_documents([source])
     check_documents(source, documents, chunker)
     document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
-    nodes = ContextualParser(**options).get_nodes_from_documents([document])
+    parser = ContextualParser(**options, count_metadata=False)
+    nodes = parser.get_nodes_from_documents([document])
     positions = [(span.start, span.end) for span in chunker.spans(text)]
     assert [(node.start_char_idx, node.end_char_idx) for node in nodes] == positions
     assert [each.id for each in documents] == [node.node_id for node in nodes]
@@ -378,8 +379,8 @@ def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
         ({"prompt": "{chunk}"}, "must contain {document}"),
         ({"cache": 3}, "cache must be"),
         ({"cache": "folder", "llm": lambda prompt: "Context."}, "has no name"),
-        ({"document_window": 0}, "greater than or equal to 1"),
-        ({"max_concurrency": 0}, "greater than or equal to 1"),
+        ({"document_window": 0}, "document_window must be at least 1, got 0"),
+        ({"max_concurrency": 0}, "max_concurrency must be at least 1, got 0"),
         ({"on_error": "ignore"}, "plain"),
         ({"llm": 3}, "llm must be"),
     ],

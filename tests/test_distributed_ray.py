@@ -80,8 +80,9 @@ def test_front_end_is_taken_as_the_chunker(ray: Any, module: str) -> None:
     suffix = {"langchain": "TextSplitter", "llama_index": "NodeParser"}[module]
     kind = getattr(sys.modules[f"rag_splitters.{module}"], f"Recursive{suffix}")
     dataset = blocks(ray, DOCUMENTS, 2)
-    chunks = split_dataset(dataset, kind(chunk_size=20, page_break="\f"), id_column="key")
-    splitter = rag_splitters.langchain.RecursiveTextSplitter(chunk_size=20, page_break="\f")
+    options = {"chunk_size": 20, "length_function": "characters", "page_break": "\f"}
+    chunks = split_dataset(dataset, kind(**options), id_column="key")
+    splitter = rag_splitters.langchain.RecursiveTextSplitter(**options)
     assert by_chunk(of_rows(chunks.take_all())) == by_chunk(expected(splitter))
 
 

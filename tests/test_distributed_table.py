@@ -30,8 +30,8 @@ from rag_splitters import (
     TokenChunker,
 )
 from rag_splitters.distributed import TableSplitter, splitter
-from rag_splitters.models.calling import sendable
 from rag_splitters.testing import hostile_texts
+from rag_splitters.text.surrogates import without_surrogates
 from tests.cases import ALL
 from tests.tables import (
     DOCUMENTS,
@@ -55,7 +55,7 @@ documents = st.lists(
     st.builds(
         Given,
         st.none() | st.sampled_from(["a", "b", "ä"]),
-        st.none() | hostile_texts(max_pieces=20).map(sendable),
+        st.none() | hostile_texts(max_pieces=20).map(without_surrogates),
         st.none() | st.just("Title"),
         st.none() | st.integers(0, 9),
     ),
@@ -87,12 +87,17 @@ def test_table_has_the_chunks_of_the_front_ends(
 @pytest.mark.parametrize("module", ["langchain", "llama_index"])
 @pytest.mark.parametrize("page_break", ["\f", None])
 def test_front_end_is_taken_as_the_chunker(module: str, page_break: str | None) -> None:
-    splitter = rag_splitters.langchain.SentenceTextSplitter(chunk_size=30, page_break=page_break)
+    options: dict[str, Any] = {
+        "chunk_size": 30,
+        "length_function": "characters",
+        "page_break": page_break,
+    }
+    splitter = rag_splitters.langchain.SentenceTextSplitter(**options)
     if module == "llama_index":
         kind: Any = rag_splitters.llama_index.SentenceNodeParser
     else:
         kind = rag_splitters.langchain.SentenceTextSplitter
-    chunks = TableSplitter(kind(chunk_size=30, page_break=page_break), id_column="key")
+    chunks = TableSplitter(kind(**options), id_column="key")
     rows = of_rows(chunks.split_table(table_of(DOCUMENTS)).to_pylist())
     assert rows == expected(splitter)
     assert any("page_start" in row for row in rows) == (page_break is not None)
@@ -114,7 +119,9 @@ def test_llama_index_gives_the_same_ids() -> None:
         for each in DOCUMENTS
         if each.key
     ]
-    nodes = rag_splitters.llama_index.SentenceNodeParser(chunk_size=12)(known)
+    nodes = rag_splitters.llama_index.SentenceNodeParser(
+        chunk_size=12, length_function="characters", count_metadata=False
+    )(known)
     given = table_of([each for each in DOCUMENTS if each.key])
     chunks = TableSplitter(SENTENCES, id_column="key").split_table(given)
     assert chunks.column("chunk_id").to_pylist() == [node.node_id for node in nodes]

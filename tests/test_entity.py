@@ -16,7 +16,6 @@ import pytest
 import regex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from rag_splitters import HybridChunker, ModalityChunker, PageChunker
 from rag_splitters.chunkers.entity import EntityChunker
@@ -280,7 +279,7 @@ def test_mentions_that_overlap_are_resolved_longest_first() -> None:
 
 @pytest.mark.parametrize("ner", [None, 3, "", dict, [1]])
 def test_entity_refuses_what_is_no_recogniser(ner: Any) -> None:
-    with pytest.raises(ValidationError, match="ner must be a spaCy pipeline"):
+    with pytest.raises(ValueError, match="ner must be a spaCy pipeline"):
         EntityChunker(ner=ner)
 
 
@@ -333,12 +332,35 @@ def test_entity_with_spacy_reads_texts_over_its_limit_in_windows(ruler: Any) -> 
     assert [len(mentions) for mentions in wanted] == [80, 1]
 
 
-def test_entity_with_the_folder_of_a_spacy_pipeline(ruler: Any, tmp_path: Path) -> None:
-    ruler.to_disk(tmp_path / "rules")
-    by_path = EntityChunker(ner=tmp_path / "rules", chunk_size=40)
-    assert by_path.model_dump()["ner"] == str(tmp_path / "rules")
-    assert by_path.spans(TEXT) == EntityChunker(ner=ruler, chunk_size=40).spans(TEXT)
-    assert EntityChunker(**by_path.model_dump()).spans(TEXT) == by_path.spans(TEXT)
+def install_pipeline(pipeline: Any, name: str, folder: Path) -> None:
+    """A package as `spacy package` builds it."""
+    (folder / name).mkdir()
+    pipeline.to_disk(folder / name / "data")
+    (folder / name / "__init__.py").write_text(
+        "from pathlib import Path\nimport spacy\n"
+        "def load(**options): return spacy.load(Path(__file__).parent / 'data', **options)\n"
+    )
+    metadata = folder / f"{name}-1.0.dist-info"
+    metadata.mkdir()
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(f"[spacy_models]\n{name} = {name}\n")
+
+
+def test_entity_with_the_name_of_a_spacy_pipeline(
+    ruler: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_pipeline(ruler, "xx_rules", tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    by_name = EntityChunker(ner="xx_rules", chunk_size=40)
+    assert by_name.model_dump()["ner"] == "xx_rules"
+    assert by_name.spans(TEXT) == EntityChunker(ner=ruler, chunk_size=40).spans(TEXT)
+    assert EntityChunker(**by_name.model_dump()).spans(TEXT) == by_name.spans(TEXT)
+
+
+def test_entity_with_a_folder_names_what_to_pass(ruler: Any, tmp_path: Path) -> None:
+    ruler.to_disk(tmp_path)
+    with pytest.raises(ImportError, match=r"pass ner=spacy.load\(folder\)"):
+        EntityChunker(ner=str(tmp_path)).spans(TEXT)
 
 
 def test_entity_with_a_trained_pipeline() -> None:
@@ -483,9 +505,9 @@ def test_entity_configuration_is_read_again() -> None:
     chunker = EntityChunker(ner=names, labels=["NAME"], max_gap=2)
     for written in (chunker.model_dump(), json.loads(chunker.model_dump_json())):
         assert EntityChunker(**{**written, "ner": names}) == chunker
-        with pytest.raises(ValidationError, match="pass the function again as ner="):
+        with pytest.raises(ValueError, match="pass the function again as ner="):
             EntityChunker(**written)
-    with pytest.raises(ValidationError, match="pass it again as ner="):
+    with pytest.raises(ValueError, match="pass it again as ner="):
         EntityChunker(ner="recogniser:gliner:someone/ner")
     with pytest.raises(ValueError, match="by which another process could"):
         EntityChunker(ner=lambda text: []).model_dump()

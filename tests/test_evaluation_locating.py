@@ -28,7 +28,7 @@ REPEATED = "One line.\n\n" * 40
     [
         SentenceChunker(chunk_size=120),
         SentenceTextSplitter(chunk_size=120),
-        SentenceNodeParser(chunk_size=120),
+        SentenceNodeParser(chunk_size=120, length_function="characters"),
         RecursiveCharacterTextSplitter(chunk_size=120, chunk_overlap=0),
         RecursiveCharacterTextSplitter(chunk_size=120, chunk_overlap=0, add_start_index=True),
         TokenTextSplitter(chunk_size=40, chunk_overlap=0),

@@ -169,21 +169,6 @@ def test_projected_takes_few_and_equal_vectors(shape: tuple[int, int]) -> None:
     assert share == 1.0
 
 
-def test_projected_refuses_another_method() -> None:
-    with pytest.raises(ValueError, match='must be "pca" or "umap", got \'tsne\''):
-        project(np.ones((3, 3), dtype=np.float32), "tsne")  # type: ignore[arg-type]
-
-
-def test_projected_by_umap_keeps_groups_together() -> None:
-    pytest.importorskip("umap", reason="needs umap-learn: pip install umap-learn")
-    rng = np.random.default_rng(0)
-    centres = np.repeat(np.eye(2, 16, dtype=np.float32) * 10, 40, axis=0)
-    places, share = project(centres + rng.random((80, 16), dtype=np.float32), "umap")
-    assert share is None
-    away = np.linalg.norm(places[:, None] - places, axis=2) + 9 * np.eye(80)
-    assert ((away.argmin(axis=1) < 40) == (np.arange(80) < 40)).all()
-
-
 # In a real browser
 
 

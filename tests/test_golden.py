@@ -116,7 +116,7 @@ def drops_text(chunker: Chunker) -> bool:
     if isinstance(chunker, (ModalityChunker, PropositionChunker)):
         return True
     separators = getattr(chunker, "separators", None) or ()
-    is_none = getattr(chunker, "keep_separator", "") == "none"
+    is_none = getattr(chunker, "keep_separator", "") in ("none", False)
     return (is_none and any(separator.strip() for separator in separators)) or any(
         drops_text(stage) for stage in getattr(chunker, "stages", ())
     )

@@ -232,7 +232,7 @@ def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
     chunks = [
         chunk.text
         for text in documents.values()
-        for chunk in RecursiveChunker(chunk_size=150, chunk_overlap=0).chunk(text)
+        for chunk in RecursiveChunker(chunk_size=60).chunk(text)
     ]
     store = InMemoryVectorStore.from_texts(chunks, HashingEmbeddings())
     retriever = store.as_retriever(search_kwargs={"k": 1})

@@ -23,8 +23,8 @@ from rag_splitters.evaluation.judging import (
 )
 from rag_splitters.evaluation.judging.synthetic_questions import find_quotation
 from rag_splitters.evaluation.questions import Question, check_question
-from rag_splitters.models.calling import sendable
 from rag_splitters.testing import hostile_texts
+from rag_splitters.text.surrogates import without_surrogates
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.openai_server import OpenAIServer
 
@@ -193,13 +193,13 @@ def test_quotation_that_does_not_stand_there_has_no_place(quote: str, text: str)
 @settings(deadline=None)
 @given(text=hostile_texts(), data=st.data())
 def test_what_a_model_copies_is_found(text: str, data: st.DataObject) -> None:
-    shown = sendable(text)
+    shown = without_surrogates(text)
     start = data.draw(st.integers(0, len(shown)))
     quote = shown[start : data.draw(st.integers(start, len(shown)))]
     places = find_quotation(quote, text)
     assert bool(places) == bool(quote.strip())
     for place in places:
-        assert sendable(text[slice(*place)]).split() == quote.split()
+        assert without_surrogates(text[slice(*place)]).split() == quote.split()
     assert all(before[1] <= after[0] for before, after in pairwise(places))
 
 

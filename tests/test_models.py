@@ -11,9 +11,15 @@ import subprocess
 import sys
 
 import pytest
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import OpenAIEmbeddings
-from llama_index.core import MockEmbedding
+from llama_index.core import Document, MockEmbedding, Settings, VectorStoreIndex
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.embeddings import resolve_embed_model
+from llama_index.core.ingestion import IngestionPipeline
 
+from rag_splitters.llama_index import HashingEmbedding, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 
 MODEL = HashingEmbeddings()
@@ -89,6 +95,39 @@ def test_hashing_answers_under_the_names_of_both_frameworks() -> None:
     assert asyncio.run(MODEL.aembed_documents(texts)) == vectors
     assert asyncio.run(MODEL.aembed_query("another")) == vectors[1]
     assert MODEL.embed_documents([]) == []
+
+
+def test_hashing_counts_as_embeddings_of_langchain() -> None:
+    import rag_splitters.langchain  # noqa: F401  (registers it)
+
+    assert isinstance(MODEL, Embeddings)
+    assert isinstance(Embedder(MODEL), Embeddings)
+    assert not issubclass(dict, Embeddings)
+    store = InMemoryVectorStore.from_texts(["A cat slept.", "Prices rose."], MODEL)
+    assert [found.page_content for found in store.similarity_search("cats", 1)] == ["A cat slept."]
+
+
+def test_hashing_is_an_embedding_model_of_llama_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = HashingEmbedding(dimensions=64)
+    assert isinstance(model, BaseEmbedding)
+    assert resolve_embed_model(model) is model
+    documents = [Document(text="A cat slept."), Document(text="Prices rose.")]
+    index = VectorStoreIndex.from_documents(documents, embed_model=model)
+    monkeypatch.setattr(Settings, "_embed_model", None)
+    Settings.embed_model = model
+    for each in (index, VectorStoreIndex.from_documents(documents)):
+        assert each.as_retriever(similarity_top_k=1).retrieve("cats")[0].text == "A cat slept."
+    nodes = IngestionPipeline(transformations=[RecursiveNodeParser(), model]).run(
+        documents=documents
+    )
+    plain = HashingEmbeddings(dimensions=64)
+    assert [node.embedding for node in nodes] == plain.embed_documents([d.text for d in documents])
+    assert asyncio.run(model.aget_query_embedding("a")) == plain.embed_query("a")
+    assert asyncio.run(model.aget_text_embedding_batch(["a"])) == plain.embed_documents(["a"])
+    copies = [pickle.loads(pickle.dumps(model)), HashingEmbedding.from_dict(model.to_dict())]
+    assert {*map(describe_model, [model, *copies])} == {describe_model(plain)}
+    with pytest.raises(ValueError, match="dimensions must be a whole number of at least 1, got 0"):
+        HashingEmbedding(dimensions=0)
 
 
 def test_hashing_can_be_pickled_compared_and_named() -> None:

@@ -447,7 +447,7 @@ class PlainWithKey:
 
 
 def test_embedder_does_not_pickle_a_key_unasked() -> None:
-    with pytest.raises(TypeError, match="holds a secret, which is not written to a pickle"):
+    with pytest.raises(TypeError, match="because of a secret among its attributes: pass a factory"):
         pickle.dumps(Embedder(PlainWithKey()))
 
 

@@ -19,7 +19,7 @@ WORDS = "rain fell on the long road and nobody came to the house by the river".s
 def pdf_text(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A PDF of 100 pages: sentences run over page ends, each page says its number, one is empty."""
     canvas = pytest.importorskip("reportlab.pdfgen.canvas")
-    pytest.importorskip("pypdf")
+    pytest.importorskip("pypdfium2")
     path: Path = tmp_path_factory.mktemp("pdf") / "report.pdf"
     drawing = canvas.Canvas(str(path), pagesize=(595, 842))
     word = 0
@@ -46,7 +46,7 @@ def test_pdf_is_read_page_by_page(pdf_text: str) -> None:
     assert len(pages) == PAGES
     for number, page in enumerate(pages, 1):
         assert pages_named(page) == (set() if number == EMPTY else {number})
-        assert (f"Page {number}" in page) == (number != EMPTY)
+        assert f"Page {number}" not in page  # the running foot is dropped
 
 
 @pytest.mark.parametrize(

@@ -144,8 +144,8 @@ def test_both_front_ends_write_to_one_folder_at_once(tmp_path: Path) -> None:
     second = llama_index.parent_document_retriever(
         path=tmp_path / "index",
         embed_model=HashingEmbeddings(dimensions=64),
-        child_parser=RecursiveNodeParser(chunk_size=60),
-        parent_parser=RecursiveNodeParser(chunk_size=150),
+        child_parser=RecursiveNodeParser(chunk_size=60, length_function="characters"),
+        parent_parser=RecursiveNodeParser(chunk_size=150, length_function="characters"),
     )
 
     def llama_work(writer: int) -> None:

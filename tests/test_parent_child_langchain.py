@@ -101,7 +101,7 @@ def test_positions_of_results_are_those_of_the_source(parent_splitter: TextSplit
         for parent in retriever.invoke("Where do the eagles live?"):
             start, end = parent.metadata["start_index"], parent.metadata["end_index"]
             assert text[start - base : end - base] == parent.page_content
-            for match in parent.metadata["matches"]:
+            for match in parent.matches:
                 assert start <= match["start_index"] < match["end_index"] <= end
                 seen.update(range(match["start_index"], match["end_index"]))
         assert {base + n for n, c in enumerate(text) if not c.isspace()} <= seen
@@ -117,7 +117,7 @@ def test_guessed_positions_of_other_splitters_are_left_out() -> None:
             [Document(page_content=TEXT)], parent_splitter=parent_splitter, child_splitter=stock
         ).invoke("eagles", k=1)
         assert ("start_index" in parent.metadata) is (parent_splitter is not stock)
-        assert set(parent.metadata["matches"][0]) == {"score"}
+        assert set(parent.matches[0]) == {"score"}
 
 
 def test_k_counts_parents_and_scores_fall() -> None:
@@ -128,9 +128,9 @@ def test_k_counts_parents_and_scores_fall() -> None:
         assert len({result.id for result in results}) == len(results) == min(k, total)
         scores = [result.metadata["score"] for result in results]
         assert scores == sorted(scores, reverse=True)
-        assert scores == [result.metadata["matches"][0]["score"] for result in results]
+        assert scores == [result.matches[0]["score"] for result in results]
     assert asyncio.run(retriever.ainvoke("horses", k=3)) == retriever.invoke("horses", k=3)
-    with pytest.raises(ValueError, match="k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="k must be a whole number of at least 1, got 0"):
         retriever.invoke("horses", k=0)
 
 
@@ -199,8 +199,8 @@ def test_two_retrievers_in_memory_share_nothing() -> None:
     [
         ({"path": "x", "vectorstore": True, "docstore": True}, "path would not be used"),
         ({"embeddings": HashingEmbeddings(), "vectorstore": True}, "embeddings would not be used"),
-        ({"search_kwargs": {"k": 3}}, "pass k to the retriever"),
-        ({"k": 0}, "greater than or equal to 1"),
+        ({"search_kwargs": {"k": 0}}, r'search_kwargs\["k"\] must be a whole number of at least 1'),
+        ({"k": 0}, "k must be a whole number of at least 1, got 0"),
     ],
 )
 def test_contradictory_options_are_refused(options: dict[str, Any], message: str) -> None:

@@ -219,9 +219,14 @@ def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
 @hostile
 @given(text=hostile_texts())
 def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
-    options: dict[str, Any] = {"llm": several, "chunk_size": 20}
+    options: dict[str, Any] = {
+        "llm": several,
+        "chunk_size": 20,
+        "length_function": "characters",
+    }
     chunker = PropositionChunker(**options)
-    splitter, parser = PropositionTextSplitter(**options), PropositionNodeParser(**options)
+    splitter = PropositionTextSplitter(**options)
+    parser = PropositionNodeParser(**options, count_metadata=False)
     check_front_ends(text, splitter, parser, chunker)
 
 

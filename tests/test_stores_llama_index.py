@@ -103,7 +103,10 @@ TEXT = "One sentence about apples. " * 40
 def test_ingestion_pipeline_upserts_into_it(store: JSONKVStore) -> None:
     def pipeline() -> IngestionPipeline:
         return IngestionPipeline(
-            transformations=[RecursiveNodeParser(chunk_size=100), MockEmbedding(8)],
+            transformations=[
+                RecursiveNodeParser(chunk_size=100, length_function="characters"),
+                MockEmbedding(8),
+            ],
             docstore=KVDocumentStore(store),
             vector_store=SimpleVectorStore(),
             docstore_strategy=DocstoreStrategy.UPSERTS,
@@ -122,7 +125,7 @@ def test_ingestion_pipeline_upserts_into_it(store: JSONKVStore) -> None:
 
 
 def test_auto_merging_retriever_reads_its_parents_from_it(store: JSONKVStore) -> None:
-    parser = HierarchicalNodeParser(chunk_sizes=[400, 100], emit="all")
+    parser = HierarchicalNodeParser(chunk_sizes=[400, 100], length_function="characters")
     nodes = parser.get_nodes_from_documents([Document(text=TEXT, id_="a")])
     KVDocumentStore(store, batch_size=100).add_documents(nodes)
     context = StorageContext.from_defaults(docstore=KVDocumentStore(store))

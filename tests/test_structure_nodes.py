@@ -27,7 +27,7 @@ TEXT = "# Tea\n\nBoil water.\n\n## Green\n\nWait less.\n\nNever boil it.\n\n# Mi
 
 
 async def test_hierarchical_nodes_know_their_family_sync_and_async() -> None:
-    parser = HierarchicalNodeParser(emit="all")
+    parser = HierarchicalNodeParser(chunk_sizes=None)
     documents = [Document(text=TEXT, id_="one")]
     nodes = parser.get_nodes_from_documents(documents)
     again = await parser.aget_nodes_from_documents(documents)
@@ -45,7 +45,7 @@ async def test_hierarchical_nodes_know_their_family_sync_and_async() -> None:
 
 
 async def test_auto_merging_retriever_merges_all_leaves_into_the_document() -> None:
-    nodes = HierarchicalNodeParser(emit="all").get_nodes_from_documents(
+    nodes = HierarchicalNodeParser(chunk_sizes=None).get_nodes_from_documents(
         [Document(text=TEXT, id_="one")]
     )
     docstore = SimpleDocumentStore()
@@ -84,7 +84,13 @@ def test_images_become_image_nodes_with_their_data() -> None:
     assert all("image_data" not in node.metadata for node in nodes)
 
 
-@pytest.mark.parametrize("parser", [RecursiveNodeParser(chunk_size=30), HierarchicalNodeParser()])
+@pytest.mark.parametrize(
+    "parser",
+    [
+        RecursiveNodeParser(chunk_size=8, count_metadata=False),
+        HierarchicalNodeParser(chunk_sizes=None),
+    ],
+)
 @pytest.mark.parametrize(
     "source",
     [
@@ -115,14 +121,22 @@ def test_nodes_are_what_the_checked_constructors_make(parser: Any, source: Any) 
 
 
 def test_assigning_to_a_node_changes_no_other() -> None:
-    one, other, *_ = RecursiveNodeParser(chunk_size=30)([Document(text=TEXT)])
+    one, other, *_ = RecursiveNodeParser(chunk_size=30, length_function="characters")(
+        [Document(text=TEXT)]
+    )
     before = (other.to_dict(), set(other.model_fields_set))
     one.embedding, one.mimetype, one.text = [1.0], "text/html", "other"
     assert (other.to_dict(), other.model_fields_set) == before
     assert one.embedding == [1.0]
 
 
-@pytest.mark.parametrize("parser", [RecursiveNodeParser(chunk_size=30), HierarchicalNodeParser()])
+@pytest.mark.parametrize(
+    "parser",
+    [
+        RecursiveNodeParser(chunk_size=8, count_metadata=False),
+        HierarchicalNodeParser(chunk_sizes=None),
+    ],
+)
 def test_each_node_is_hashed_once(parser: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     hashed: list[str] = []
     take = TextNode.hash.fget
@@ -136,5 +150,5 @@ def test_each_node_is_hashed_once(parser: Any, monkeypatch: pytest.MonkeyPatch) 
 
 def test_ids_that_are_no_strings_are_refused() -> None:
     parser = RecursiveNodeParser(id_func=lambda index, document: index)
-    with pytest.raises(ValueError, match="valid string"):
+    with pytest.raises(ValueError, match="id_func must return a string, got 0"):
         parser([Document(text=TEXT)])

@@ -71,7 +71,7 @@ chunkers: list[Chunker] = [
 ]
 sized: SizedChunker = RecursiveChunker()
 listed: list[Chunker] = [
-    SeparatorChunker(separators=["x"]),
+    SeparatorChunker(separators=["x"], keep_separator=True, chunk_size=None),
     RecursiveChunker(separators=["x"], is_regex=True),
     KeywordChunker(keywords=["a"]),
     HybridChunker(stages=[PageChunker(), SentenceChunker()]),

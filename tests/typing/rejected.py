@@ -20,7 +20,7 @@ from rag_splitters.models import HashingEmbeddings
 
 # Positional arguments
 RecursiveChunker(200)  # expect: call-arg
-SeparatorChunker(("\n",))  # expect: call-arg
+SeparatorChunker(("\n",))  # expect: call-arg, arg-type
 RecursiveTextSplitter(200, 20)  # expect: call-arg, arg-type
 RecursiveNodeParser(200)  # expect: call-arg, arg-type
 HashingEmbeddings(64)  # expect: call-arg
@@ -52,7 +52,7 @@ RecursiveChunker(add_start_index=True)  # expect: call-arg
 
 # Wrong literals
 SeparatorChunker(keep_separator="both")  # expect: arg-type
-SeparatorTextSplitter(keep_separator=True)  # expect: arg-type
+SeparatorTextSplitter(keep_separator=1)  # expect: arg-type
 
 # Wrong calls
 chunker = RecursiveChunker()

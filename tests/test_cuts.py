@@ -1,0 +1,196 @@
+"""Cuts that a careful editor would make: what belongs together is not parted."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_splitters import (
+    ContentAwareChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    TableChunker,
+)
+from rag_splitters.testing import hostile_texts
+from rag_splitters.text.leads import lead_start
+from rag_splitters.text.wrapping import clauses, unwrapped_lines
+
+BEFORE = "It ends here.\n\n"
+LEADS = {
+    "heading": "## Care\n\n|Rinse it once a month.",
+    "two headings": "# Kettle\n\n## Care\n\n|Rinse it once a month.",
+    "underlined heading": "Care\n====\n\n|Rinse it once a month.",
+    "overlined heading": "====\nCare\n====\n\n|Rinse it once a month.",
+    "numbered and underlined": "2. Matters arising\n------------------\n\n|Nothing arose.",
+    "between a heading and its line": "Care\n|----\n\nRinse it once a month.",
+    "AsciiDoc heading": "== Care\n\n|Rinse it once a month.",
+    "LaTeX heading": "\\section{Care}\n\\label{care}\n\n|Rinse it once a month.",
+    "HTML heading": "<h2 id='care'>Care\nand repair</h2>\n|<p>Rinse it once a month.</p>",
+    "opening tags": "<ul class='x'>\n|<li>Rinse it once a month.</li>",
+    "numbered heading": "3.2 Overall operation\n\n|The protocol is a request and a response.",
+    "numbered clause": "  2. Conveying Modified Versions.\n\n|  If you modify a copy of it, then",
+    "heading in capitals": "TERMS AND CONDITIONS\n   FOR COPYING\n\n|  This licence applies to it.",
+    "man page": "SYNOPSIS\n|       ls [OPTION]... [FILE]...",
+    "option of a man page": "-a, --all\n|       do not ignore entries that start with .",
+    "plain heading": "How to rinse it\n\n|Rinse it once a month, and use vinegar.",
+    "lead-in of a list": "You need:\n\n|- vinegar",
+    "lead-in that is wrapped": "You need the following\nthings for it:\n\n|- vinegar",
+    "lead-in of code": "For example::\n\n|    boil(water)",
+    "lead-in with CRLF": "You need:\r\n\r\n|- vinegar",
+    "admonition": ":::note\n|It is hot.",
+    "directive": ".. note::\n\n|   It is hot.",
+    "attribute of a block": "[source,c]\n|----\nboil(water);\n----",
+    "label": "**Note**\n\n|It is hot when it has boiled.",
+    "fence": "```python\n|boil(water)\n```",
+    "header of a table": "| a | b |\n|---|---|\n^| 1 | 2 |",
+    "comment": "# Boil the water.\n# Not too long.\n|def boil():\n    pass",
+    "decorator": "@cache\n|def boil():\n    pass",
+    "signature": "@cache\ndef boil():\n|    pass",
+    "attribute of Rust": "/// A kettle.\n#[derive(Debug)]\n|pub struct Kettle {",
+    "question as a heading": "## Why rinse it?\n\n|Because of the lime.",
+    "HTML heading in capitals": "<H2>Care</H2>\n|<p>Rinse it once a month.</p>",
+    "block comment": "/**\n * Boils.\n */\n|void boil() {",
+}
+"""What belongs to what follows the mark, which is a | or, behind pipes, a ^."""
+
+ENDS = {
+    "sentence": "The kettle is full.\n\n|The water boils.",
+    "line": "He took the kettle and\n|went away.",
+    "item": "- vinegar\n|- a soft cloth",
+    "item with an asterisk": "* vinegar\n* a cloth\n|* patience",
+    "name with an at sign": "@agnes said so\n|and went away.",
+    "verse": "But I have promises to keep,\n|And miles to go before I sleep.",
+    "indented paragraph": "The kettle is full.\n|   The water boils.",
+    "front matter": "---\ntitle: Tea\n---\n|Rinse it once a month.",
+}
+"""What does not."""
+
+
+def at_mark(marked: str) -> tuple[str, int]:
+    before, _, after = (BEFORE + marked).partition("^" if "^" in marked else "|")
+    return before + after, len(before)
+
+
+@pytest.mark.parametrize("marked", LEADS.values(), ids=LEADS)
+def test_lead_belongs_to_what_follows(marked: str) -> None:
+    text, cut = at_mark(marked)
+    assert lead_start(text, 0, cut) == len(BEFORE)
+
+
+@pytest.mark.parametrize("marked", ENDS.values(), ids=ENDS)
+def test_end_is_no_lead(marked: str) -> None:
+    text, cut = at_mark(marked)
+    assert lead_start(text, 0, cut) == cut
+
+
+def test_heading_at_the_start_of_a_chunk_is_a_lead_too() -> None:
+    text = "## Why rinse it?\n\nBecause of the lime, which is white. " * 9
+    for chunk in RecursiveChunker(chunk_size=60).chunk(text):
+        assert not chunk.text.endswith("?")
+
+
+@given(text=hostile_texts(), data=st.data())
+def test_lead_is_before_the_cut_and_after_the_limit(text: str, data: st.DataObject) -> None:
+    cut = data.draw(st.integers(min_value=1, max_value=len(text) + 1)) if text else 0
+    if 0 < cut <= len(text):
+        low = data.draw(st.integers(min_value=0, max_value=cut - 1))
+        assert low <= lead_start(text, low, cut) <= cut
+
+
+WRAPPED = """The protocol is a request and response protocol. A client sends
+a request to the server in the form of a request method. The
+server responds with a status line, which includes the version
+of the message and a success or error code."""
+
+LINES = st.sampled_from(["x" * 600, "a wrapped paragraph of lower case words that goes on and", ""])
+
+
+@given(rows=st.lists(LINES, max_size=12), data=st.data())
+def test_line_end_is_inside_what_is_searched(rows: list[str], data: st.DataObject) -> None:
+    text = "\n".join(rows)
+    high = data.draw(st.integers(min_value=0, max_value=len(text)))
+    low = data.draw(st.integers(min_value=0, max_value=high))
+    cut = unwrapped_lines(text)(low, high)
+    assert cut == -1 or (low < cut <= high and text[cut - 1] == "\n")
+
+
+def test_line_before_a_wrapped_paragraph_is_a_line() -> None:
+    text = "x" * 600 + "\n" + "a wrapped paragraph of lower case words that goes on and\n" * 6
+    assert unwrapped_lines(text)(0, 640) == 601
+
+
+UNWRAPPED = {
+    "verse": "The woods are lovely, dark and deep,\nBut I have promises to keep,\nAnd miles to go",
+    "address": "Agnes Pell\n14 Harbour Street\nPort Ellen\nIsle of Islay",
+    "data": "2024-01-02,kettle,12.50,sold\n2024-01-03,teapot,8.00,sold\n2024-01-04,cup,2.50,no",
+    "log": "10:00:01 INFO server started on port 80\n10:00:02 WARN no cache\n10:00:03 INFO ready",
+}
+
+
+def test_line_break_inside_a_wrapped_paragraph_is_no_boundary() -> None:
+    assert unwrapped_lines(WRAPPED)(0, len(WRAPPED)) == -1
+    text = f"{WRAPPED}\n- an item of a list\n"
+    assert unwrapped_lines(text)(0, len(text) - 1) == len(WRAPPED) + 1
+
+
+@pytest.mark.parametrize("text", UNWRAPPED.values(), ids=UNWRAPPED)
+def test_line_breaks_of_other_texts_are_boundaries(text: str) -> None:
+    last = unwrapped_lines(text)
+    assert last(0, len(text)) == text.rindex("\n") + 1
+
+
+def test_clause_ends_in_the_last_third() -> None:
+    text = "First, it is here, or (b) it is not there at all"
+    assert clauses(text)(0, 24) == text.index("or")
+    assert clauses(text)(0, len(text)) == -1
+
+
+PARTS = "\n\n".join(f"## Part {n}\n\nIt is part number {n}. It ends here." for n in range(40))
+
+
+def test_chunk_does_not_end_with_a_heading_in_any_strategy() -> None:
+    for chunker in (
+        RecursiveChunker(chunk_size=120),
+        SentenceChunker(chunk_size=120),
+        ParagraphChunker(chunk_size=120),
+        ContentAwareChunker(chunk_size=120),
+    ):
+        chunks = [chunk.text for chunk in chunker.chunk(PARTS)]
+        assert len(chunks) > 10
+        assert not [chunk for chunk in chunks if chunk.splitlines()[-1].startswith("#")]
+
+
+def test_overlap_adds_more_than_a_heading() -> None:
+    spans = RecursiveChunker(chunk_size=120, chunk_overlap=40).spans(PARTS)
+    added = [PARTS[one.end : other.end] for one, other in pairwise(spans)]
+    assert all("It is part" in each or "It ends" in each for each in added)
+
+
+def test_separators_of_the_user_are_obeyed_exactly() -> None:
+    chunks = RecursiveChunker(chunk_size=20, separators=["\n\n"]).chunk(
+        "Some text.\n\n# Tea\n\nPour."
+    )
+    assert chunks[0].text == "Some text.\n\n# Tea"
+
+
+def test_preset_keeps_comments_with_their_definitions() -> None:
+    text = "\n\n".join(f"/// Number {n}.\n#[derive(Debug)]\nstruct Kettle{n};" for n in range(20))
+    chunks = RecursiveChunker(chunk_size=120, language="rust").chunk(text)
+    assert all(chunk.text.startswith("/// Number") for chunk in chunks)
+
+
+def test_prose_and_logs_are_no_tables() -> None:
+    prose = "and gold, and ivory, with which the isles of that\nsea are rich, it seems, in all\n"
+    log = "2015-10-18 18:01:47,978 INFO [main] app.Master: Created the master for it\n"
+    for text in (prose * 3, log * 3):
+        assert all(chunk.metadata["modality"] == "text" for chunk in TableChunker().chunk(text))
+
+
+def test_last_two_chunks_of_a_table_are_balanced() -> None:
+    rows = "\n".join(f"Person{number},{number}" for number in range(60))
+    chunks = TableChunker(chunk_size=600, format="csv").chunk(f"name,age\n{rows}")
+    assert [(c.metadata["row_start"], c.metadata["row_end"]) for c in chunks] == [(1, 30), (31, 60)]
