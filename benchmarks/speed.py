@@ -125,8 +125,9 @@ def window_cases(text: str) -> list[Case]:
 
 
 def langchain_cases(texts: list[str]) -> list[Case]:
-    """`split_documents` of many documents of 2 kB, 1000 characters, overlap 100."""
-    documents = [LangChainDocument(page_content=t, metadata={"source": "x"}) for t in texts]
+    """`split_documents` of many documents of 2 kB with nested metadata, 1000/100 characters."""
+    metadata = {"source": "x", "tags": ["a", "b", "c"], "author": {"name": "n", "id": 4}}
+    documents = [LangChainDocument(page_content=text, metadata=metadata) for text in texts]
     ours = RecursiveTextSplitter(chunk_size=1000, chunk_overlap=100)
     theirs = RecursiveCharacterTextSplitter(
         chunk_size=1000, chunk_overlap=100, add_start_index=True

@@ -38,7 +38,7 @@ class Hashing(BaseEmbedding):
         return self._get_query_embedding(query)
 
 
-parser = HierarchicalNodeParser(emit="all", chunk_size=100)
+parser = HierarchicalNodeParser(emit="all", chunk_size=100, length_function="characters")
 nodes = parser.get_nodes_from_documents([Document(text=HANDBOOK, id_="handbook.md")])
 
 docstore = SimpleDocumentStore()

@@ -29,8 +29,8 @@ with tempfile.TemporaryDirectory() as folder:
     retriever = parent_document_retriever(
         documents,
         path=folder,  # Chroma for the children, SQLite for the parents; None keeps both in memory
-        parent_parser=RecursiveNodeParser(chunk_size=200),
-        child_parser=SentenceNodeParser(chunk_size=60),
+        parent_parser=RecursiveNodeParser(chunk_size=200, length_function="characters"),
+        child_parser=SentenceNodeParser(chunk_size=60, length_function="characters"),
         similarity_top_k=1,
     )
     engine = RetrieverQueryEngine.from_args(retriever, llm=MockLLM())  # pass your own LLM here
@@ -38,7 +38,7 @@ with tempfile.TemporaryDirectory() as folder:
     for question in ("Do bicycles cost anything?", "Which ship model is the oldest?"):
         (result,) = engine.query(question).source_nodes
         source = FERRY if result.node.metadata["title"] == "Ferry" else MUSEUM
-        match = result.node.metadata["matches"][0]
+        match = result.node.matches[0]
         print(question)
         print("  matched: ", source[match["start_index"] : match["end_index"]])
         print("  returned:", " ".join(result.node.text.split()))

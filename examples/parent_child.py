@@ -38,7 +38,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     for question in ("What replaced the whale oil lamp?", "When are the cardamom buns gone?"):
         (parent,) = retriever.invoke(question)
-        match = parent.metadata["matches"][0]
+        match = parent.matches[0]
         source = LIGHTHOUSE if parent.metadata["kind"] == "museum" else BAKERY
         print(question)
         print("  matched: ", source[match["start_index"] : match["end_index"]])
