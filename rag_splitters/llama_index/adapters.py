@@ -36,9 +36,10 @@ from rag_splitters.parent_child.keyvalue import (
     entry_to_value,
 )
 from rag_splitters.parent_child.merging import MATCHES_KEY, SCORE_KEY, read_matches
-from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry, copy_metadata
+from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
 from rag_splitters.parent_child.vectors import Vectors, embed_children
+from rag_splitters.text.sources import copy_metadata
 
 _BATCH = 1000
 _COLLECTION = "parent_child"

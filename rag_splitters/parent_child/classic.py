@@ -12,7 +12,7 @@ from typing import Any
 
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record, is_parent_key
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores import Stores, UnsupportedError
 from rag_splitters.text.ids import source_identity, stable_uuid
 
 _GROUP_ROWS = 256
@@ -53,7 +53,7 @@ async def read_classic_children(stores: Stores, keys: Sequence[str]) -> dict[str
         return {}
     try:
         children = await stores.children.read_children_of(stores.id_key, keys)
-    except NotImplementedError:
+    except UnsupportedError:
         raise ValueError(
             f"{', '.join(keys[:5])}: these are parents and not documents that were added here, and "
             "this vector store cannot look up their children. Remove the documents that they "

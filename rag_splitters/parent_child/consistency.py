@@ -13,7 +13,7 @@ from rag_splitters.parent_child.classic import has_metadata, is_stray, read_agai
 from rag_splitters.parent_child.indexing import Outcome, add, find_documents, remove
 from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, is_parent_key
 from rag_splitters.parent_child.revisions import is_in_step, rebuild_keyword_index
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores import Stores, UnsupportedError
 from rag_splitters.text.ids import source_identity
 
 _GROUP_DOCUMENTS = 256
@@ -170,7 +170,7 @@ async def _scan_children(
                 classic[parent].append(child_id)
             elif parent is not None:
                 orphans_of_classic.append(child_id)
-    except NotImplementedError:
+    except UnsupportedError:
         return None, classic
     return orphans + (orphans_of_classic if classic else []), classic
 

@@ -10,12 +10,12 @@ from rag_splitters.parent_child.records import (
     POSITION_KEYS,
     SOURCE_KEY,
     Entry,
-    copy_metadata,
     flatten_metadata,
 )
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.ids import chunk_id
+from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
 _MAX_HEADING = 120  # characters; a longer one says too little for what it costs

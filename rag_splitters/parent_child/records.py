@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rag_splitters.text.ids import stable_uuid
+from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
 SOURCE_KEY = "_source_id"
@@ -21,8 +21,6 @@ RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
 STATE_PREFIX = "state/"
 """The prefix of the docstore's keys for what is neither a record nor a parent."""
-
-_IMMUTABLE = {str, int, float, bool, type(None)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,22 +163,6 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
         exact = parent.text[start - outer : own["end_index"] - outer]
         text = exact if without_surrogates(exact) == text else text
     return Entry(text, parents | own | nested, child.id)
-
-
-def copy_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy metadata so that the copy shares nothing that can change."""
-    return {key: _copy_value(value) for key, value in metadata.items()}
-
-
-def _copy_value(value: Any) -> Any:
-    kind = type(value)
-    if kind in _IMMUTABLE:
-        return value
-    if kind is list:
-        return [_copy_value(item) for item in value]
-    if kind is dict:
-        return {key: _copy_value(item) for key, item in value.items()}
-    return copy.deepcopy(value)
 
 
 def _without_positions(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,9 @@ from rag_splitters.calls import Call, call
 from rag_splitters.fields import whole_number
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.merging import SCORE_KEY, describe_matches, merge_children
-from rag_splitters.parent_child.records import Entry, copy_metadata, restore_child
+from rag_splitters.parent_child.records import Entry, restore_child
 from rag_splitters.parent_child.stores import Detail, Match, Stores
+from rag_splitters.text.sources import copy_metadata
 
 logger = logging.getLogger(__name__)
 

@@ -25,6 +25,10 @@ Split = Callable[[Level, list[Entry]], Awaitable["list[list[Entry]] | None"]]
 _RECORDS_PER_READ = 256
 
 
+class UnsupportedError(Exception):
+    """The vector store has no such operation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A child that a search found, and its score if the store tells it."""
@@ -93,13 +97,13 @@ class ChildStore(ABC):
     async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
         """Return the children of some parents.
 
-        Raises NotImplementedError if the store cannot look them up.
+        Raises UnsupportedError if the store cannot look them up.
         """
-        raise NotImplementedError
+        raise UnsupportedError
 
     async def read_all(self) -> AsyncIterator[Entry]:
-        """Return every child. Raises NotImplementedError if the store cannot be listed."""
-        raise NotImplementedError
+        """Return every child. Raises UnsupportedError if the store cannot be listed."""
+        raise UnsupportedError
         yield  # makes this a generator
 
     @abstractmethod

@@ -47,6 +47,11 @@ class Identities:
         return ids
 
 
+def copy_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy metadata so that the copy shares nothing that can change."""
+    return copier(metadata)()
+
+
 def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     """A function that copies a document's metadata, so that its chunks can be changed one by one.
 
