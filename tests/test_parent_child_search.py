@@ -182,6 +182,32 @@ def test_children_that_chroma_misses_are_found_too(space: Any, where: Any) -> No
     assert [r.score for r in again] == pytest.approx([r.score for r in everything], abs=1e-5)
 
 
+@pytest.mark.parametrize("space", ["cosine", "l2", "ip"])
+def test_children_that_are_removed_during_a_query_are_left_out(space: Any) -> None:
+    collection = chromadb.EphemeralClient().create_collection(
+        f"c{uuid.uuid4().hex}", embedding_function=None, configuration={"hnsw": {"space": space}}
+    )
+    front = FrontEnd("llama_index")
+    store = ChromaVectorStore(chroma_collection=collection)
+    retriever = front.build(
+        DOCUMENTS, vector_store=store, embeddings=HashingEmbeddings(), retrieve="children", k=500
+    )
+    everything = [result.id for result in front.find(retriever, QUESTION)]
+
+    class Shrinking(chromadb.Collection):
+        def query(self, **kwargs: Any) -> Any:
+            rows = super().query(**kwargs)
+            return {k: v and [v[0][:-9]] for k, v in rows.items() if isinstance(v, list | None)}
+
+        def get(self, ids: Any = None, include: Any = (), **kwargs: Any) -> Any:
+            if "embeddings" in include:  # those that the query missed: another process removed them
+                ids = ["gone"]
+            return super().get(ids=ids, include=include, **kwargs)
+
+    collection.__class__ = Shrinking
+    assert [result.id for result in front.find(retriever, QUESTION)] == everything[:-9]
+
+
 @every_front_end
 def test_a_score_threshold_holds_for_cosines(front: FrontEnd) -> None:
     scores = [

@@ -330,7 +330,7 @@ def _distances(space: str, vectors: Any, question: NDArray[np.float32]) -> list[
     """Calculate Chroma's distances."""
     import numpy as np
 
-    rows = np.asarray(vectors, dtype=np.float32)
+    rows = np.asarray(vectors, dtype=np.float32).reshape(-1, len(question))  # there may be none
     if space == "l2":
         return [float(distance) for distance in ((rows - question) ** 2).sum(axis=1)]
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(question)
