@@ -389,7 +389,17 @@ def test_index_leaves_itself_out(docs: Path) -> None:
     assert "3 files" in run("index", "docs/idx", "docs").stdout
 
 
+def test_index_says_which_files_of_a_folder_it_does_not_read(docs: Path) -> None:
+    (docs / "deep" / "LICENCE").write_text("Anybody may use it.")
+    told = " ".join(run("index", "idx", "docs").stderr.split())
+    assert "Not read, because a folder's files are chosen by their suffix" in told
+    assert "docs/program.bin, docs/deep/LICENCE" in told
+    assert "secret" not in told
+    assert run("index", "idx", "docs/deep/LICENCE").stderr == ""
+
+
 def test_index_reads_the_rest_where_a_file_is_unreadable(docs: Path) -> None:
+    (docs / "program.bin").unlink()
     (docs / "bad.txt").write_bytes(b"\0")
     result = run("index", "idx", "docs")
     assert result.exit_code == 2

@@ -18,7 +18,7 @@ from rag_splitters.cli.options import (
     models_from_options,
     read_parameters,
 )
-from rag_splitters.cli.views import console
+from rag_splitters.cli.views import console, note_left_out
 from rag_splitters.reading.files import find_files, read_text
 
 if TYPE_CHECKING:
@@ -115,7 +115,9 @@ def _benchmark(paths: Sequence[Path], questions: Path | None) -> Benchmark:
     from rag_splitters.evaluation import read_benchmark, read_questions
 
     if questions is not None:
-        documents = {path.as_posix(): read_text(path) for path in find_files(paths)}
+        files, others = find_files(paths)
+        note_left_out(others)
+        documents = {path.as_posix(): read_text(path) for path in files}
         return read_questions(questions, documents)
     if len(paths) == 1 and (paths[0] / "questions.csv").is_file():
         return read_benchmark(paths[0])

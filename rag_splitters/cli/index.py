@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
 from rag_splitters.cli.stored_index import is_index, open_index
-from rag_splitters.cli.views import console
+from rag_splitters.cli.views import console, note_left_out
 from rag_splitters.reading.files import find_files, read_source
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def index(
     from rag_splitters.langchain import RecursiveTextSplitter
 
     model = models_from_options(embeddings, None, base_url).get("embeddings")
-    files = find_files(paths, skip=folder)
+    files, others = find_files(paths, skip=folder)
     if child_size > parent_size:
         raise ValueError(
             f"--child-size must not be above --parent-size ({parent_size}), got {child_size}"
@@ -57,6 +57,7 @@ def index(
     ):
         retriever.add_documents(_documents(progress.track(files), retriever, counts))
     typer.echo(f"{folder}: {counts}")
+    note_left_out(others)
     if counts.errors:
         more = f"; and {len(counts.errors) - 3} more" if len(counts.errors) > 3 else ""
         raise ValueError(f"not indexed: {'; '.join(counts.errors[:3])}{more}")

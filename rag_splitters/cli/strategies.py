@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from typing import Annotated, Any
 
 import typer
@@ -35,7 +36,8 @@ def strategies(
 
 def _show_strategy(out: Console, name: str, kind: type[Chunker]) -> None:
     out.print(Text(f"{name} ({kind.__name__})", style="bold"))
-    out.print(Text((inspect.getdoc(kind) or "").split("\n>>> ")[0].rstrip() + "\n"))
+    description = (inspect.getdoc(kind) or "").split("\n>>> ")[0].rstrip()
+    out.print(Text(re.sub(r"(?<=\S)\n(?=[^\s*-])", " ", description) + "\n"))  # the console wraps
     table = Table("parameter", "default", "meaning", box=box.SIMPLE_HEAD)
     for parameter, (default, meaning) in parameter_docs(kind).items():
         table.add_row(Text(parameter, style="bold"), Text(_default(default)), Text(meaning))

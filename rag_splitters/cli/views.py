@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich import box
@@ -31,6 +32,17 @@ def console(*, error: bool = False) -> Console:
 def printable(text: str) -> str:
     """The text without control characters, in its original length."""
     return text.translate(_INVISIBLE)
+
+
+def note_left_out(files: Sequence[Path]) -> None:
+    """Say which files of the named folders are not read, on standard error."""
+    if files:
+        names = ", ".join(printable(file.as_posix()) for file in files[:3])
+        more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+        console(error=True).print(
+            f"Not read, because a folder's files are chosen by their suffix: {names}{more}. "
+            "Name them to read them."
+        )
 
 
 def write_line(row: Mapping[str, Any]) -> None:

@@ -13,24 +13,29 @@ SUFFIXES = frozenset({".htm", ".html", ".markdown", ".md", ".pdf", ".rst", ".txt
 """The files that are read when a folder is named."""
 
 
-def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> list[Path]:
+def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list[Path], list[Path]]:
     """The named files, and the files with one of `SUFFIXES` inside the named folders.
 
     Hidden files and folders are left out, and so is the folder `skip`. A file that is named twice
     is listed once.
 
+    Returns: the files to read, and the files inside the folders that have another suffix.
+
     Raises: FileNotFoundError if a path does not exist; ValueError if a folder holds no such file.
     """
     files: dict[str, Path] = {}
+    others: list[Path] = []
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file or folder")
-        named = list(_files_inside(path, skip)) if path.is_dir() else [path]
-        if not named:
+        inside = list(_files_inside(path, skip)) if path.is_dir() else []
+        named = [file for file in inside if file.suffix.lower() in SUFFIXES]
+        if path.is_dir() and not named:
             raise ValueError(f"{path} holds no files to read ({' '.join(sorted(SUFFIXES))})")
-        for file in named:
+        others += [file for file in inside if file.suffix.lower() not in SUFFIXES]
+        for file in named or [path]:
             files.setdefault(os.path.abspath(file), file)
-    return list(files.values())
+    return list(files.values()), [each for each in others if os.path.abspath(each) not in files]
 
 
 def read_source(path: str | Path) -> Source:
@@ -89,13 +94,13 @@ def _decode(data: bytes, name: str) -> str:
 
 
 def _files_inside(folder: Path, skip: Path | None) -> Iterator[Path]:
-    """The files inside a folder that are read, in order."""
+    """The files inside a folder that are not hidden, in order."""
     for name, folders, files in os.walk(folder):
         here = Path(name)
         visible = sorted(each for each in folders if not each.startswith("."))
         folders[:] = [each for each in visible if not _is_same(here / each, skip)]
         for file in sorted(files):
-            if not file.startswith(".") and Path(file).suffix.lower() in SUFFIXES:
+            if not file.startswith("."):
                 yield here / file
 
 
