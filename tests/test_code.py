@@ -19,7 +19,8 @@ from langchain_text_splitters import Language
 import rag_splitters
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.structure import syntax
-from rag_splitters.structure.grammars import GRAMMARS, language_named, language_of
+from rag_splitters.structure.grammars import GRAMMARS
+from rag_splitters.structure.kinds import language_named, language_of
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.splitting import asplit_texts, split_texts
 

@@ -373,7 +373,7 @@ def test_modality_chunker_is_written_and_read_again() -> None:
     assert ModalityChunker.model_validate_json(chunker.model_dump_json()) == chunker
 
 
-@pytest.mark.parametrize("parameters", [{"format": "csv"}, {"image": "save"}, {"code": None}])
+@pytest.mark.parametrize("parameters", [{"format": "xls"}, {"image": "save"}, {"code": None}])
 def test_modality_chunker_refuses(parameters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be"):
         ModalityChunker(**parameters)

@@ -12,7 +12,8 @@ from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks.indents import IndentPacker
-from rag_splitters.structure.grammars import GRAMMARS, language_named, language_of
+from rag_splitters.structure.grammars import GRAMMARS
+from rag_splitters.structure.kinds import language_named, language_of
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
 from rag_splitters.text.separators import separators
@@ -55,14 +56,15 @@ class CodeChunker(SizedChunker):
     """
 
     language: Annotated[str, BeforeValidator(_plain)] = "auto"
-    """Name of the language; "auto" reads it from the metadata (`language` or the file name)."""
+    """Name of the language; "auto" takes it from the metadata (`language`, type or file name), else
+    from the text."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, source.metadata) for source in sources]
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         is_auto = self.language.strip().lower() == "auto"
-        language = language_of(metadata) if is_auto else language_named(self.language)
+        language = language_of(metadata, text) if is_auto else language_named(self.language)
         syntax, fallback = _syntax(text, language)
         details = {"language": language, "fallback": fallback}
         details = {key: value for key, value in details.items() if value}

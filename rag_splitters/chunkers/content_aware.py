@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.layout import pack_blocks
@@ -42,7 +44,8 @@ class ContentAwareChunker(SizedChunker):
     """
 
     format: Format = "auto"
-    """Format of the text: "markdown", "html" or "text"; "auto" detects it."""
+    """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
+    metadata and the text."""
 
     min_chunk_size: int = Field(default=0, ge=0)
     """Chunks smaller than this are merged with a neighbour, even across headings, if they fit."""
@@ -58,8 +61,11 @@ class ContentAwareChunker(SizedChunker):
                 f"got {self.min_chunk_size}"
             )
 
-    def spans(self, text: str) -> list[Span]:
-        text_format = detect_format(text) if self.format == "auto" else self.format
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return [self._spans(source.text, source.metadata) for source in sources]
+
+    def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
+        text_format = detect_format(text, metadata) if self.format == "auto" else self.format
         blocks = read_blocks(text, text_format)
         if text_format == "html" and not self.keep_tags:
             stripped = strip_tags(text, blocks)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from typing_extensions import Self
 
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.indents import line_start
@@ -51,7 +51,8 @@ class HierarchicalChunker(SizedChunker):
     """
 
     format: Format = "auto"
-    """Format of the text: "markdown", "html" or "text"; "auto" detects it."""
+    """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
+    metadata and the text."""
 
     section_keywords: tuple[str, ...] = ()
     """Words that open a heading in plain text, in addition to "Chapter", "Section" and the like."""
@@ -104,8 +105,11 @@ class HierarchicalChunker(SizedChunker):
         sizes = tuple(size - reserve for size in self.chunk_sizes)
         return less.model_copy(update={"chunk_sizes": sizes})
 
-    def spans(self, text: str) -> list[Span]:
-        text_format = detect_format(text) if self.format == "auto" else self.format
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return [self._spans(source.text, source.metadata) for source in sources]
+
+    def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
+        text_format = detect_format(text, metadata) if self.format == "auto" else self.format
         blocks = read_blocks(text, text_format, keywords=self.section_keywords)
         outer, borders = [], []
         if self.chunk_sizes is None:

@@ -107,7 +107,8 @@ class ModalityChunker(Chunker):
     """Chunker for formulas that stand alone; or "keep" or "drop"."""
 
     format: Format = "auto"
-    """Format of the text: "markdown", "html" or "text"; "auto" detects it."""
+    """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
+    metadata and the text."""
 
     def fits(self, content: str) -> bool:
         handlings = [getattr(self, name) for name in _MODALITIES]
@@ -121,13 +122,14 @@ class ModalityChunker(Chunker):
         return self.model_copy(update=narrow)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        return await plan_parts(sources, [self._parts(source.text) for source in sources])
+        return await plan_parts(sources, [self._parts(source) for source in sources])
 
-    def _parts(self, text: str) -> Parts:
+    def _parts(self, source: Source) -> Parts:
         """The finished chunks, and the parts for other chunkers, in order."""
-        text_format = detect_format(text) if self.format == "auto" else self.format
+        text = source.text
+        text_format = detect_format(text, source.metadata) if self.format == "auto" else self.format
         blocks = read_blocks(text, text_format)
-        source = _Source(
+        parsed = _Source(
             text,
             definitions(text) if text_format == "markdown" else {},
             text_format != "html",
@@ -137,10 +139,10 @@ class ModalityChunker(Chunker):
         position = 0
         regions = _regions(text, text_format, blocks)
         for region in (*regions, _Region(len(text), len(text), "text")):
-            parts += self._prose(source, position, region.start)
+            parts += self._prose(parsed, position, region.start)
             if region.modality == "image" and region.block:
-                images = source.images(region.start, region.end)
-                parts += self._block_images(source, region, region.block.title, images)
+                images = parsed.images(region.start, region.end)
+                parts += self._block_images(parsed, region, region.block.title, images)
             elif region.table and isinstance(self.table, TableChunker):
                 parts += self.table.table_spans(region.table)
             elif region.modality != "text":

@@ -10,9 +10,9 @@ from rag_splitters.chunker import Nested, SizedChunker
 from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.blocks import detect_format, read_blocks
+from rag_splitters.structure.blocks import Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
-from rag_splitters.structure.tables import Cutter, Excerpt, Render, Table, TableFormat, find_tables
+from rag_splitters.structure.tables import Cutter, Excerpt, Render, Table, find_tables
 
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
@@ -67,8 +67,9 @@ class TableChunker(SizedChunker):
     """Chunker for the text between tables; None drops that text, and the default is a
     `RecursiveChunker` of the same sizes."""
 
-    format: TableFormat = "auto"
-    """Format of the text; "text" finds CSV and TSV in prose, "csv" and "tsv" are one table."""
+    format: Format = "auto"
+    """Format of the text; "auto" detects it from the metadata and the text. "text" finds CSV and
+    TSV in prose, "csv" and "tsv" are one table."""
 
     def table_spans(self, table: Table) -> list[Span]:
         """The chunks of one table."""
@@ -83,11 +84,12 @@ class TableChunker(SizedChunker):
         return narrow.model_copy(update={"text": text})
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        return await plan_parts(sources, [self._parts(source.text) for source in sources])
+        return await plan_parts(sources, [self._parts(source) for source in sources])
 
-    def _parts(self, text: str) -> Parts:
+    def _parts(self, source: Source) -> Parts:
         """The chunks of the tables, and the text between them."""
-        text_format = detect_format(text) if self.format == "auto" else self.format
+        text = source.text
+        text_format = detect_format(text, source.metadata) if self.format == "auto" else self.format
         blocks = read_blocks(text, "html") if text_format == "html" else None
         dropped = Dropped(text, blocks or ())
         parts: Parts = []

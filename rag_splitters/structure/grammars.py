@@ -1,10 +1,6 @@
-"""Programming languages: their names, file suffixes, grammars and definitions."""
+"""Programming languages: their grammars and definitions."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import urlsplit
 
 GRAMMARS: dict[str, tuple[str, str]] = {
     "bash": ("tree_sitter_bash", "language"),
@@ -28,62 +24,6 @@ GRAMMARS: dict[str, tuple[str, str]] = {
     "yaml": ("tree_sitter_yaml", "language"),
 }
 """The module and entry function of each language's grammar."""
-
-_ALIASES = {
-    "c#": "csharp",
-    "c++": "cpp",
-    "cs": "csharp",
-    "golang": "go",
-    "js": "javascript",
-    "jsx": "javascript",
-    "md": "markdown",
-    "py": "python",
-    "rb": "ruby",
-    "rs": "rust",
-    "sh": "bash",
-    "shell": "bash",
-    "ts": "typescript",
-    "yml": "yaml",
-}
-
-_SUFFIXES = {
-    "bash": "sh bash zsh",
-    "c": "c",
-    "cobol": "cob cbl",
-    "cpp": "cc cpp cxx h hh hpp hxx",  # the C++ grammar reads C headers, not the other way round
-    "csharp": "cs",
-    "css": "css",
-    "elixir": "ex exs",
-    "go": "go",
-    "haskell": "hs",
-    "html": "html htm xhtml",
-    "java": "java",
-    "javascript": "js mjs cjs jsx",
-    "json": "json",
-    "kotlin": "kt kts",
-    "latex": "tex",
-    "lua": "lua",
-    "markdown": "md markdown",
-    "perl": "pl pm",
-    "php": "php phtml",
-    "powershell": "ps1 psm1",
-    "proto": "proto",
-    "python": "py pyi pyw",
-    "r": "r",
-    "rst": "rst",
-    "ruby": "rb rake gemspec",
-    "rust": "rs",
-    "scala": "scala sc",
-    "sol": "sol",
-    "sql": "sql",
-    "swift": "swift",
-    "toml": "toml",
-    "tsx": "tsx",
-    "typescript": "ts mts cts",
-    "visualbasic6": "bas frm",
-    "yaml": "yaml yml",
-}
-_BY_SUFFIX = {each: name for name, suffixes in _SUFFIXES.items() for each in suffixes.split()}
 
 _JS = (
     "class_declaration class function_declaration generator_function_declaration "
@@ -130,41 +70,3 @@ DEFINITIONS: dict[str, frozenset[str]] = {
     name: frozenset(types.split()) for name, types in _TYPES.items()
 }
 """For each language, the kinds of nodes that define something."""
-
-
-def language_named(name: object) -> str | None:
-    """The language with this name, ours or LangChain's; None if it is unknown.
-
-    >>> language_named("TS"), language_named("klingon")
-    ('typescript', None)
-    """
-    alias = str(getattr(name, "value", name)).strip().lower()
-    language = _ALIASES.get(alias, alias)
-    return language if language in _SUFFIXES else None
-
-
-def language_of(metadata: Mapping[str, Any]) -> str | None:
-    """The language of a document, from the `language` or the file name in its metadata.
-
-    >>> language_of({"source": "https://example.org/src/app.py?raw=1#L10"})
-    'python'
-    """
-    if (name := metadata.get("language")) and (language := language_named(name)):
-        return language
-    for key in ("file_name", "file_path", "source"):
-        value = metadata.get(key)
-        if value is None:
-            continue
-        path = _path(str(value))
-        stem, dot, suffix = path.replace("\\", "/").rpartition("/")[2].rpartition(".")
-        if stem and dot and (language := _BY_SUFFIX.get(suffix.lower())):
-            return language
-    return None
-
-
-def _path(source: str) -> str:
-    """The path of a URL; a file name unchanged."""
-    try:
-        return urlsplit(source).path if "://" in source else source
-    except ValueError:
-        return source

@@ -7,13 +7,9 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rag_splitters.structure.blocks import Block, TextFormat, detect_format, read_blocks
+from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.html import html_blocks
-from rag_splitters.structure.grammars import language_of
 from rag_splitters.text.boundaries import skip_space
-
-_MARKUP_LANGUAGES = ("html", "latex", "rst")
-"""Languages whose loaders often return plain text or Markdown, so the text has to be examined."""
 
 _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 
@@ -67,7 +63,7 @@ class Outline:
     def of(
         cls,
         text: str,
-        format: TextFormat = "auto",
+        format: Format = "auto",
         *,
         keywords: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
@@ -82,16 +78,14 @@ class Outline:
             format: the format of the text; "auto" detects it from the metadata and the text.
             keywords: words that open a heading in plain text, in addition to "Chapter", "Section"
                 and the like.
-            metadata: the metadata of the document, whose language or file name may say that the
-                text is source code.
+            metadata: the metadata of the document, whose language, type or file name may say
+                what the text is.
             blocks: the blocks of the text, if they have been read already.
 
         >>> Outline.of("# TODO", metadata={"source": "build.sh"}).headings
         []
         """
-        text_format = format
-        if format == "auto":
-            text_format = _format_from(metadata or {}) or detect_format(text)
+        text_format = detect_format(text, metadata) if format == "auto" else format
         if blocks is None:
             blocks = read_blocks(text, text_format, keywords=keywords)
         return cls(text, list(_headings_of(text, blocks)))
@@ -120,14 +114,6 @@ class Outline:
             index = deeper if stop <= self._section_ends[deeper] else index
             deeper += 1
         return self.paths[index]
-
-
-def _format_from(metadata: Mapping[str, Any]) -> TextFormat | None:
-    """The format of a document according to its language or file name, or None."""
-    language = language_of(metadata)
-    if language is None or language in _MARKUP_LANGUAGES:
-        return None
-    return "markdown" if language == "markdown" else "code"
 
 
 def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:

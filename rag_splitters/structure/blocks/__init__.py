@@ -9,18 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_splitters.structure.blocks.block import Block, Kind
-from rag_splitters.structure.blocks.formats import Format, TextFormat, detect_format
 from rag_splitters.structure.blocks.html import html_blocks
 from rag_splitters.structure.blocks.markdown import markdown_blocks
 from rag_splitters.structure.blocks.plain import plain_blocks
+from rag_splitters.structure.kinds import Format, TextFormat, check_format, detect_format
 from rag_splitters.text.boundaries import skip_space, trim_space
 
-__all__ = ["Block", "Format", "Kind", "TextFormat", "detect_format", "read_blocks"]
+__all__ = [
+    "Block",
+    "Format",
+    "Kind",
+    "TextFormat",
+    "check_format",
+    "detect_format",
+    "read_blocks",
+]
 
 
-def read_blocks(
-    text: str, format: TextFormat = "auto", *, keywords: Sequence[str] = ()
-) -> list[Block]:
+def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] = ()) -> list[Block]:
     """Find the blocks of a Markdown, HTML or plain text. Source code is a single block.
 
     The blocks do not overlap, and there is only white space between them. Broken markup never
@@ -40,8 +46,7 @@ def read_blocks(
     >>> [(block.kind, text[block.start : block.end]) for block in read_blocks(text)]
     [('heading', '# Tea'), ('paragraph', 'Boil water.'), ('list_item', '- green')]
     """
-    if format not in ("auto", "markdown", "html", "text", "code"):
-        raise ValueError(f'format must be "auto", "markdown", "html" or "text", got {format!r}')
+    check_format(format)
     text_format = detect_format(text) if format == "auto" else format
     if text_format == "markdown":
         return markdown_blocks(text)

@@ -6,7 +6,7 @@ A class for each kind of table, and what works on all of them: finding, writing 
 from __future__ import annotations
 
 from rag_splitters.structure.tables.cutting import Cutter
-from rag_splitters.structure.tables.finding import TableFormat, find_tables
+from rag_splitters.structure.tables.finding import find_tables
 from rag_splitters.structure.tables.html_tables import HtmlTable
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.structure.tables.pipe import PipeTable
@@ -24,7 +24,6 @@ __all__ = [
     "Row",
     "SeparatedTable",
     "Table",
-    "TableFormat",
     "Writer",
     "find_tables",
     "without_data",

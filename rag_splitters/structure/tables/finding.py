@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias, get_args
 
-from rag_splitters.structure.blocks import Block, detect_format, read_blocks
+from rag_splitters.structure.blocks import Block, Format, check_format, detect_format, read_blocks
 from rag_splitters.structure.tables.html_tables import HtmlTable, html_tables, plain_html
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable, separated_tables
-
-TableFormat: TypeAlias = Literal["auto", "markdown", "html", "text", "csv", "tsv"]
-"""The format of a text; "auto" detects it, and "csv" and "tsv" make the whole text one table."""
 
 _OPENING = re.compile(r"<table(?=[\s>])", re.IGNORECASE)
 _MARKS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
@@ -22,7 +18,7 @@ _CLOSING = re.compile(r"</table\s{0,100}>", re.IGNORECASE)
 
 def find_tables(
     text: str,
-    format: TableFormat | Literal["code"] = "auto",
+    format: Format = "auto",
     blocks: Sequence[Block] | None = None,
 ) -> list[Table]:
     """Find the tables of a text: pipe tables, HTML tables, and lines of CSV or TSV.
@@ -31,7 +27,7 @@ def find_tables(
 
     Parameters:
         text: any text.
-        format: the format of the text.
+        format: the format of the text; "csv" and "tsv" make the whole text one table.
         blocks: its blocks, if they have been read already.
 
     Returns: the tables in order; they do not overlap.
@@ -42,19 +38,19 @@ def find_tables(
     >>> table.labels, table.values(table.rows[0])
     (['a', 'b'], ['1', '2'])
     """
-    if format not in (*get_args(TableFormat), "code"):
-        names = ", ".join(get_args(TableFormat))
-        raise ValueError(f"format must be one of {names}; got {format!r}")
-    if format in ("csv", "tsv"):
-        table = SeparatedTable.read(text, 0, len(text), "," if format == "csv" else "\t")
-        return [table] if table else []
     text_format = detect_format(text) if format == "auto" else format
-    if text_format == "code":
+    if text_format in ("csv", "tsv"):
+        first = text.lstrip().partition("\n")[0]
+        delimiter = max(",;", key=first.count) if text_format == "csv" else "\t"
+        table = SeparatedTable.read(text, 0, len(text), delimiter)
+        return [table] if table else []
+    if text_format in ("code", "log", "subtitles"):
         return []
-    if text_format == "text":
+    if blocks is None and text_format in ("html", "markdown"):
+        blocks = read_blocks(text, text_format)
+    if blocks is None or text_format not in ("html", "markdown"):
+        check_format(text_format)
         return list(separated_tables(text, 0, len(text)))
-    if blocks is None:
-        blocks = read_blocks(text, text_format)  # type: ignore[arg-type]
     if text_format == "html":
         return [table for block in blocks for table in _in_html(text, block)]
     return list(_in_markdown(text, blocks))

@@ -1,0 +1,756 @@
+"""Which kind of text is it? By its name, its type, its first line and its content.
+
+`KINDS` declares every kind in one place: the names that it goes by, and the tests of its content.
+A kind by the content alone needs clear signs; without them the text is plain text, because a wrong
+kind costs more than none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from urllib.parse import urlsplit
+
+TextFormat: TypeAlias = Literal[
+    "markdown",
+    "html",
+    "rst",
+    "asciidoc",
+    "latex",
+    "man",
+    "mail",
+    "csv",
+    "tsv",
+    "log",
+    "subtitles",
+    "code",
+    "text",
+]
+"""How the blocks and the headings of a text are read."""
+
+Format: TypeAlias = Literal["auto", TextFormat]
+"""The format of a text; "auto" detects it from the metadata and the beginning of the text."""
+
+_PREFIX = 8_000  # characters
+_LINES = 200
+_NAME_KEYS = ("file_name", "file_path", "source")
+_TYPE_KEYS = ("file_type", "mimetype", "mime_type", "content_type")
+
+_Test: TypeAlias = Callable[[str], object]
+
+
+class TextKind(NamedTuple):
+    """A kind of text: what it goes by, and what it looks like.
+
+    Parameters:
+        format: how its blocks and headings are read.
+        suffixes: the suffixes of its files.
+        aliases: other names of it, and the last parts of its MIME types without "x-".
+        names: whole names of files, in lower case.
+        interpreters: the programs that its first line names after "#!".
+        shows: whether the beginning of a text shows that it is of this kind.
+        allows: whether a text may be of the kind that its name says. A loader may have taken the
+            marks out. None: always.
+        lines: a pattern of lines that only code in this language has.
+        language: its name as a language of code or markup, or None.
+    """
+
+    format: TextFormat
+    suffixes: str = ""
+    aliases: str = ""
+    names: str = ""
+    interpreters: str = ""
+    shows: _Test | None = None
+    allows: _Test | None = None
+    lines: re.Pattern[str] | None = None
+    language: str | None = None
+
+
+def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
+    """The kind of a text, a key of `KINDS`.
+
+    The metadata's `language`, type (`file_type`, `mimetype`, `content_type`) and name (`file_name`,
+    `file_path`, `source`) come first, unless the text cannot be of that kind: loaders of HTML and
+    CSV often return plain text. Then the first 8,000 characters decide. If they leave it open, it
+    is "text".
+
+    >>> detect_kind("# TODO", {"source": "https://example.org/build.sh?raw=1"})
+    'bash'
+    >>> detect_kind("#!/usr/bin/env python3"), detect_kind("# Tea"), detect_kind("Boil water.")
+    ('python', 'markdown', 'text')
+    """
+    beginning = _beginning(text)
+    for name in _declared(metadata or {}, beginning):
+        allows = KINDS[name].allows
+        if allows is None or allows(beginning):
+            return name
+    return _by_content(beginning)
+
+
+def detect_format(text: str, metadata: Mapping[str, Any] | None = None) -> TextFormat:
+    """How to read the blocks and headings of a text; see `detect_kind`.
+
+    >>> detect_format("<p>One.</p><p>Two.</p>"), detect_format("import os\\nimport re\\n")
+    ('html', 'code')
+    """
+    return KINDS[detect_kind(text, metadata)].format
+
+
+def check_format(format: str) -> None:
+    """Raise ValueError if there is no such format."""
+    if format not in get_args(Format):
+        raise ValueError(f"format must be one of {', '.join(get_args(Format))}; got {format!r}")
+
+
+def language_of(metadata: Mapping[str, Any], text: str = "") -> str | None:
+    """The language of code or markup, from the metadata or the text; None if it is neither.
+
+    >>> language_of({"source": "https://example.org/src/app.py?raw=1#L10"})
+    'python'
+    """
+    return KINDS[detect_kind(text, metadata)].language
+
+
+def language_named(name: object) -> str | None:
+    """The language with this name, ours or LangChain's; None if it is unknown.
+
+    >>> language_named("TS"), language_named("klingon")
+    ('typescript', None)
+    """
+    kind = _BY_ALIAS.get(str(getattr(name, "value", name)).strip().lower())
+    return KINDS[kind].language if kind else None
+
+
+def _beginning(text: str) -> str:
+    """The whole lines at the beginning, with plain line breaks."""
+    beginning = text[:_PREFIX].lstrip("\ufeff")
+    if "\r" in beginning:
+        beginning = re.sub(r"\r\n?", "\n", beginning)
+    lines = beginning.split("\n", _LINES)
+    if len(lines) > 1 and (len(text) > _PREFIX or len(lines) > _LINES):
+        del lines[-1]
+    return "\n".join(lines)
+
+
+def _declared(metadata: Mapping[str, Any], beginning: str) -> Iterator[str]:
+    """The kinds that the metadata declare, the best first."""
+    if name := metadata.get("language"):
+        alias = str(getattr(name, "value", name)).strip().lower()
+        kind = _BY_ALIAS.get(alias)
+        if kind and not (alias in _NATURAL and _is_prose(beginning)):
+            yield kind
+    for key in _TYPE_KEYS:
+        last = str(metadata.get(key) or "").partition(";")[0].rpartition("/")[2].strip().lower()
+        kind = _BY_ALIAS.get(last.removeprefix("x-"))
+        if kind and kind != "text":
+            yield kind
+    for key in _NAME_KEYS:
+        if metadata.get(key) is not None:
+            name = _path(str(metadata[key])).replace("\\", "/").rpartition("/")[2].lower()
+            stem, _, suffix = name.rpartition(".")
+            kind = _BY_NAME.get(name) or (_BY_SUFFIX.get(suffix) if stem else None)
+            if kind:
+                yield kind
+
+
+def _path(source: str) -> str:
+    """The path of a URL; a file name unchanged."""
+    try:
+        return urlsplit(source).path if "://" in source else source
+    except ValueError:
+        return source
+
+
+def _by_content(text: str) -> str:
+    """The kind that the beginning of a text shows."""
+    if not text.strip():
+        return "text"
+    if script := _SHEBANG.match(text):
+        return _BY_INTERPRETER.get(script[1], "code")
+    return (
+        _shown(_DATA, text)
+        or _shown(_LANGUAGES, text)
+        or _language_shown(text)
+        or _shown(_MARKUP, text)
+        or "text"
+    )
+
+
+def _shown(kinds: Mapping[str, TextKind], text: str) -> str | None:
+    """The first of these kinds that the text shows."""
+    return next((name for name, kind in kinds.items() if kind.shows and kind.shows(text)), None)
+
+
+_SHEBANG = re.compile(r"#![ \t]*/(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+)*)?([a-zA-Z_+-]+)")
+
+# Markup
+
+_HTML_OPENING = re.compile(
+    r"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*){0,4}<(?:!doctype\s+html|html|head|body)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_HTML_TAG = re.compile(
+    r"</?(?:p|div|h[1-6]|ul|ol|li|table|tr|td|th|section|article|main|nav|header|footer|body|"
+    r"blockquote|pre|figure|br|hr|dl|dt|dd|form|script|style|title)(?=[\s/>])",
+    re.IGNORECASE,
+)
+_ANY_TAG = re.compile(r"<(?:!doctype|!--|/?[a-z][a-z0-9-]*[\s/>])", re.IGNORECASE)
+_FENCE = re.compile(
+    r"^ {0,3}(`{3,}(?=[^`\n]*$)|(?<![^\n]\n)~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL
+)
+_FENCED = re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|(?<![^\n]\n)~{3,}[^~\n]*)$", re.MULTILINE)
+_ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*(\n {0,3}\1(?:[ \t].*)?$)*", re.MULTILINE)
+_SIGNS = re.compile(
+    r"^ {0,3}\|?[ \t]*:?-{1,200}:?[ \t]*\|[ \t|:-]{0,500}$"  # delimiter row of a table
+    r"|!?\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)"  # link or image
+    r"|^ {0,3}\[[^\[\]\n]{1,200}\]:[ \t]+\S"  # link reference definition
+    r"|\A---[ \t]*\n[\w-]+:"  # front matter
+    r"|^\$\$|^\\\[",  # display formula
+    re.MULTILINE,
+)
+_HINTS = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r"\*\*[^\s*][^*\n]{0,200}\*\*|__[^\s_][^_\n]{0,200}__",  # strong
+        r"(?<!`)`[^`\n]{1,200}`(?!`)",  # code
+        r"^ {0,3}> ?\S",  # quote
+        # list of at least two items
+        r"^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)?^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]",
+    )
+)
+_RST_SIGN = re.compile(
+    r"^\.\. (?:[\w:-]+::|_[^:\n]+:|\[[#\w*]+\] )"  # directive, target, footnote
+    r"|(?<!\w):[a-z][\w:+.-]{0,40}:`[^`\n]"  # role
+    r"|`[^`<\n]{1,200}<[^`<>\n]{1,500}>`_"  # link
+    r"|^[^\s#].{0,200}\n([~^\"'*+:.])\1{3,}$",  # unusual underline
+    re.MULTILINE,
+)
+_RST_HINT = re.compile(
+    r"^(?![ \t.]).*\S?::\n\n?[ \t]+\S"  # literal block
+    r"|^:[A-Za-z][\w -]*:(?: |$)"  # field
+    r"|^(\S.{0,200})\n([=-])\2{2,}$"  # underline
+    r"|(?<!`)``[^`\n]+``(?!`)",
+    re.MULTILINE,
+)
+_ADOC_HEADING = re.compile(r"^={1,6}[ \t]+\S(?:.*[^=\s])?[ \t]*$", re.MULTILINE)
+_ADOC_SIGN = re.compile(
+    r"^\[(?:source|NOTE|TIP|cols|quote|verse|\.\w+|#\w+|%\w+|horizontal|qanda)\b.*\]$"
+    r"|^:[\w!-]+:(?: .*)?$|^(?:include|image|video|ifdef|endif|toc)::\S*\["
+    r"|^\|===$|^(?:NOTE|TIP|WARNING|IMPORTANT|CAUTION): "
+    r"|\b(?:link|xref|image|https?):\S+\[[^\]\n]*\]"
+    r"|^(?:-{4,}|\.{4,})$|<<[\w-]+(?:,[^>\n]*)?>>",
+    re.MULTILINE,
+)
+_LATEX_SIGN = re.compile(
+    r"^[ \t]*\\(?:documentclass|usepackage|begin\{document\}|(?:sub){0,2}section\*?[\[{]"
+    r"|(?:chapter|part)\*?[\[{])",
+    re.MULTILINE,
+)
+_LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
+_TROFF = re.compile(r"^[.'][ \t]*(?:TH|SH|SS|Dd|Dt|Sh)(?:[ \t]+\S|$)", re.MULTILINE)
+_RENDERED_MAN = re.compile(
+    r"\s*([\w.:+-]+\([1-9n]\w*\))[ \t]{2,}.*[ \t]{2,}\1[ \t]*$"
+    r"|\s*NAME\n[ \t]+\S.* [-–—\u2010] .*\n(?:[ \t]*\n|[ \t]+\S.*\n)*"
+    r"(?:SYNOPSIS|DESCRIPTION)\n",
+    re.MULTILINE,
+)
+
+
+def _outside_fences(text: str) -> str:
+    return _FENCE.sub("", text) if _FENCED.search(text) else text
+
+
+def _is_html(text: str) -> bool:
+    """Does it begin with the outer tags, or has it many block tags and no sign of Markdown?"""
+    if "<" not in text or _HTML_OPENING.match(text):
+        return "<" in text
+    outside = _outside_fences(text)
+    tags = sum(1 for _ in _HTML_TAG.finditer(outside))
+    if tags < 2 or tags * 400 <= len(outside) or outside is not text or _ATX.search(text):
+        return False
+    return text.lstrip()[:1] == "<" or not _SIGNS.search(text)
+
+
+def _is_markdown(text: str) -> bool:
+    """A heading, a fence, a link, a table, or two of: bold words, code spans, quotes, lists."""
+    if _FENCED.search(text):
+        return True
+    headings = [match[2] is None for match in _ATX.finditer(text)]  # lines in a row are comments
+    if _SIGNS.search(text) or 2 * sum(headings) > len(headings):
+        return True
+    return sum(1 for hint in _HINTS if hint.search(text)) >= 2
+
+
+def _is_rst(text: str) -> bool:
+    if not ("\n.. " in text or "`" in text or "::" in text):
+        return False
+    outside = _outside_fences(text)
+    signs = sum(1 for _ in _RST_SIGN.finditer(outside))
+    hints = {match[0][:1] + (match[2] or "") for match in _RST_HINT.finditer(outside)}
+    marks = len(re.findall(r"^#{1,6} \S|\]\(", outside, re.MULTILINE))
+    return 2 * signs + len(hints) >= 3 and marks <= signs
+
+
+def _is_asciidoc(text: str) -> bool:
+    headings = len(_ADOC_HEADING.findall(text))
+    return headings > 0 and (headings > 2 or _ADOC_SIGN.search(text) is not None)
+
+
+def _may_be_asciidoc(text: str) -> bool:
+    return _ADOC_HEADING.search(text) is not None or _ADOC_SIGN.search(text) is not None
+
+
+def _is_latex(text: str) -> bool:
+    if "\\" not in text or not _LATEX_SIGN.search(text):
+        return False
+    return len(_LATEX_COMMAND.findall(text)) > 2 and not _ATX.search(text)
+
+
+def _is_man(text: str) -> bool:
+    return len(_TROFF.findall(text)) > 1 or _RENDERED_MAN.match(text) is not None
+
+
+# Mail and data
+
+_MAIL_FROM = re.compile(r"From \S+ +\w{3} \w{3} [ \d]\d \d\d:\d\d")
+_MAIL_HEADER = re.compile(r"([A-Z][A-Za-z0-9-]{1,40}):[ \t].*\n(?:[ \t]+\S.*\n)*")
+_MAIL_NAMES = frozenset(
+    "from to cc subject date message-id received return-path delivered-to mime-version".split()
+)
+_TIME = r"\d\d:\d\d:\d\d"
+_DATE = r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/.]\d\d[-/.]\d{2,4}|\d\d-\d\d)"
+_LOG_LINE = re.compile(
+    rf"[\[(<]?{_DATE}[T _-]{{1,2}}{_TIME}|[\[(]?{_TIME}|[A-Z][a-z]{{2}} [ \d]\d {_TIME}"
+    rf"|\S+ \S+ \S+ \[\d\d/\w{{3}}/\d{{4}}:|\[\w{{3}} \w{{3}} [ \d]\d {_TIME}|\d{{6}} \d{{6}} "
+    r"|(?:\S+ )?\d{10}(?:\.\d+)? |[\[<(]?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b[\]>)]?[ :]"
+    rf"|\{{\"(?:ts|time|timestamp|level|@timestamp)\"|(?:ts|time|level)=\S+ "
+)
+_CUE = re.compile(rf"(?:\d+\n)?(?:{_TIME}|\d\d:\d\d)[.,]\d{{3}} --> ")
+_JSON = re.compile(
+    r"\s*(?:\{\s*(?:\"(?:[^\"\\\n]|\\.){0,200}\"\s*:|\}\s*\Z)"
+    r"|\[\s*(?:\{\s*[\"}]|\[\s*[\"\d\[{-]|\"(?:[^\"\\\n]|\\.)*\"\s*(?:,|\]\s*\Z)|-?\d[\d.eE+-]*\s*,))"
+)
+_QUOTED = re.compile(r'"[^"]*(?:"|\Z)')
+
+
+def _is_mail(text: str) -> bool:
+    """Does it begin with the headers of a mail?"""
+    if _MAIL_FROM.match(text):
+        return True
+    names, position = set(), 0
+    while header := _MAIL_HEADER.match(text, position):
+        names.add(header[1].lower())
+        position = header.end()
+    return len(names & _MAIL_NAMES) > 1 and bool(names & {"from", "subject"})
+
+
+def _is_log(text: str) -> bool:
+    """Does at least half of the lines begin with a time or a level?"""
+    lines = [line for line in text.split("\n")[:50] if line.strip()]
+    times = sum(1 for line in lines if _LOG_LINE.match(line.lstrip()))
+    return times > 2 and 2 * times >= len(lines)
+
+
+def _is_subtitles(text: str) -> bool:
+    return text.startswith("WEBVTT") or _CUE.match(text.lstrip()) is not None
+
+
+def _is_notebook(text: str) -> bool:
+    return text.lstrip()[:1] == "{" and re.search(r'"(?:cell_type|nbformat)"', text) is not None
+
+
+def _has_columns(delimiter: str) -> _Test:
+    """A test for lines with equal numbers of fields under a line of labels."""
+    fewest = 2 if delimiter == "\t" else 3
+
+    def has_columns(text: str) -> bool:
+        if delimiter not in text.partition("\n")[0]:
+            return False
+        lines = [line for line in _QUOTED.sub('"', text).split("\n") if line.strip()][:50]
+        counts = {line.count(delimiter) for line in lines}
+        labels = lines[0].split(delimiter) if lines else []
+        if len(lines) < fewest or len(counts) > 1 or _LOG_LINE.match(text):
+            return False
+        if any(len(label) > 40 or len(label.split()) > 5 for label in labels):
+            return False
+        if any(line[:1] == " " or line.count("(") > line.count(")") for line in [*lines, *labels]):
+            return False
+        spaced = sum(line.count(delimiter + " ") for line in lines)
+        return delimiter == "\t" or 3 * spaced < sum(counts) * len(lines)
+
+    return has_columns
+
+
+def _may_have_columns(delimiter: str) -> _Test:
+    """A test for lines most of which have as many fields as the first one."""
+
+    def may_have_columns(text: str) -> bool:
+        lines = [line for line in _QUOTED.sub('"', text).split("\n") if line.strip()][:20]
+        count = lines[0].count(delimiter) if lines else 0
+        return count > 0 and 2 * sum(line.count(delimiter) == count for line in lines) > len(lines)
+
+    return may_have_columns
+
+
+# Code
+
+_NATURAL = frozenset(("cs", "sh", "ts"))  # also the codes of natural languages
+_CODE_SIGNS = re.compile(r"[{}();=<>$|\\/]")
+_COMMENTS = re.compile(r"^[ \t]*(?://|--|#|\*|\\).*$", re.MULTILINE)
+_NO_PROSE = frozenset(("", *" \t#/%;\"'"))
+_CODE_LINE = re.compile(r"[A-Z]{2,} \S|\s*[\w.-]+[ \t]*[:+?]?=")
+_CODE_ENDS = tuple(";{}([,:=\\)]")
+_CODE_WORDS = frozenset(
+    "abstract async cd class const curl def done echo else end enum esac export extends fi "
+    "from func function if impl import interface internal let local message mod module my "
+    "namespace option package private protected pub public raise readonly record require "
+    "require_relative return set source struct sub sudo then trait try: type use using var".split()
+)
+_YAML_LINE = re.compile(r"""[ ]{2}|[\w./"'-]{1,80}:(?:[ ]|$)|-[ ]|[\#}\]]|$""")
+_YAML_KEY = re.compile(r"""[\w./"'-]{1,80}:(?:[ ]|$)""", re.MULTILINE)
+_YAML_NESTED = re.compile(
+    r"""^(?:-[ ])?[\w./"'-]{1,80}:[ ]*\n(?:[ ]*\#.*\n|[ ]*\n)*"""
+    r"""[ ]*(?:-[ ]\S|[ ][\w./"'-]{1,80}:(?:[ ]|$))""",
+    re.MULTILINE,
+)
+_YAML_BEGINNING = re.compile(r"""(?:---\n|\#.*\n|[ ]*\n)*(?:-[ ])?[\w./"'-]{1,80}:(?:[ ].*)?\n""")
+_TOML_LINE = re.compile(
+    r"""\[{1,2}[\w."' -]+\]{1,2}[ ]*(?:#.*)?$|[\w."'-]{1,80}[ ]?=[ ]?\S|[#;]|[ ]|[\]}],?[ ]*$|$"""
+)
+_TOML_TABLE = re.compile(r"""^\[{1,2}[\w."' -]+\]{1,2}[ ]*(?:#.*)?\n""", re.MULTILINE)
+_BARE_VALUE = re.compile(r"^\w[\w.-]*[ ]?=(?![ ]?(?:true\b|false\b|[-+\d\"'\[{]))", re.MULTILINE)
+
+
+def _is_code_line(line: str) -> bool:
+    """Does the line end as lines of code do, or begin with one of their words?"""
+    if line.endswith(_CODE_ENDS) or line.lstrip()[:1] in ("@", "#"):
+        return True
+    return line.split(None, 1)[0] in _CODE_WORDS or _CODE_LINE.match(line) is not None
+
+
+def _is_prose(text: str) -> bool:
+    """Are its lines long, with few signs of code?"""
+    words = len(text.split())
+    lines = sum(1 for line in text.split("\n") if line.strip())
+    return words >= 6 * lines and 100 * len(_CODE_SIGNS.findall(text)) < len(text)
+
+
+def _without_comments(text: str) -> str:
+    return "".join(part.partition("/*")[0] for part in text.split("*/"))
+
+
+def _is_yaml(text: str) -> bool:
+    if not (_YAML_BEGINNING.match(text) and _YAML_NESTED.search(text)):
+        return False
+    parts = text.removeprefix("---\n").split("\n---\n")
+    lines = "\n".join(parts).split("\n")
+    return all(map(_YAML_LINE.match, lines)) and all(map(_YAML_KEY.match, parts[1:]))
+
+
+def _has_tables(text: str) -> bool:
+    """Is it TOML, or another file of settings in sections?"""
+    table = _TOML_TABLE.search(text)
+    if table is None or not _TOML_LINE.match(text[: table.end()].partition("\n")[0]):
+        return False
+    lines = '""'.join(text.split('"""')[::2]).split("\n")
+    return all(map(_TOML_LINE.match, lines))
+
+
+def _is_toml(text: str) -> bool:
+    return _has_tables(text) and not _BARE_VALUE.search(text)
+
+
+def _is_other_code(text: str) -> bool:
+    """Do most lines that are no comments end or begin as those of code, and none as prose?"""
+    if _has_tables(text):
+        return True
+    lines = [line.rstrip() for line in _COMMENTS.sub("", text).split("\n") if line.strip()]
+    codes = sum(line.endswith(_CODE_ENDS) or _CODE_LINE.match(line) is not None for line in lines)
+    if codes < 4 or 5 * codes < 3 * len(lines):
+        return False
+    return not (_SIGNS.search(text) or _FENCED.search(text) or _is_prose("\n".join(lines)))
+
+
+def _language_shown(text: str) -> str | None:
+    """The language that most lines belong to, if the text is no prose."""
+    if text.lstrip().startswith("<"):
+        return "php" if text.lstrip().startswith("<?php") else None
+    code = "".join(_without_comments(_outside_fences(text)).split('"""')[::2])
+    lines = [line.rstrip() for line in code.split("\n")]
+    code_lines = [line for line in lines if line and _is_code_line(line)]
+    if len(code_lines) < 2:
+        return None
+    counts = {
+        name: sum(1 for line in code_lines if kind.lines.match(line))
+        for name, kind in KINDS.items()
+        if kind.lines is not None
+    }
+    best = max(counts, key=counts.__getitem__)
+    prose = sum(
+        line[:1] not in _NO_PROSE and len(line.split()) > 5 and not _is_code_line(line)
+        for line in lines
+    )
+    return best if counts[best] > 1 and prose <= counts[best] else None
+
+
+def _lines(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(patterns))
+
+
+_C = (
+    r"[ \t]*#[ \t]*(?:include[ \t]*[<\"]|define \w|ifn?def \w|endif\b|pragma \w)",
+    r"(?:static |const |unsigned |struct )*(?:int|void|char|float|double|long|size_t|bool) [\w*]+"
+    r"(?:\(|;| = |\[)",
+    r"(?:typedef )?(?:struct|enum|union)(?: \w+)? \{$",
+)
+_CPP = (
+    r"(?:class|namespace) \w+.*\{?$|template ?<|using (?:namespace )?[\w:]+|\s+(?:const )?std::\w",
+    r"#include <\w+>|(?:public|private|protected):$",
+)
+_JS = (
+    r"import .{1,200} from ['\"]|import ['\"]|export (?:default|const|function|class|async|\{|\*)",
+    r"(?:const|let|var) [\w{\[][^=\n]{0,200} = |(?:async )?function\*? ?\w*\(|module\.exports\b",
+    r"class \w+(?: extends [\w.]+)? \{$|\s+(?:const|let) \w+ = .*;$",
+)
+_TS = (
+    r"(?:export )?(?:declare )?(?:interface|type|enum|namespace|abstract class) \w+",
+    r"\s+(?:private|public|protected|readonly) [\w ]+[?!]?[:(]",
+    r"\s*(?:\w+\??|.{0,120}\)): (?:string|number|boolean|void|unknown|any|Promise<)|import type ",
+)
+_MEMBER = (
+    r"\s*(?:public|private|protected|internal) (?:[\w<>\[\],?]+ ){0,5}\w+ ?(?:\(.*|[;{=].*|\{)?$"
+)
+_SQL_WORD = re.compile(
+    r"^(?:create|alter|drop|insert|update|delete|select|with) ", re.IGNORECASE | re.MULTILINE
+)
+_SQL = re.compile(
+    r"\s*(?:(?:create|alter|drop) +(?:or +replace +)?(?:temp(?:orary)? +)?"
+    r"(?:table|view|index|unique|database|function|procedure|schema|type|trigger)\b"
+    r"|insert +into +\w|update +\S+ +set\b|delete +from +\w|select\b.*|with +\w+ +as +\()",
+    re.IGNORECASE,
+)
+
+
+def _is_sql(text: str) -> bool:
+    if ";" not in text or not _SQL_WORD.search(text):
+        return False
+    outside = _COMMENTS.sub("", _without_comments(text))
+    statements = [part for part in outside.split(";") if part.strip()]
+    shown = sum(1 for part in statements if _SQL.match(part.lstrip()))
+    return shown > 0 and 2 * shown >= len(statements)
+
+
+def _code(name: str, suffixes: str, aliases: str = "", **more: Any) -> tuple[str, TextKind]:
+    """A language of code, under its name."""
+    return name, TextKind("code", suffixes, aliases, language=name, **more)
+
+
+_LANGUAGES: dict[str, TextKind] = dict(
+    (
+        _code(
+            "python",
+            "py pyi pyw",
+            "py python3",
+            interpreters="python pypy",
+            lines=_lines(
+                r"[ \t]*(?:async )?def \w+\(|class \w+(?:\([^()\n]{0,200}\))?:[ \t]*$",
+                r"import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*$|from [\w.]+ import [\w(*]",
+                r"[ \t]*@[\w.]+(?:\(.*)?$|if __name__ ==|[ \t]+(?:self\.\w+ = |raise \w+|try:$)",
+            ),
+        ),
+        _code(
+            "go",
+            "go",
+            "golang",
+            lines=_lines(
+                r"package \w+$|import (?:\(|\"[^;]*$)|func [\w(]",
+                r"type \w+ (?:struct|interface|func)\b",
+                r"\t+[\w, ]+ := |\tif err != nil",
+            ),
+        ),
+        _code(
+            "rust",
+            "rs",
+            "rs",
+            lines=_lines(
+                r"[ \t]*(?:pub(?:\(\w+\))? )?(?:async |unsafe )?(?:fn|trait|impl|mod) .*[{;(,>]$",
+                r"impl<.*[{>]$",
+                r"use \w+::.*;$|(?:pub )?(?:struct|enum) \w+.*[{;]$|[ \t]*#!?\[\w.*\]$",
+                r"[ \t]+let (?:mut )?\w+",
+            ),
+        ),
+        _code(
+            "java",
+            "java",
+            "java-source",
+            lines=_lines(
+                r"package [\w.]+;|import (?:static )?[\w.]+(?:\.\*)?;",
+                r"(?:public |abstract |final )*(?:class|interface|enum|record) \w+.*\{$",
+                _MEMBER,
+            ),
+        ),
+        _code(
+            "csharp",
+            "cs",
+            "c# cs",
+            lines=_lines(
+                r"\s*using (?:static )?[\w.]+;$|namespace [\w.]+|.{0,80}\{ get;",
+                r"\s*(?:(?:public|internal|sealed|abstract|partial) )+(?:class|interface|struct) ",
+                _MEMBER,
+            ),
+        ),
+        _code("c", "c", "csrc", lines=_lines(*_C)),
+        # the C++ grammar reads C headers, not the other way round
+        _code("cpp", "cc cpp cxx h hh hpp hxx", "c++ c++src", lines=_lines(*_C, *_CPP)),
+        _code("javascript", "js mjs cjs jsx", "js jsx", interpreters="node", lines=_lines(*_JS)),
+        _code("typescript", "ts mts cts", "ts", interpreters="deno", lines=_lines(*_JS, *_TS)),
+        _code("tsx", "tsx"),
+        _code(
+            "php", "php phtml", interpreters="php", allows=lambda text: "<?" in text or "$" in text
+        ),
+        _code(
+            "ruby",
+            "rb rake gemspec",
+            "rb",
+            names="gemfile rakefile",
+            interpreters="ruby",
+            lines=_lines(
+                r"\s*def [\w.]+[?!=]?(?:\(.*\))?$|\s*end$|require(?:_relative)? ['\"]",
+                r"\s*(?:module|class) [A-Z][\w:]*(?: < [\w:]+)?$|\s*attr_\w+ :|.{0,80}\bdo \|\w+",
+            ),
+        ),
+        _code(
+            "bash",
+            "sh bash zsh",
+            "sh shell shellscript zsh",
+            names=".bashrc .bash_profile .profile .zshrc",
+            interpreters="sh bash zsh dash ksh ash",
+            lines=_lines(
+                r"\s*(?:fi|done|esac|then)(?:[ ;].*)?$|.{0,120}; (?:then|do)$|set -[a-z]",
+                r"\w+\(\) ?\{$",
+                r"(?:export |readonly |local )?\w+=(?:[\"'$(\w/]|$)",
+                r"\s*(?:sudo|apt-get|cd|echo|mkdir|rm|cp|mv|curl|chmod|source) [\w\"'$/.~-]",
+            ),
+        ),
+        _code(
+            "css",
+            "css",
+            lines=_lines(r"\s+[a-z-]+: ?[^;{}\n()]+;$"),
+        ),
+        _code("sql", "sql", shows=_is_sql),
+        _code("yaml", "yaml yml", "yml", shows=_is_yaml),
+        _code("toml", "toml", names="pipfile poetry.lock cargo.lock uv.lock", shows=_is_toml),
+        _code("cobol", "cob cbl"),
+        _code("elixir", "ex exs"),
+        _code("haskell", "hs"),
+        _code("kotlin", "kt kts"),
+        _code("lua", "lua", interpreters="lua"),
+        _code(
+            "perl",
+            "pl pm",
+            interpreters="perl",
+            lines=_lines(
+                r"use (?:strict|warnings|vars|[A-Z]\w+)\b.*;$|sub \w+|\s*my [$@%(]|=head1 "
+            ),
+        ),
+        _code("powershell", "ps1 psm1", interpreters="pwsh"),
+        _code(
+            "proto",
+            "proto",
+            lines=_lines(
+                r"syntax = |message \w+ \{|\s+rpc \w+|\s+[\w. ]+ \w+ = \d+;|option \w+ = "
+            ),
+        ),
+        _code("r", "r", interpreters="rscript"),
+        _code("scala", "scala sc"),
+        _code("sol", "sol"),
+        _code("swift", "swift"),
+        _code("visualbasic6", "bas frm"),
+    )
+)
+
+_DATA: dict[str, TextKind] = {
+    "subtitles": TextKind(
+        "subtitles", "srt vtt", "vtt subrip", shows=_is_subtitles, allows=lambda text: "-->" in text
+    ),
+    "notebook": TextKind(
+        "code",
+        "ipynb",
+        "ipynb+json",
+        shows=_is_notebook,
+        allows=_is_notebook,
+        language="json",
+    ),
+    "json": TextKind(
+        "code",
+        "json jsonl ndjson geojson",
+        "jsonl",
+        shows=_JSON.match,
+        allows=_JSON.match,
+        language="json",
+    ),
+    "mail": TextKind("mail", "eml mbox", "mbox rfc822", shows=_is_mail, allows=_MAIL_HEADER.match),
+    "man": TextKind(
+        "man", "1 2 3 4 5 6 7 8 9 man roff", "troff troff-man", shows=_is_man, allows=_is_man
+    ),
+    "csv": TextKind("csv", "csv", shows=_has_columns(","), allows=_may_have_columns(",")),
+    "tsv": TextKind(
+        "tsv",
+        "tsv tab",
+        "tab-separated-values",
+        shows=_has_columns("\t"),
+        allows=_may_have_columns("\t"),
+    ),
+    "log": TextKind("log", "log", shows=_is_log),
+}
+
+_MARKUP: dict[str, TextKind] = {
+    "html": TextKind(
+        "html",
+        "html htm xhtml",
+        "xhtml xhtml+xml",
+        shows=_is_html,
+        allows=_ANY_TAG.search,
+        language="html",
+    ),
+    "latex": TextKind(
+        "latex",
+        "tex ltx latex",
+        "tex",
+        shows=_is_latex,
+        allows=_LATEX_COMMAND.search,
+        language="latex",
+    ),
+    "asciidoc": TextKind(
+        "asciidoc", "adoc asciidoc asc", "adoc", shows=_is_asciidoc, allows=_may_be_asciidoc
+    ),
+    "rst": TextKind(
+        "rst",
+        "rst rest",
+        "restructuredtext",
+        shows=_is_rst,
+        allows=lambda text: _RST_SIGN.search(text) or _RST_HINT.search(text),
+        language="rst",
+    ),
+    "code": TextKind(
+        "code",
+        "ini cfg conf properties mk cmake gradle groovy dart zig nim clj erl fs vb vue svelte tf "
+        "nix bat cmd awk sed diff patch xml xsl xsd",
+        names="makefile gnumakefile dockerfile containerfile cmakelists.txt jenkinsfile .env",
+        interpreters="make awk",
+        shows=_is_other_code,
+    ),
+    "markdown": TextKind(
+        "markdown", "md markdown mdown mkd mdx qmd", "md", shows=_is_markdown, language="markdown"
+    ),
+    "text": TextKind("text", aliases="txt plain console output"),
+}
+
+KINDS: dict[str, TextKind] = {**_DATA, **_LANGUAGES, **_MARKUP}
+"""Every kind by its name, in the order in which their contents are tested."""
+
+_BY_ALIAS = {alias: name for name, kind in KINDS.items() for alias in (name, *kind.aliases.split())}
+_BY_SUFFIX = {suffix: name for name, kind in KINDS.items() for suffix in kind.suffixes.split()}
+_BY_NAME = {each: name for name, kind in KINDS.items() for each in kind.names.split()}
+_BY_INTERPRETER = {each: name for name, kind in KINDS.items() for each in kind.interpreters.split()}
