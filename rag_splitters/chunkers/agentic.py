@@ -15,6 +15,7 @@ from rag_splitters.meaning.windows import Window, numbered, numbers_in, sentence
 from rag_splitters.models import Llm, ModelError
 from rag_splitters.models.asking import ask_each, check_prompt, fill, first_failure
 from rag_splitters.span import Source, Span
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, skip_space, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter
@@ -127,7 +128,13 @@ class AgenticChunker(SizedChunker):
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]
         levels = (positions(starts), words(text.source.text))
-        spans = pack(text.source.text, levels, **self.sizes, breaks=sorted(text.breaks))
+        spans = pack(
+            text.source.text,
+            levels,
+            **self.sizes,
+            breaks=sorted(text.breaks),
+            atoms=Atoms(text.source.text, **self.sizes),
+        )
         if not text.failed:
             return spans
         named, end = [], 0

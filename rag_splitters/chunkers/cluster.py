@@ -14,6 +14,7 @@ from rag_splitters.meaning.units import (
     sentence_units,
     unit_texts,
 )
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
@@ -51,8 +52,9 @@ class ClusterChunker(EmbeddingSizes):
 
     def _passages(self, text: str) -> Passages:
         size = min(self.piece_size or max(1, 2 * self.chunk_size // 5), self.chunk_size)
-        units = sentence_units(text, self.segmenter)
-        pieces = parts_of(text, units, size, self.length_function)
+        atoms = Atoms(text, **self.sizes)
+        units = sentence_units(text, self.segmenter, atoms)
+        pieces = parts_of(text, units, size, self.length_function, atoms)
         return pieces, unit_texts(text, pieces) if len(pieces) > 1 else []
 
     def _breaks(

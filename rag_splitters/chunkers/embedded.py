@@ -14,6 +14,7 @@ from rag_splitters.meaning.units import Range
 from rag_splitters.models import Embeddings, embed
 from rag_splitters.models.embedder import Place
 from rag_splitters.span import Source, Span
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter
@@ -33,7 +34,8 @@ class EmbeddingSizes(SizedChunker):
 
     A subclass says which passages of a text are embedded (`_passages`), and where chunks begin
     once the vectors are there (`_breaks`). The model is asked once for all texts; sizes, overlaps
-    and edges are those of `packing`, as in every strategy.
+    and edges are those of `packing`, as in every strategy. Code fences, table rows, list items and
+    quotations that fit into `chunk_size` less `chunk_overlap` are not cut.
 
     Raises ValueError if `min_chunk_size` is larger than `chunk_size`, or if `embeddings` is not a
     model.
@@ -105,6 +107,7 @@ class EmbeddingSizes(SizedChunker):
             **self.sizes,
             breaks=[starts[unit] for unit in breaks],
             min_size=self.min_size,
+            atoms=Atoms(text, **self.sizes),
         )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.meaning.similarity import joined_runs
 from rag_splitters.meaning.units import Range, sentence_units, unit_texts
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class EmbeddingChunker(EmbeddingSizes):
     """Minimum cosine similarity of a sentence and a chunk's mean at which it joins."""
 
     def _passages(self, text: str) -> Passages:
-        units = sentence_units(text, self.segmenter)
+        units = sentence_units(text, self.segmenter, Atoms(text, **self.sizes))
         return units, unit_texts(text, units) if len(units) > 1 else []
 
     def _breaks(

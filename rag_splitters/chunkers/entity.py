@@ -14,6 +14,7 @@ from rag_splitters.fields import FunctionOrName, Texts
 from rag_splitters.meaning.entities import Recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention
 from rag_splitters.span import Source, Span
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, cluster_end, cluster_floor, positions, words
 from rag_splitters.text.packing import Overlap, Packer, word_overlap
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
@@ -86,6 +87,7 @@ class EntityChunker(MergingChunker):
             breaks=[each for each in breaks if ranges.floor(each) == each],
             overlap=ranges.after(overlap) if self.overlap else None,
             min_size=self.min_chunk_size,
+            atoms=Atoms(text, **self.sizes),
         )
         packer.ranges = ranges
         return [_with_entities(text, start, end, mentions) for start, end in packer.pack()]

@@ -12,6 +12,7 @@ from pydantic import Field
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
 from rag_splitters.meaning.units import Range, sentence_units, unit_texts
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class SemanticChunker(EmbeddingSizes):
             )
 
     def _passages(self, text: str) -> Passages:
-        units = sentence_units(text, self.segmenter)
+        units = sentence_units(text, self.segmenter, Atoms(text, **self.sizes))
         size = self.buffer_size
         if len(units) <= size + 1:  # then every group is the whole text
             return units, []

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.span import Span
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, positions, sentences, words
 from rag_splitters.text.packing import Packer, pack, sentence_overlap
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
@@ -22,7 +23,8 @@ class SentenceChunker(SizedChunker):
     """Packs whole sentences up to `chunk_size`.
 
     Use it for prose, if no chunk should end in the middle of a sentence. A sentence that is larger
-    than `chunk_size` fills one chunk and continues in the next.
+    than `chunk_size` fills one chunk and continues in the next. A code fence, a table row, a list
+    item or a quotation is not cut if it fits into `chunk_size` less `chunk_overlap`.
 
     Raises ValueError if both `overlap_sentences` and `chunk_overlap` are given, if the segmenter is
     unknown or does not return an ascending list of (start, end), or if `secondary_chunking_regex`
@@ -67,7 +69,7 @@ class SentenceChunker(SizedChunker):
             return self._overlapping(text)
         is_ours = self.segmenter == "rules"  # our rules need not find all sentences first
         cuts = sentences(text) if is_ours else positions(segmenter_cuts(self.segmenter, text))
-        return pack(text, self._levels(text, cuts), **self.sizes)
+        return pack(text, self._levels(text, cuts), **self.sizes, atoms=Atoms(text, **self.sizes))
 
     def _levels(self, text: str, cuts: Finder) -> list[Finder]:
         """Paragraphs and phrases only if the user says what they are."""
@@ -82,9 +84,10 @@ class SentenceChunker(SizedChunker):
         ]
 
     def _overlapping(self, text: str) -> list[Span]:
-        cuts = segmenter_cuts(self.segmenter, text)
         measure, size = sizer(self.length_function)(text), self.chunk_size
+        atoms = Atoms(text, **self.sizes)
+        cuts = atoms.outside(segmenter_cuts(self.segmenter, text))
         overlap = sentence_overlap(text, cuts, measure, size, self.overlap_sentences)
         levels = self._levels(text, positions(cuts))
-        packer = Packer(text, measure, size, levels, overlap=overlap)
+        packer = Packer(text, measure, size, levels, overlap=overlap, atoms=atoms)
         return [Span(start, end) for start, end in packer.pack()]

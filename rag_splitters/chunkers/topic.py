@@ -12,10 +12,12 @@ from pydantic import AfterValidator, Field
 from rag_splitters.chunker import MergingChunker
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.topics import Segment, find_segments
+from rag_splitters.meaning.units import unit_cuts
 from rag_splitters.span import Span
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.segmenters import check_segmenter
 
 _Topics = Annotated[int, Field(ge=2, strict=True)]
 
@@ -31,7 +33,9 @@ class TopicChunker(MergingChunker):
     and dynamic programming finds the partition into contiguous segments with the least variance,
     where each border has a price. With "lda", latent Dirichlet allocation over each sentence and
     its neighbours replaces the first two steps. Inside a segment whole sentences are packed up to
-    `chunk_size`. A text of fewer than three sentences, or without words, is only packed.
+    `chunk_size`. A text of fewer than three sentences, or without words, is only packed. A code
+    fence, a table row, a list item or a quotation counts as one sentence, and is not cut if it fits
+    into `chunk_size` less `chunk_overlap`.
 
     Metadata, if topics were found: `topic`, its number in the document (0 for the first that
     appears; the same number later on means the same topic), and `topic_terms`, its strongest terms,
@@ -63,7 +67,8 @@ class TopicChunker(MergingChunker):
     """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
     def spans(self, text: str) -> list[Span]:
-        cuts = segmenter_cuts(self.segmenter, text)
+        atoms = Atoms(text, **self.sizes)
+        cuts = unit_cuts(text, self.segmenter, atoms)
         starts = [0, *cuts]
         ends = [*cuts, len(text)]
         segments = find_segments(
@@ -75,7 +80,7 @@ class TopicChunker(MergingChunker):
         levels = (positions(cuts), words(text))
         borders = [starts[segment.first] for segment in segments]
         breaks, size = borders[1:], self.min_chunk_size
-        spans = pack(text, levels, **self.sizes, breaks=breaks, min_size=size)
+        spans = pack(text, levels, **self.sizes, breaks=breaks, min_size=size, atoms=atoms)
         return _named(spans, borders, segments) if segments else spans
 
 

@@ -1,4 +1,4 @@
-"""Units of text that are worth a vector: sentences, short ones joined, long ones in parts."""
+"""Units of text that are worth a vector: sentences, lists' items and the like."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import TypeAlias
 
 from rag_splitters.fields import Function
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import skip_space, trim_space, words
+from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import LengthFunction, sizer
@@ -18,24 +20,37 @@ _SHORTEST, _LONGEST = 40, 2000  # characters of a unit
 
 
 def unit_texts(text: str, units: Iterable[Range]) -> list[str]:
-    """The texts of units with single spaces, which is how they are embedded."""
-    return [" ".join(text[start:end].split()) for start, end in units]
+    """The first 2,000 characters of units with single spaces, which is how they are embedded."""
+    return [" ".join(text[start : min(end, start + _LONGEST)].split()) for start, end in units]
 
 
-def sentence_units(text: str, segmenter: str | Function) -> list[Range]:
-    """The sentences of a text, as units that are worth a vector.
+def unit_cuts(text: str, segmenter: str | Function, atoms: Atoms) -> list[int]:
+    """Where sentences begin, except inside atoms, and between a heading or lead-in and the next.
+
+    >>> text = "It is late. You need:\\n\\n- A pot. A big one."
+    >>> unit_cuts(text, "rules", Atoms(text, size=20, overlap=0, length_function="characters"))
+    [12]
+    """
+    cuts = atoms.outside(segmenter_cuts(segmenter, text))
+    return [cut for cut in cuts if lead_start(text, 0, cut) == cut]
+
+
+def sentence_units(text: str, segmenter: str | Function, atoms: Atoms) -> list[Range]:
+    """The sentences of a text, as units that are worth a vector. A part of `atoms` counts as one.
 
     What is shorter than 40 characters ("Yes.", a heading, an item) says too little by itself: what
     begins a line joins what follows, the rest what precedes. What is longer than 2,000 is cut
     between words, so that three of them are within what a model takes.
 
-    >>> sentence_units("A heading\\n\\nThis is the first of two sentences here. Yes.", "rules")
+    >>> text = "A heading\\n\\nThis is the first of two sentences here. Yes."
+    >>> atoms = Atoms(text, size=100, overlap=0, length_function="characters")
+    >>> sentence_units(text, "rules", atoms)
     [(0, 56)]
     """
     units: list[Range] = []
     pending = -1
     previous = 0
-    for start, end in _sentences(text, segmenter):
+    for start, end in _sentences(text, unit_cuts(text, segmenter, atoms)):
         begin = start if pending < 0 else pending
         if end - begin >= _SHORTEST:
             units.append((begin, end))
@@ -49,11 +64,11 @@ def sentence_units(text: str, segmenter: str | Function) -> list[Range]:
         previous = end
     if pending >= 0:
         units[-1:] = [(units[-1][0] if units else pending, previous)]
-    return parts_of(text, units, _LONGEST, "characters")
+    return parts_of(text, units, _LONGEST, "characters", atoms)
 
 
-def _sentences(text: str, segmenter: str | Function) -> Iterable[Range]:
-    starts = [skip_space(text, 0), *segmenter_cuts(segmenter, text)]
+def _sentences(text: str, cuts: Iterable[int]) -> Iterable[Range]:
+    starts = [skip_space(text, 0), *cuts]
     for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
         begin = skip_space(text, start) if text[start : start + 1].isspace() else start
         if begin < (end := trim_space(text, begin, stop)):
@@ -65,14 +80,17 @@ def _has_line_break(text: str, start: int, end: int) -> bool:
 
 
 def parts_of(
-    text: str, units: Iterable[Range], size: int, length_function: LengthFunction
+    text: str, units: Iterable[Range], size: int, length_function: LengthFunction, atoms: Atoms
 ) -> list[Range]:
-    """The units, those above `size` cut between words into parts of much the same length."""
+    """The units, those above `size` cut between words into parts of much the same length.
+
+    Those with an atom inside are not cut.
+    """
     measure = sizer(length_function)(text)
     parts: list[Range] = []
     for start, end in units:
         length = measure.length(start, end)
-        if length <= size:
+        if length <= size or atoms.is_in(start, end):
             parts.append((start, end))
             continue
         part = text[start:end]

@@ -37,7 +37,7 @@ _COMMENT = re.compile(
 )
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
 _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
-_ADORNMENT = re.compile(r"[ \t]{0,3}([=\-~^\"'`*+#.:_])\1{2,}[ \t]*\Z")
+_ADORNMENT = re.compile(r"[ \t]{0,3}(?!(?:```|~~~)[ \t]*\Z)([=\-~^\"'`*+#.:_])\1{2,}[ \t]*\Z")
 _TABLE_RULE = re.compile(r"(?=[^\n]*[|+])[ \t]*[|+:-][-+=| :\t]*-[-+=| :\t]*\Z")
 _BULLET = re.compile(r"[ \t]*[-*+•◦▪–—|>][ \t]")
 _ITEM = re.compile(rf"{_BULLET.pattern}|[ \t]*(?:\d{{1,3}}[.)]|\(?[a-z\d]{{1,3}}\))[ \t]")

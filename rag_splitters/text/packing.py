@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from rag_splitters.span import Span
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import (
     Finder,
     at_cluster,
@@ -42,6 +43,7 @@ def pack(
     part: tuple[int, int] | None = None,
     resume: Callable[[int], int] | None = None,
     keep_leads: bool = True,
+    atoms: Atoms | None = None,
 ) -> list[Span]:
     """Spans of at most `size` units, with an overlap of at most `overlap` units in whole words.
 
@@ -65,6 +67,7 @@ def pack(
         part=part,
         resume=resume,
         keep_leads=keep_leads,
+        atoms=atoms,
     )
     return [Span(start, end) for start, end in packer.pack()]
 
@@ -88,6 +91,7 @@ class Packer:
         part: the part of the text to pack; None for all of it.
         resume: where the next chunk's new text begins after a cut; None for the cut itself.
         keep_leads: leave headings, lead-ins and the like with what follows them.
+        atoms: parts of the text that are kept whole.
     """
 
     def __init__(
@@ -104,6 +108,7 @@ class Packer:
         part: tuple[int, int] | None = None,
         resume: Callable[[int], int] | None = None,
         keep_leads: bool = True,
+        atoms: Atoms | None = None,
     ) -> None:
         self.text = text
         self.measure = measure
@@ -116,6 +121,7 @@ class Packer:
         self.part = part or (0, len(text))
         self.resume = resume
         self.keep_leads = keep_leads
+        self.atoms = atoms
 
     def pack(self) -> list[tuple[int, int]]:
         """(start, end) of every chunk, in order; blank text gives none."""
@@ -184,6 +190,7 @@ class Packer:
         """The first break that leaves a chunk of at least `min_size`, or the text's end."""
         for index in range(bisect_right(self.breaks, begin), len(self.breaks)):
             stop = self.breaks[index]
+            stop = self.atoms.start_of(stop) if self.atoms else stop
             if not at_cluster(self.text, begin, stop):
                 stop = cluster_floor(self.text, begin, stop)
             if stop <= begin:
@@ -209,15 +216,23 @@ class Packer:
                         if after_lead < 0 or lead - after_lead > 2 * (after_lead - begin):
                             return lead
                     elif after_lead < 0:
-                        after_lead = cut
+                        after_lead = self.before_atom(begin, cut)
                     break
                 cut = level(low, cut - 1)
-        return after_lead if after_lead >= 0 else cluster_floor(text, begin, limit)
+        cut = after_lead if after_lead >= 0 else cluster_floor(text, begin, limit)
+        return self.before_atom(begin, cut)
 
     def before_leads(self, begin: int, cut: int) -> int:
-        """The cut, moved before the lines that belong to what follows it."""
+        """The cut, moved before the atom that it would part and the lines that belong to that."""
+        cut = self.before_atom(begin, cut)
         lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
+        lead = self.atoms.start_of(lead) if self.atoms else lead
         return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
+
+    def before_atom(self, begin: int, cut: int) -> int:
+        """The cut, moved before the atom that it would part."""
+        atom = self.atoms.start_of(cut) if self.atoms else cut
+        return atom if begin < atom < cut and at_cluster(self.text, begin, atom) else cut
 
     def _merge_last(self, chunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Merge a last chunk below `min_size` with the one before, or move text over to it."""

@@ -1,0 +1,159 @@
+"""Parts of a text that are kept whole if they fit: fences, table rows, list items, quotations."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+
+from rag_splitters.text.boundaries import trim_space
+from rag_splitters.text.sizing import LengthFunction, sizer
+
+# The marks that lines begin with. A heading is no atom, but it ends an item. Most lines fail at the
+# first characters, which are looked at first because that takes half the time.
+_OPENING = re.compile(
+    r"\n[ \t]*(?=[-*+•◦▪‣\d(`~>|#]|[a-z]\))(?:"
+    r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
+    r"|(?P<item>(?:[-*+•◦▪‣]|\d{1,3}[.)]|\([a-z\d]{1,3}\)|[a-z]\))(?=[ \t]+\S))"
+    r"|(?P<quote>>)"
+    r"|(?P<row>\|)"
+    r"|(?P<heading>#{1,6}(?=[ \t])))"
+)
+_CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\r?\n|\Z)")
+_BARE_RULE = re.compile(  # below a header, of a table whose rows do not begin with a bar
+    r"\n[ \t]*:?-{2,}:?[ \t]*\|[ \t|:-]*(?=\r?\n|\Z)(?:\n[^\n|]*\|[^\n]*)*"
+)
+_LINE = re.compile(r"[^\s][^\n]*")
+_TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
+
+
+class Atoms:
+    """The fences, table rows, list items and quotations of a text that fit into a chunk.
+
+    Parameters:
+        text: the text.
+        size: maximum chunk size.
+        overlap: how much of a chunk the next one repeats, at most.
+        length_function: the unit of these sizes.
+
+    >>> text = "One. Two.\\n- Three. Four."
+    >>> atoms = Atoms(text, size=20, overlap=0, length_function="characters")
+    >>> atoms.start_of(5), atoms.start_of(19)
+    (5, 10)
+    """
+
+    def __init__(
+        self, text: str, *, size: int, overlap: int, length_function: LengthFunction
+    ) -> None:
+        measure = sizer(length_function)(text)
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        for start, end in find_atoms(text):
+            begin = trim_space(text, 0, start) if overlap else start
+            is_inside = bool(self._ends) and start < self._ends[-1]
+            if not is_inside and measure.length(begin, end) <= size - overlap:
+                self._starts.append(start)
+                self._ends.append(end)
+
+    def start_of(self, cut: int) -> int:
+        """The start of the atom that a cut would part, or the cut if there is none."""
+        index = bisect_left(self._starts, cut) - 1
+        return self._starts[index] if index >= 0 and cut < self._ends[index] else cut
+
+    def outside(self, cuts: Iterable[int]) -> list[int]:
+        """The cuts that part no atom."""
+        return [cut for cut in cuts if self.start_of(cut) == cut]
+
+    def is_in(self, start: int, end: int) -> bool:
+        """Is there an atom in this part of the text?"""
+        index = bisect_left(self._starts, start)
+        return index < len(self._starts) and self._ends[index] <= end
+
+
+def find_atoms(text: str) -> list[tuple[int, int]]:
+    """(start, end) of the fences, table rows, list items and quotations of a text, in order.
+
+    They are found by their marks, so that it does not matter what kind of text it is. The items of
+    a list are one after the other, whatever their depth; those of HTML can be inside each other.
+
+    >>> text = "- One. Two.\\n  Three.\\n- Four."
+    >>> [text[start:end] for start, end in find_atoms(text)]
+    ['- One. Two.\\n  Three.', '- Four.']
+    """
+    atoms = list(_marked(text))
+    if "|" in text and ("-|" in text or "- |" in text or "-:" in text):
+        atoms += _bare_rows(text)
+    if "<" in text:
+        atoms += _tagged(text)
+    return sorted(atoms, key=lambda atom: (atom[0], -atom[1]))
+
+
+def _marked(text: str) -> Iterator[tuple[int, int]]:
+    """The atoms whose lines begin with a mark."""
+    lines = "\n" + text  # every line begins after a line feed; offsets are one too large
+    end, is_closed = 0, True
+    while opening := _OPENING.search(lines, end):
+        kind = str(opening.lastgroup)
+        end = _line_end(lines, opening.end())
+        if kind == "fence" and is_closed:
+            closing = _closing(lines, opening["fence"], end)
+            is_closed, end = closing >= 0, max(closing, end)
+        elif kind in ("item", "quote"):
+            end = _block_end(lines, kind, opening.start(kind) - opening.start(), end)
+        if kind in ("item", "quote", "row") or (kind == "fence" and is_closed):
+            start = opening.start(kind)
+            yield start - 1, trim_space(lines, start, end) - 1
+
+
+def _closing(lines: str, mark: str, start: int) -> int:
+    """The end of the line that closes a fence, or -1."""
+    for closing in _CLOSING.finditer(lines, start):
+        if closing[1].startswith(mark):
+            return closing.end()
+    return -1
+
+
+def _block_end(lines: str, kind: str, indent: int, end: int) -> int:
+    """The end of an item or a quotation whose first line ends at `end`.
+
+    It goes on to a blank line or another mark. Indented paragraphs behind belong to an item.
+    """
+    while end < len(lines):
+        following = _LINE.search(lines, end)
+        if following is None:
+            break
+        gap = lines[end : following.start()]
+        is_indented = len(gap) - gap.rfind("\n") > indent
+        opening = _OPENING.match(lines, end + gap.rfind("\n"))
+        is_other = opening is not None and not (kind == opening.lastgroup == "quote")
+        if is_other or (gap.count("\n") > 1 and (kind == "quote" or not is_indented)):
+            break
+        end = _line_end(lines, following.start())
+    return end
+
+
+def _line_end(lines: str, position: int) -> int:
+    end = lines.find("\n", position)
+    return end if end >= 0 else len(lines)
+
+
+def _bare_rows(text: str) -> Iterator[tuple[int, int]]:
+    """The rows of tables whose rows do not begin with a bar."""
+    for rule in _BARE_RULE.finditer(text):
+        header = text.rfind("\n", 0, rule.start()) + 1
+        if "|" in text[header : rule.start()]:
+            for row in _LINE.finditer(text, header, rule.end()):
+                yield row.start(), trim_space(text, row.start(), row.end())
+
+
+def _tagged(text: str) -> Iterator[tuple[int, int]]:
+    """The atoms of HTML."""
+    openings: dict[str, int] = {}
+    for tag in _TAG.finditer(text):
+        name = tag[2].lower()
+        if not tag[1]:
+            openings[name] = tag.start()
+        elif (start := openings.pop(name, -1)) >= 0:
+            end = text.find(">", tag.end(), tag.end() + 100)
+            if end >= 0:
+                yield start, end + 1

@@ -1,0 +1,171 @@
+"""Fences, table rows, list items and quotations that fit are not cut."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_splitters import (
+    AgenticChunker,
+    Chunker,
+    ClusterChunker,
+    EmbeddingChunker,
+    EntityChunker,
+    SemanticChunker,
+    SentenceChunker,
+    TopicChunker,
+)
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.text.atoms import Atoms, find_atoms
+
+PROSE = "The kettle has been on the stove since six. Nobody has looked at it, and it is dry. "
+SENTENCES = "It is filled from the tap. It must not be too full! Is it hot? Wait. Then pour it. "
+CODE = 'def boil():\n    """Boils it. All of it."""\n\n    fill()\n\n    # Wait. Then go on.\n'
+ATOMS = {
+    "fence": f"```python\n{CODE}```",
+    "long fence": f"````md\n```python\n{CODE}```\n\nIt is done. So it is.\n````",
+    "indented fence": f"   ~~~\n{CODE}\n   ~~~",
+    "item": f"- {SENTENCES}{SENTENCES}",
+    "wrapped item": "* " + "\n  ".join(SENTENCES.split(". ")),
+    "item of two paragraphs": f"1. {SENTENCES}\n\n   {SENTENCES}",
+    "lettered item": f"(a) {SENTENCES}",
+    "row": f"| Kettle | {SENTENCES} | {SENTENCES} |",
+    "quotation": f"> {SENTENCES}\n>\n> {SENTENCES}",
+    "lazy quotation": f"> {SENTENCES}\n{SENTENCES}",
+    "item of HTML": f"<li>{SENTENCES}</li>",
+    "row of HTML": f"<TR><td>{SENTENCES}</td>\n<td>{SENTENCES}</td></TR>",
+    "listing of HTML": f"<pre>\n{CODE}</pre>",
+    "quotation of HTML": f"<blockquote><p>{SENTENCES}</p>\n\n<p>{SENTENCES}</p></blockquote>",
+}
+NO_ATOMS = {
+    "paragraph": SENTENCES,
+    "heading": "# Tea",
+    "dialogue": f"— {SENTENCES}",
+    "number in a line": "It has 1. a lid and 2. a spout. It boils.",
+    "fence that is not closed": f"```\n{SENTENCES}",
+    "code": "It says `boil()` here. ```So it``` does.",
+    "tag that is not closed": f"<li>{SENTENCES}",
+}
+
+
+def at_every_sentence(prompt: str) -> str:
+    """A chat model that cuts before every sentence."""
+    count = prompt.split("<sentences>")[1].count("\n[")
+    return ", ".join(str(number) for number in range(1, count + 1))
+
+
+def no_entities(text: str) -> list[dict[str, Any]]:
+    return []
+
+
+def strategies(**sizes: Any) -> list[Chunker]:
+    vectors = HashingEmbeddings(dimensions=32)
+    return [
+        SentenceChunker(**sizes),
+        SemanticChunker(embeddings=vectors, breakpoint_threshold_amount=20.0, **sizes),
+        EmbeddingChunker(embeddings=vectors, similarity_threshold=0.9, **sizes),
+        ClusterChunker(embeddings=vectors, **sizes),
+        TopicChunker(n_topics=3, **sizes),
+        AgenticChunker(llm=at_every_sentence, **sizes),
+        EntityChunker(ner=no_entities, **sizes),
+    ]
+
+
+NAMES = [type(chunker).__name__ for chunker in strategies()]
+
+
+@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
+@pytest.mark.parametrize("strategy", range(len(NAMES)), ids=NAMES)
+@pytest.mark.parametrize("overlap", [0, 40])
+def test_no_strategy_cuts_an_atom_that_fits(strategy: int, atom: str, overlap: int) -> None:
+    atom = atom.strip()
+    least = len(atom) + (overlap + len("\n\n") if overlap else 0)
+    for size in (least, len(atom) + 60, 2 * len(atom)):
+        chunker = strategies(chunk_size=size, chunk_overlap=overlap)[strategy]
+        for before in range(0, 2 * len(PROSE), 61):
+            text = f"{(PROSE * 4)[:before]}.\n\n{atom}\n\n{PROSE * 3}"
+            chunks = [chunk.text for chunk in chunker.chunk(text)]
+            assert any(atom in chunk for chunk in chunks), (before, size)
+            assert len(chunks) > 1 or len(text) <= size
+
+
+@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
+@pytest.mark.parametrize("strategy", range(len(NAMES)), ids=NAMES)
+def test_atom_that_is_too_big_is_cut(strategy: int, atom: str) -> None:
+    text = f"{PROSE}\n\n{atom}\n\n{PROSE}"
+    spans = check_chunker(strategies(chunk_size=60)[strategy], text)
+    assert all(atom not in span.text_of(text) for span in spans)
+    assert len(spans) > len(text) / 60
+
+
+def test_heading_alone_is_better_than_an_atom_in_two() -> None:
+    atom = ATOMS["fence"]
+    text = f"{PROSE}\n\n## Boiling\n\n{atom}\n\n{PROSE}"
+    for chunker in strategies(chunk_size=len(atom) + 5):
+        assert any(chunk.text == atom for chunk in chunker.chunk(text)), chunker
+
+
+def test_heading_stays_with_an_atom_if_both_fit() -> None:
+    atom = ATOMS["fence"]
+    text = f"{PROSE}\n\n## Boiling\n\n{atom}\n\n{PROSE}"
+    for chunker in strategies(chunk_size=len(atom) + 20)[:5]:  # a model says where others cut
+        assert any(f"## Boiling\n\n{atom}" in chunk.text for chunk in chunker.chunk(text)), chunker
+
+
+def test_overlap_of_sentences_keeps_items_whole() -> None:
+    items = [f"- Item {number}. It has two sentences." for number in range(9)]
+    chunks = SentenceChunker(chunk_size=80, overlap_sentences=1).chunk("\n".join(items))
+    assert [chunk.text for chunk in chunks] == ["\n".join(pair) for pair in pairwise(items)]
+
+
+@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
+def test_atom_is_one(atom: str) -> None:
+    text = f"{PROSE}\n\n{atom}\n\n{PROSE}"
+    start = len(PROSE) + 2 + len(atom) - len(atom.lstrip())
+    assert (start, len(PROSE) + 2 + len(atom.rstrip())) in find_atoms(text)
+    assert find_atoms(text.replace("\n", "\r\n")) != []
+
+
+@pytest.mark.parametrize("text", NO_ATOMS.values(), ids=NO_ATOMS)
+def test_other_text_is_none(text: str) -> None:
+    assert find_atoms(f"{PROSE}\n\n{text}\n\n{PROSE}") == []
+
+
+def test_items_and_rows_end_where_the_next_begins() -> None:
+    text = "- a\n  - b\n+ c\n# d\n1. e\n```\nf\n```\n> g\n| h |\n| i |\n"
+    parts = ["- a", "- b", "+ c", "1. e", "```\nf\n```", "> g", "| h |", "| i |"]
+    assert [text[start:end] for start, end in find_atoms(text)] == parts
+
+
+def test_rows_of_a_table_need_no_outer_bars() -> None:
+    text = "\n\n  Name | What it is\n  :--- | ----------\n  Assam | Black. Strong.\n\nIt | is"
+    rows = ["Name | What it is", ":--- | ----------", "Assam | Black. Strong."]
+    assert [text[start:end] for start, end in find_atoms(text)] == rows
+
+
+def test_inner_item_of_html_is_kept_if_the_outer_one_is_too_big() -> None:
+    inner = "<li>Fill it. Not too much.</li>"
+    text = f"<tr><td><ul>{inner * 3}</ul></td></tr>"
+    atoms = Atoms(text, size=40, overlap=0, length_function="characters")
+    assert atoms.start_of(text.index("Not")) == text.index("<li>")
+
+
+@given(text=hostile_texts(), data=st.data())
+def test_atoms_ascend_and_are_visible(text: str, data: st.DataObject) -> None:
+    marks = ["```", "\n```\n", "\n- ", "\n> ", "\n| ", "\n1. ", "|---|\n", "<li>", "</li>", "\n"]
+    parts = data.draw(st.lists(st.sampled_from(marks) | st.just(text[:20]), max_size=30))
+    text = "".join(parts)
+    atoms = find_atoms(text)
+    assert atoms == sorted(atoms, key=lambda atom: (atom[0], -atom[1]))
+    for start, end in atoms:
+        assert text[start:end] == text[start:end].strip() != ""
+    for chunker in (
+        SentenceChunker(chunk_size=12),
+        SentenceChunker(chunk_size=12, chunk_overlap=5),
+    ):
+        check_chunker(chunker, text)
