@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -22,12 +15,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 
 from rag_splitters.calls import Call
-from rag_splitters.langchain.kvstores import (
-    DocumentStore,
-    PostgresStore,
-    RedisStore,
-    SQLiteStore,
-)
+from rag_splitters.langchain.kvstores import DocumentStore, PostgresStore, RedisStore, SQLiteStore
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
@@ -104,17 +92,6 @@ def to_result(entry: Entry) -> ResultDocument:
     return ResultDocument(page_content=entry.text, metadata=entry.metadata, id=entry.id)
 
 
-def to_entries(documents: Iterable[Document], ids: Sequence[str] | None) -> Iterable[Entry]:
-    """Convert documents, under `ids` if given."""
-    if ids is None:
-        return map(to_entry, documents)
-    documents = list(documents)
-    if len(ids) != len(documents):
-        raise ValueError(f"ids must be one for each of {len(documents)} documents, got {len(ids)}")
-    pairs = zip(documents, ids, strict=True)
-    return [Entry(document.page_content, document.metadata, i) for document, i in pairs]
-
-
 def make_split(splitters: Mapping[Level, TextSplitter | None]) -> Split:
     """Return what cuts entries with LangChain's splitters, all of them with one call."""
 
@@ -156,7 +133,6 @@ class _StoreDocstore:
         self._store = store
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        """Read rows."""
         entries: list[Entry | None] = []
         for batch in batched(keys, _BATCH):
             documents = await call_method(self._store, "mget", list(batch))
@@ -164,19 +140,15 @@ class _StoreDocstore:
         return entries
 
     async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
-        """Write rows."""
         for batch in batched(rows, _BATCH):
             pairs = [(key, to_document(entry)) for key, entry in batch]
             await call_method(self._store, "mset", pairs)
 
     async def remove(self, keys: Sequence[str]) -> None:
-        """Remove rows."""
         for batch in batched(keys, _BATCH):
             await call_method(self._store, "mdelete", list(batch))
 
     async def list_keys(self, prefix: str) -> list[str]:
-        """List the keys that begin with a prefix."""
-
         async def collect() -> list[str]:
             return [key async for key in self._store.ayield_keys(prefix=prefix or None)]
 
@@ -190,42 +162,33 @@ class ByteDocuments(BaseStore[str, Document]):
         self._store = byte_store
 
     def __eq__(self, other: object) -> bool:
-        """Is it over the same store?"""
         return isinstance(other, ByteDocuments) and other._store is self._store
 
     def __hash__(self) -> int:
         return id(self._store)
 
     def mget(self, keys: Sequence[str]) -> list[Document | None]:
-        """Return the documents of the keys."""
         return [_load_document(value) for value in self._store.mget(keys)]
 
     async def amget(self, keys: Sequence[str]) -> list[Document | None]:
-        """Asynchronous `mget`."""
         return [_load_document(value) for value in await self._store.amget(keys)]
 
     def mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        """Write documents."""
         self._store.mset([(key, dumps(each).encode()) for key, each in key_value_pairs])
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        """Asynchronous `mset`."""
         await self._store.amset([(key, dumps(each).encode()) for key, each in key_value_pairs])
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Remove documents."""
         self._store.mdelete(keys)
 
     async def amdelete(self, keys: Sequence[str]) -> None:
-        """Asynchronous `mdelete`."""
         await self._store.amdelete(keys)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """Return the keys that begin with `prefix`."""
         yield from self._store.yield_keys(prefix=prefix)
 
     async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
-        """Asynchronous `yield_keys`."""
         async for key in self._store.ayield_keys(prefix=prefix):
             yield key
 
@@ -287,7 +250,6 @@ class VectorStoreChildren(ChildStore):
         self._relevance = _relevance_function(vectorstore)
 
     async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
-        """Embed children and write them."""
         children = [child for children in documents for child in children]
         for batch in batched(children, self._batch_size):
             converted = [
@@ -298,13 +260,11 @@ class VectorStoreChildren(ChildStore):
             await call_method(self._vectorstore, "add_documents", converted, ids=ids)
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Remove children from the vector store."""
         for batch in batched(ids, self._batch_size):
             if await call_method(self._vectorstore, "delete", list(batch)) is False:
                 raise RuntimeError(f"the vector store did not delete {len(batch)} children")
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
-        """Read children by their ids, from stores that support it."""
         children: dict[str | None, Entry] = {}
         for batch in batched(ids, self._batch_size):
             for document in await call_method(self._vectorstore, "get_by_ids", list(batch)):

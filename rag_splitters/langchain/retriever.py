@@ -32,7 +32,7 @@ from rag_splitters.langchain.adapters import (
     make_docstore,
     make_split,
     to_document,
-    to_entries,
+    to_entry,
     to_result,
 )
 from rag_splitters.langchain.kvstores import SQLiteStore
@@ -40,7 +40,6 @@ from rag_splitters.langchain.splitters import RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.opening import CHILDREN, PARENTS, Place, search_options
-from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.search import Query, Reranker, Retrieve, SearchType
 from rag_splitters.parent_child.stores import Stores
 
@@ -299,17 +298,9 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
             inherited_keys=None if fields is None else frozenset(fields),
         )
 
-    @override
-    def _entries(self, documents: Iterable[Document], ids: Sequence[str] | None) -> Iterable[Entry]:
-        return to_entries(documents, ids)
-
-    @override
-    def _document(self, entry: Entry) -> Document:
-        return to_document(entry)
-
-    @override
-    def _result(self, entry: Entry) -> Document:
-        return to_result(entry)
+    _entry = staticmethod(to_entry)
+    _document = staticmethod(to_document)
+    _result = staticmethod(to_result)
 
 
 @names_nearest()

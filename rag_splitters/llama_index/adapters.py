@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -67,22 +67,12 @@ def _implements(target: Any, name: str) -> bool:
 # Documents and parsers
 
 
-def to_entries(documents: Iterable[BaseNode], ids: Sequence[str] | None) -> Iterable[Entry]:
-    """Convert documents.
+def to_entry(document: BaseNode) -> Entry:
+    """Convert a document.
 
-    A document is identified by `ids` if given, else by the id that the user gave it. The random id
-    that it has otherwise identifies nothing: then text and metadata do.
+    It is identified by the id that the user gave it. The random id that it has otherwise identifies
+    nothing: then text and metadata do.
     """
-    if ids is None:
-        return map(_to_entry, documents)
-    documents = list(documents)
-    if len(ids) != len(documents):
-        raise ValueError(f"ids must be one for each of {len(documents)} documents, got {len(ids)}")
-    pairs = zip(documents, ids, strict=True)
-    return [Entry(text_of(document), document.metadata, i) for document, i in pairs]
-
-
-def _to_entry(document: BaseNode) -> Entry:
     identity = document.node_id if "id_" in document.model_fields_set else None
     return Entry(text_of(document), document.metadata, identity)
 
@@ -217,7 +207,6 @@ class _KVDocstore:
         self._store = store
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        """Read rows."""
         values = [await call_method(self._store, "get", key, _COLLECTION) for key in keys]
         return [None if value is None else entry_from_value(value) for value in values]
 
@@ -227,7 +216,6 @@ class _KVDocstore:
             await call_method(self._store, "put", key, entry_to_value(entry), _COLLECTION)
 
     async def remove(self, keys: Sequence[str]) -> None:
-        """Remove rows."""
         for key in keys:
             await call_method(self._store, "delete", key, _COLLECTION)
 
@@ -244,7 +232,6 @@ class _NodeDocstore:
         self._store = store
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        """Read rows."""
         entries: list[Entry | None] = []
         for key in keys:
             node = await call_method(self._store, "get_document", key, raise_error=False)
@@ -256,13 +243,11 @@ class _NodeDocstore:
         return entries
 
     async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
-        """Write rows."""
         for batch in batched(rows, _BATCH):
             nodes = [_row_node(key, entry) for key, entry in batch]
             await call_method(self._store, "add_documents", nodes, allow_update=True)
 
     async def remove(self, keys: Sequence[str]) -> None:
-        """Remove rows."""
         for key in keys:
             await call_method(self._store, "delete_document", key, raise_error=False)
 
@@ -341,12 +326,10 @@ class VectorStoreChildren(ChildStore):
             await call_method(self._store, "add", nodes)
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Remove children."""
         for batch in batched(ids, self._batch_size):
             await call_method(self._store, "delete_nodes", list(batch))
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
-        """Read children by their ids, from stores that support it."""
         children: dict[str, Entry] = {}
         for batch in batched(ids, self._batch_size):
             for node in await call_method(self._store, "get_nodes", list(batch)):

@@ -26,7 +26,7 @@ from rag_splitters.llama_index.adapters import (
     make_docstore,
     make_split,
     to_document,
-    to_entries,
+    to_entry,
     to_node,
 )
 from rag_splitters.llama_index.kvstores import JSONKVStore
@@ -237,13 +237,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
             classic=self.shared.classic,
         )
 
-    @override
-    def _entries(self, documents: Iterable[BaseNode], ids: Sequence[str] | None) -> Iterable[Entry]:
-        return to_entries(documents, ids)
-
-    @override
-    def _document(self, entry: Entry) -> Document:
-        return to_document(entry)
+    _entry = staticmethod(to_entry)
+    _document = staticmethod(to_document)
 
     @override
     def _result(self, entry: Entry) -> NodeWithScore:

@@ -173,12 +173,10 @@ class ChromaChildren(ChildStore):
             )
 
     async def remove(self, ids: Sequence[str]) -> None:
-        """Remove children."""
         for batch in batched(ids, self._batch()):
             await self._call(self._collection.delete, ids=list(batch))
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
-        """Read children by their ids."""
         children: dict[str, Entry] = {}
         for batch in batched(ids, self._batch()):
             rows = await self._call(

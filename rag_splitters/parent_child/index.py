@@ -6,7 +6,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from typing_extensions import Self
@@ -80,8 +80,8 @@ class ParentChildIndex(Generic[A, D, R]):
         """Return the stores for one operation."""
 
     @abstractmethod
-    def _entries(self, documents: Iterable[A], ids: Sequence[str] | None) -> Iterable[Entry]:
-        """Convert the framework's documents, under `ids` if given."""
+    def _entry(self, document: A) -> Entry:
+        """Convert one of the framework's documents; the metadata is shared."""
 
     @abstractmethod
     def _document(self, entry: Entry) -> D:
@@ -139,6 +139,15 @@ class ParentChildIndex(Generic[A, D, R]):
     async def aclose(self) -> None:
         """Asynchronous `close`."""
         await call(self.close).result()
+
+    def _entries(self, documents: Iterable[A], ids: Sequence[str] | None) -> Iterable[Entry]:
+        entries = map(self._entry, documents)
+        if ids is None:
+            return entries
+        listed = list(entries)
+        if len(ids) != len(listed):
+            raise ValueError(f"ids must be one for each of {len(listed)} documents, got {len(ids)}")
+        return [replace(entry, id=each) for entry, each in zip(listed, ids, strict=True)]
 
     async def _add(self, documents: Iterable[A], ids: Sequence[str] | None) -> list[str]:
         entries = self._entries(documents, ids)

@@ -219,22 +219,18 @@ class KeyValueDocstore:
         self._store = store
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        """Read rows."""
         values = await self._store.read(keys)
         return [None if value is None else entry_from_value(value) for value in values]
 
     async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
-        """Write rows."""
         for batch in batched(rows, _WRITE_BATCH):
             await self._store.write([(key, entry_to_value(entry)) for key, entry in batch])
 
     async def remove(self, keys: Sequence[str]) -> None:
-        """Remove rows."""
         for batch in batched(keys, _WRITE_BATCH):
             await self._store.remove(batch)
 
     async def list_keys(self, prefix: str) -> list[str]:
-        """List the keys that begin with a prefix."""
         return await self._store.list_keys(prefix)
 
 
