@@ -15,10 +15,10 @@ from rag_splitters.evaluation.judging.facts import Fact, Facts
 from rag_splitters.evaluation.judging.judge import (
     Failure,
     Judgement,
+    Row,
     Task,
     as_judge,
     count_reasons,
-    failure_json,
     read_choice,
     reasons_text,
     write_lines,
@@ -52,7 +52,7 @@ _TASK = Task("tell true from false", 1, Truth, lambda answer: read_choice(answer
 
 
 @dataclass(frozen=True, slots=True)
-class FactResult:
+class FactResult(Row):
     """The model's answer to one fact.
 
     Parameters:
@@ -74,12 +74,8 @@ class FactResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The result for JSON."""
-        return {
-            **self.fact.as_dict(),
-            "texts": self.texts,
-            "answer": self.answer,
-            **failure_json(self.failure),
-        }
+        row = Row.as_dict(self)
+        return {**row.pop("fact").as_dict(), **row}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.evaluation.judging.judge import (
     Failure,
     Judgement,
+    Row,
     Task,
     reasons_text,
     write_lines,
@@ -53,7 +54,7 @@ class Statements(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Row):
     """A statement that is known to be true or false.
 
     Parameters:
@@ -69,10 +70,6 @@ class Fact:
     document: str = ""
     start: int = 0
     end: int = 0
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fact for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

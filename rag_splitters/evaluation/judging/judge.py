@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -69,8 +69,24 @@ class Task(Generic[Verdict]):
     read: Callable[[str | BaseModel], Verdict]
 
 
+class Row:
+    """A dataclass that is written as a line of JSON."""
+
+    __slots__ = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields for JSON; a failure becomes `reason` and `error`, which are None without."""
+        row = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        if isinstance(verdict := row.get("verdict"), BaseModel):
+            row["verdict"] = verdict.model_dump()
+        if "failure" in row:
+            failure = row.pop("failure")
+            row |= {"reason": failure and failure.reason, "error": failure and failure.detail}
+        return row
+
+
 @dataclass(frozen=True, slots=True)
-class Judgement(Generic[Verdict]):
+class Judgement(Row, Generic[Verdict]):
     """A prompt, the model's answer, and the verdict or the reason why there is none.
 
     Parameters:
@@ -90,19 +106,6 @@ class Judgement(Generic[Verdict]):
     answer: Any
     verdict: Verdict | None
     failure: Failure | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The judgement for JSON."""
-        verdict = self.verdict
-        return {
-            "task": self.task,
-            "version": self.version,
-            "model": self.model,
-            "prompt": self.prompt,
-            "answer": self.answer,
-            "verdict": verdict.model_dump() if isinstance(verdict, BaseModel) else verdict,
-            **failure_json(self.failure),
-        }
 
 
 class Judge:
@@ -293,13 +296,6 @@ def count_reasons(failures: Iterable[Failure | None]) -> dict[str, int]:
 def reasons_text(heading: str, counts: Mapping[str, int]) -> str:
     """Counts of reasons as lines of a report, each with a line break before it."""
     return "".join(f"\n  {heading}: {reason} ({count})" for reason, count in counts.items())
-
-
-def failure_json(failure: Failure | None) -> dict[str, str | None]:
-    """A failure as fields of a JSON line; they are None if there is no failure."""
-    if failure is None:
-        return {"reason": None, "error": None}
-    return {"reason": failure.reason, "error": failure.detail}
 
 
 def write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -12,10 +12,10 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.evaluation.judging.judge import (
     Failure,
     Judgement,
+    Row,
     Task,
     as_judge,
     count_reasons,
-    failure_json,
 )
 from rag_splitters.fields import whole_number
 from rag_splitters.models.asking import fill
@@ -44,7 +44,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Row):
     """An item that a model wrote, or a passage on which it failed, and why it is not used.
 
     Parameters:
@@ -65,16 +65,6 @@ class Rejected:
     def of(cls, passage: Passage, text: str, failure: Failure) -> Rejected:
         """An item about a passage."""
         return cls(passage.document, passage.start, passage.end, text, failure)
-
-    def as_dict(self) -> dict[str, Any]:
-        """The rejected item for JSON."""
-        return {
-            "document": self.document,
-            "start": self.start,
-            "end": self.end,
-            "text": self.text,
-            **failure_json(self.failure),
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

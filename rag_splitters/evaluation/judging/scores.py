@@ -10,8 +10,8 @@ from typing import Any
 from rag_splitters.evaluation.intervals import Estimate, mean_score, percent
 from rag_splitters.evaluation.judging.judge import (
     Failure,
+    Row,
     count_reasons,
-    failure_json,
     reasons_text,
     write_lines,
 )
@@ -19,7 +19,7 @@ from rag_splitters.evaluation.questions import Question
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionScore:
+class QuestionScore(Row):
     """The score of one question.
 
     Parameters:
@@ -35,16 +35,6 @@ class QuestionScore:
     verdicts: tuple[int | None, ...]
     score: float | None
     failure: Failure | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The score for JSON."""
-        return {
-            "question": self.question,
-            "texts": self.texts,
-            "verdicts": self.verdicts,
-            "score": self.score,
-            **failure_json(self.failure),
-        }
 
 
 @dataclass(frozen=True, slots=True)
