@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,12 @@ class EmbeddingCache:
     ) -> NDArray[np.float32]:
         name = self._name(model)
         keys = {text: _key(name, kind, text) for text in texts}
-        vectors = self._cached_vectors(keys)
+        contents = dict(self._database.read_in(_SELECT, list(keys.values())))
+        vectors: dict[str, NDArray[np.float32]] = {
+            text: np.frombuffer(contents[key], dtype=np.float32)
+            for text, key in keys.items()
+            if key in contents
+        }
         missing = [text for text in keys if text not in vectors]
         batches = range(0, len(missing), self.batch)
         for start in track(batches) if missing else ():
@@ -95,14 +100,6 @@ class EmbeddingCache:
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         return np.stack([vectors[text] for text in texts])
-
-    def _cached_vectors(self, keys: Mapping[str, bytes]) -> dict[str, NDArray[np.float32]]:
-        contents = dict(self._database.read_in(_SELECT, list(keys.values())))
-        return {
-            text: np.frombuffer(contents[key], dtype=np.float32)
-            for text, key in keys.items()
-            if key in contents
-        }
 
     def _name(self, model: Any) -> str:
         """Return the model's name or, if that is ambiguous and we are in memory, the object's."""

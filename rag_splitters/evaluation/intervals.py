@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 _Z = 1.959963984540054  # 95 % of a normal distribution lie within this many standard deviations
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(NamedTuple):
     """A mean with the bounds of its confidence interval.
 
     >>> Estimate(0.75, 0.7, 0.8).percent()

@@ -57,7 +57,10 @@ class ChunkIndex:
         for number, chunk in enumerate(chunks):
             if chunk.position is not None:
                 numbers.setdefault(chunk.document, []).append(number)
-        self._located = {name: self._positions(each) for name, each in numbers.items()}
+        self._located = {
+            name: (np.array(each), np.array([chunks[number].position for number in each]))
+            for name, each in numbers.items()
+        }
 
     def touching(self, question: Question) -> dict[int, Range]:
         """The chunks that hold a part of the answer: their positions by their numbers."""
@@ -81,9 +84,6 @@ class ChunkIndex:
         """The number of characters that a chunk covers; its length if its position is unknown."""
         chunk = self.chunks[number]
         return len(chunk.text) if chunk.position is None else total([chunk.position])
-
-    def _positions(self, numbers: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        return np.array(numbers), np.array([self.chunks[number].position for number in numbers])
 
 
 def measure_questions(

@@ -90,7 +90,10 @@ def suggestion(results: Results, metric: str | None = None, *, folds: int = 5) -
     values = np.stack([results.values(name, metric) for name in names])
     best, *others = np.argsort(-values.mean(axis=1), kind="stable").tolist()
     fold_of = _folds(results, whole_number(folds, "folds", 2))
-    picks = [_best(values[:, fold_of != fold]) for fold in range(int(fold_of.max()) + 1)]
+    picks = [
+        int(values[:, fold_of != fold].mean(axis=1).argmax())
+        for fold in range(int(fold_of.max()) + 1)
+    ]
     held_out = values[np.array(picks)[fold_of], np.arange(values.shape[1])]
     gaps = [results.difference(names[best], names[other], metric) for other in others]
     return Suggestion(
@@ -125,10 +128,6 @@ def _folds(results: Results, folds: int) -> NDArray[np.int64]:
     fold_of = np.zeros(count, dtype=np.int64)
     fold_of[order] = np.arange(count) % min(folds, count)
     return fold_of
-
-
-def _best(values: NDArray[np.float64]) -> int:
-    return int(values.mean(axis=1).argmax())
 
 
 def _wins(means: NDArray[np.float64], best: int) -> float:

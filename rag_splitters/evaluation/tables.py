@@ -30,11 +30,10 @@ def caption(results: Results) -> str:
 
 def format_estimate(metric: str, estimate: Estimate, places: int = 1) -> tuple[str, str, str]:
     """Mean, lower and upper bound as tables show them: units for `retrieved`, else percent."""
-    values = _bounds(estimate)
     if metric == "retrieved":
-        mean, low, high = (f"{value:,.0f}" for value in values)
+        mean, low, high = (f"{value:,.0f}" for value in estimate)
     else:
-        mean, low, high = (f"{100 * value:.{places}f}" for value in values)
+        mean, low, high = (f"{100 * value:.{places}f}" for value in estimate)
     return mean, low, high
 
 
@@ -52,7 +51,7 @@ def rich_table(results: Results, width: int) -> Table:
     for title in ("chunks", *(titles[name].removesuffix(f" {unit}") for name in shown)):
         table.add_column(title.replace(" ", "\n", 1), justify="right", no_wrap=True)
     for strategy in results.strategies:
-        row = [Text(strategy.name, style="bold"), Text(_count(strategy).replace(" (", "\n("))]
+        row = [Text(strategy.name, style="bold"), Text(chunk_count(strategy).replace(" (", "\n("))]
         for name in shown:
             estimate = results.metric(strategy.name, name)
             mean = format_estimate(name, estimate)[0]
@@ -87,7 +86,7 @@ def json_text(results: Results) -> str:
             "documents": {
                 document: _metrics(results, strategy.name, document) for document in documents
             },
-            "curve": [[budget, *_bounds(at)] for budget, at in results.curve(strategy.name)],
+            "curve": [[budget, *at] for budget, at in results.curve(strategy.name)],
             "values": {
                 name: results.values(strategy.name, name).tolist() for name in settings.metrics
             },
@@ -129,28 +128,18 @@ def _chunker_json(chunker: Any) -> Any:
     return {"strategy": type(chunker).__name__, **chunker.model_dump(mode="json")}
 
 
-def _metrics(results: Results, name: str, document: str | None) -> dict[str, tuple[float, ...]]:
-    return {
-        metric: _bounds(results.metric(name, metric, document))
-        for metric in results.settings.metrics
-    }
-
-
-def _bounds(estimate: Estimate) -> tuple[float, float, float]:
-    return estimate.mean, estimate.low, estimate.high
+def _metrics(results: Results, name: str, document: str | None) -> dict[str, Estimate]:
+    return {metric: results.metric(name, metric, document) for metric in results.settings.metrics}
 
 
 def _markdown_table(results: Results, document: str | None) -> str:
-    titles = [
-        "strategy",
-        "chunks",
-        f"mean {results.settings.unit}",
-        *results.settings.titles.values(),
-    ]
+    settings = results.settings
+    titles = ["strategy", "chunks", f"mean {settings.unit}", *settings.titles.values()]
     lines = [f"| {' | '.join(titles)} |", "|---|" + "---:|" * (len(titles) - 1)]
     for strategy in results.strategies:
-        cells = [_escaped(strategy.name), _count(strategy), _size(strategy)]
-        for name in results.settings.metrics:
+        size = f"{strategy.sizes.mean():,.0f}"
+        cells = [_escaped(strategy.name), chunk_count(strategy), size]
+        for name in settings.metrics:
             estimate = results.metric(strategy.name, name, document)
             mean, low, high = format_estimate(name, estimate)
             cells.append(f"{mean} ({low} to {high})")
@@ -158,14 +147,10 @@ def _markdown_table(results: Results, document: str | None) -> str:
     return "\n".join(lines)
 
 
-def _count(strategy: Strategy) -> str:
+def chunk_count(strategy: Strategy) -> str:
     """The number of chunks, and the share of them whose position is unknown."""
     lost = f" ({strategy.unlocated:.1%} not located)" if strategy.unlocated else ""
     return f"{len(strategy.chunks):,}{lost}"
-
-
-def _size(strategy: Strategy) -> str:
-    return f"{strategy.sizes.mean():,.0f}"
 
 
 def _escaped(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +160,7 @@ class FactReport:
             "wrong": self.wrong,
             "failed": self.failed,
             "failures": self.failures,
-            **{name: each and asdict(each) for name, each in accuracies.items()},
+            **{name: each and each._asdict() for name, each in accuracies.items()},
         }
 
     def export(self, path: str | Path) -> None:

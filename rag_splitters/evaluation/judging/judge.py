@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -176,11 +175,15 @@ class Judge:
             keys = [key for key in prompt_of if key not in judgements]
             records = dict(zip(keys, await self._cache.read(keys), strict=True))
             judgements |= self._recalled(task, prompt_of, records)
+
+        def read(index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
+            content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
+            return content, task.read(answer)
+
         missing = [key for key in prompt_of if key not in judgements]
         for start in range(0, len(missing), _BATCH):
             keys = missing[start : start + _BATCH]
             batch = [prompt_of[key] for key in keys]
-            read = partial(_read, task)
             answers = await ask_each(self._chat, batch, task.schema, read, self._max_retries)
             pairs = zip(keys, batch, answers, strict=True)
             new = {key: self._judgement(task, prompt, answer) for key, prompt, answer in pairs}
@@ -248,12 +251,6 @@ class Judge:
 def as_judge(judge: Any) -> Judge:
     """The judge itself, or a judge for a chat model."""
     return judge if isinstance(judge, Judge) else Judge(judge)
-
-
-def _read(task: Task[Verdict], index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
-    """The answer for JSON, and the verdict in it."""
-    content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
-    return content, task.read(answer)
 
 
 def _records(judgements: Mapping[str, Judgement[Any]]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ class ScoreReport:
         return {
             "metric": self.metric,
             "model": self.model,
-            "score": self.score and asdict(self.score),
+            "score": self.score and self.score._asdict(),
             "questions": len(self.scores),
             "empty": self.empty,
             "partial": self.partial,

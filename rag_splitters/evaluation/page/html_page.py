@@ -16,7 +16,7 @@ from rag_splitters.evaluation.page.charts import curves_svg, histogram_svg, tick
 from rag_splitters.evaluation.page.projection import project
 from rag_splitters.evaluation.results import Results, Strategy
 from rag_splitters.evaluation.suggestion import advice
-from rag_splitters.evaluation.tables import caption, format_estimate
+from rag_splitters.evaluation.tables import caption, chunk_count, format_estimate
 
 _MAX_POINTS = 300  # per strategy on the map, so that twenty strategies make a small file
 _MAX_TEXT = 400  # characters of a chunk on the map
@@ -34,7 +34,8 @@ def html_page(results: Results) -> str:
         "unit": escape(results.settings.unit),
         "charts": _charts(results),
         "legend": _legend(results),
-        "slider": _slider(results),
+        "budgets": str(len(results.settings.curve_budgets) - 1),
+        "budget": str(_middle(results)),
         "curve_table": _curve_table(results),
         "metrics": _metric_table(results, None),
         "documents": _document_tables(results),
@@ -56,14 +57,6 @@ def _charts(results: Results) -> str:
     curves, unit = [results.curve(each.name) for each in results.strategies], results.settings.unit
     wide, narrow = curves_svg(curves, 760, 400, unit), curves_svg(curves, 340, 320, unit)
     return f'<div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
-
-
-def _slider(results: Results) -> str:
-    budgets = results.settings.curve_budgets
-    return (
-        f'<input type="range" id="budget" min="0" max="{len(budgets) - 1}" step="1" '
-        f'value="{_middle(results)}" aria-describedby="budget-help">'
-    )
 
 
 def _middle(results: Results) -> int:
@@ -129,10 +122,9 @@ def _metric_table(results: Results, document: str | None) -> str:
             _cell(columns[name][row], name, best=columns[name][row].mean == best[name])
             for name in names
         )
-        lost = f" ({strategy.unlocated:.1%} not located)" if strategy.unlocated else ""
         rows.append(
             f'<tr><th scope="row">{escape(strategy.name)}</th>'
-            f"<td>{len(strategy.chunks):,}{lost}</td>{''.join(cells)}</tr>"
+            f"<td>{chunk_count(strategy)}</td>{''.join(cells)}</tr>"
         )
     titles = "".join(
         f'<th scope="col">{escape(title)}</th>'
@@ -202,7 +194,7 @@ def _data(results: Results) -> tuple[dict[str, Any], str]:
             text += " …" if len(chunk.text) > _MAX_TEXT else ""
             points.append([x, y, documents.index(chunk.document), chunk.position, text])
         start += len(rows)
-        curve = [(at.mean, at.low, at.high) for _, at in results.curve(strategy.name)]
+        curve = [at for _, at in results.curve(strategy.name)]
         strategies.append({"name": strategy.name, "curve": curve, "points": points})
     note = f"PCA; it shows {variance:.0%} of the variance."
     if any(len(strategy.chunks) > _MAX_POINTS for strategy in results.strategies):
