@@ -26,7 +26,6 @@ def open_index(
     """The retriever over a folder, closed afterwards.
 
     Parameters:
-        folder: the folder of the index.
         embeddings: the model; None for the built-in one.
         options: further options of `parent_document_retriever`.
 

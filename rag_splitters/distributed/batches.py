@@ -31,7 +31,6 @@ def read_sources(
     """The documents in some rows as sources.
 
     Parameters:
-        rows: the rows.
         text: the name of the column with their texts; null becomes an empty text.
         id: the name of the column with their ids, if there is one.
         metadata: the names of the columns with their metadata.
@@ -118,8 +117,6 @@ def chunk_batch(
     """A record batch of chunks.
 
     Parameters:
-        fields: the chunks' own columns.
-        chunks: the chunks.
         metadata: the columns of the documents that the chunks repeat.
         numbers: the row of each chunk's document in `metadata`.
     """

@@ -38,13 +38,7 @@ class Measurements:
 
 
 class ChunkIndex:
-    """The chunks of one strategy in all documents, searched by exact cosine similarity.
-
-    Parameters:
-        chunks: the chunks.
-        sizes: their sizes in units.
-        vectors: their embeddings.
-    """
+    """The chunks of one strategy in all documents, searched by exact cosine similarity."""
 
     def __init__(
         self,
@@ -97,9 +91,6 @@ def measure_questions(
     """Search an index for every question, and measure the results.
 
     Parameters:
-        index: the strategy's chunks.
-        questions: the questions.
-        vectors: the embedding of each question.
         k: number of chunks to retrieve for `METRICS`.
         budgets: numbers of units for the recall curve, ascending.
         track: wraps the questions while they are iterated, for a progress bar.

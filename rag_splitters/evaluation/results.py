@@ -23,12 +23,9 @@ class Settings:
     """The settings of a comparison.
 
     Parameters:
-        k: number of retrieved chunks.
         budgets: numbers of retrieved units for recall at equal budgets, ascending.
         length_function: the unit of budgets and sizes.
         model: the embedding model, as `describe_model` names it.
-        resamples: number of bootstrap resamples.
-        seed: seed of the resamples.
     """
 
     k: int
@@ -77,16 +74,8 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """One strategy of a comparison: its chunks, and its metrics for each question.
-
-    Parameters:
-        name: its name in the report.
-        chunker: the chunker.
-        chunks: its chunks of all documents.
-        sizes: their sizes in units.
-        vectors: their embeddings.
-        measurements: its metrics for each question.
-    """
+    """One strategy of a comparison: its chunks of all documents, their sizes in units and their
+    embeddings, and its metrics for each question."""
 
     name: str
     chunker: Any
@@ -103,14 +92,7 @@ class Strategy:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results:
-    """The results of a comparison.
-
-    Parameters:
-        settings: the settings.
-        documents: texts by name.
-        questions: the questions.
-        strategies: the strategies, in the order of the call.
-    """
+    """The results of a comparison; the strategies are in the order of the call."""
 
     settings: Settings
     documents: Mapping[str, str]

@@ -20,7 +20,6 @@ def chunk_documents(
 
     Parameters:
         source: the source; if it is itself a chunk, positions are counted on in its own source.
-        spans: the spans.
         ids: makes the chunks' ids.
         add_positions: whether to add `start_index`, `end_index` and `chunk_index`.
     """

@@ -81,8 +81,6 @@ def chunk_nodes(
 
     Parameters:
         node: the document, or a chunk of one: then positions are those in its source.
-        text: its text.
-        spans: the spans.
         ids: an id for each.
         include_metadata: does a chunk take the document's metadata?
     """

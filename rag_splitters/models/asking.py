@@ -88,9 +88,6 @@ async def ask_each(
     """What was read from the model's answers, or the error in its place.
 
     Parameters:
-        model: the value of a field of type `Llm`.
-        prompts: the prompts, which are sent side by side.
-        schema: the pydantic model of an answer, for models that can answer with one.
         read: (number of the prompt, answer) -> result; raises a ValueError that says what is wrong.
         max_retries: how often an answer that cannot be used is asked for again.
     """

@@ -70,7 +70,6 @@ def load_model(value: Any, field: str, kinds: str, wrap: Callable[[Any], Any]) -
     """The wrapped model for the value of a field: a model, or the name of a registered function.
 
     Parameters:
-        value: the field's value.
         field: the field's name, for messages.
         kinds: the kinds of models that the field takes, for messages.
         wrap: wraps a model; raises TypeError for what is none.

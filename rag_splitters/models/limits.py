@@ -78,7 +78,6 @@ def requests(counts: Sequence[int], limits: Limits) -> list[Request]:
 
     Parameters:
         counts: the number of tokens of each text.
-        limits: the limits.
 
     >>> requests([1, 1, 4, 1], Limits(texts=2, batch=2, tokens=3))
     [(0, 0, 2), (1, 2, 3), (2, 3, 4)]

@@ -131,8 +131,6 @@ class ChromaChildren(ChildStore):
     """The children of one operation.
 
     Parameters:
-        collection: the collection.
-        vectors: the model that embeds.
         batch_size: how many are embedded and written at once; None: 4,000, or fewer if this Chroma
             takes no more.
         smoothing: how wide, in children, neighbours' vectors are mixed.

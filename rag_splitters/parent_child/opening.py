@@ -33,9 +33,6 @@ class Place:
 
     Parameters:
         path: the folder, which this process owns from now on; None for memory.
-        client: a Chroma client.
-        vector_store: the user's own vector store.
-        docstore: the user's own docstore.
         name: what the framework calls a vector store.
 
     Raises ValueError if one of these would not be used, and FolderInUseError if another process has
@@ -101,9 +98,6 @@ def search_options(
     Parameters:
         is_ours: whether the index is our own Chroma, which can do what retrieves best; other vector
             stores get what every one of them can do.
-        search_type: as the user passed it, like the other options.
-        smoothing: see the retrievers.
-        headings: see the retrievers.
 
     >>> search_options(True, None, None, False)
     {'search_type': 'hybrid', 'smoothing': 0.6, 'headings': False}

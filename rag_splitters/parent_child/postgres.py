@@ -108,10 +108,6 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
 class PostgresConnections:
     """A pool with as many connections as there are operations at once.
 
-    Parameters:
-        url: as psycopg takes it.
-        timeout: seconds to wait for the server to answer.
-
     Raises ImportError without the extra `postgres`, and ValueError for an invalid URL.
     """
 

@@ -20,10 +20,6 @@ MAX_CHUNKS = 20_000
 def show_chunks(chunker: Chunker, text: str) -> dict[str, Any]:
     """The chunks of a text with their sizes in the strategy's own unit, and statistics.
 
-    Parameters:
-        chunker: the strategy.
-        text: the text.
-
     Returns: `chunks`, each with start and end (code points), size, metadata, and where they apply
     `content` (the text of a rewritten chunk), `begins_inside` and `ends_inside` (a sentence is cut
     there); `unit`; and `figures`: counts, sizes, the number of characters in several chunks and in

@@ -51,9 +51,7 @@ def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: in
     """The strategy with the parameters that a page sent, and with the models that it requires.
 
     Parameters:
-        name: the strategy.
         parameters: the values by parameter, as JSON gives them.
-        models: the playground's models.
         depth: how many chunkers this one is inside of.
 
     Raises: ValueError with a message of one line, if there is no such strategy or parameter, if a

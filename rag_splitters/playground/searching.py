@@ -21,10 +21,7 @@ def rank_chunks(
     The page sends the chunks that it shows, so that no chat model has to make them again.
 
     Parameters:
-        text: the text.
         chunks: each as [start, end] in code points, or as a string if its text was rewritten.
-        question: the question.
-        k: number of chunks to return.
         models: the models; their embeddings are compared.
 
     Returns: the number (`chunk`) and the `score` of each chunk, the best first.

@@ -29,10 +29,6 @@ class Passage:
     """A part of a document.
 
     Parameters:
-        document: the document's name.
-        start: offset of its first code point.
-        end: offset after its last code point.
-        text: the document's text from `start` to `end`.
         item_count: how many items the model has to write about it.
     """
 
@@ -145,10 +141,8 @@ async def _find_passages(
     """The passages of documents, by position. Passages about which nothing is wanted are left out.
 
     Parameters:
-        documents: texts by name.
-        chunker: cuts them into passages; None: at paragraphs, into 2,000 characters. If it rewrites
+        chunker: cuts documents into passages; None: at paragraphs, into 2,000 characters. If it rewrites
             its chunks, a passage is still the original text between a chunk's positions.
-        every: how many items to write about each passage.
 
     >>> from rag_splitters.calls import run
     >>> passages = run(_find_passages({"a": "x" * 2500}, None, 500))

@@ -77,11 +77,9 @@ def histogram_svg(
     """The distribution of a strategy's chunk sizes.
 
     Parameters:
-        sizes: the sizes.
         edges: where the bars begin and end; larger sizes count in the last bar.
         most: the share of chunks in the highest bar of all strategies.
         number: the strategy's number, for its colour.
-        unit: the unit of the sizes.
     """
     sizes = np.asarray(sizes, dtype=np.float64)
     counts = np.histogram(np.minimum(sizes, edges[-1]), edges)[0]
