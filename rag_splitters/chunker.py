@@ -494,12 +494,14 @@ def _core(kind: type[Chunker]) -> type[Chunker]:
 
     Such a class may have other defaults and constructors, but overrides none of its methods.
     """
-    if kind in _strategies.values() or len(kind.__bases__) != 2:
+    if kind in _strategies.values() or len(kind.__bases__) < 2:
         return kind
-    core, front_end = kind.__bases__
+    core, front_end = kind.__bases__[-2:]
     is_front_end = issubclass(front_end, FrontEnd) and not _has_method(front_end)
-    is_strategy = core in _strategies.values() and is_front_end
-    return core if is_strategy and not _overrides_methods(kind, core) else kind
+    if core not in _strategies.values() or not is_front_end:
+        return kind
+    own = kind.__mro__[: kind.__mro__.index(core)]
+    return kind if any(_overrides_methods(each, core) for each in own) else core
 
 
 def _overrides_methods(kind: type[Chunker], core: type[Chunker]) -> bool:

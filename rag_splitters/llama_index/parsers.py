@@ -11,10 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import llama_index.core
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.node_parser import MetadataAwareTextSplitter
-from llama_index.core.schema import (
-    BaseNode,
-    Document,
-)
+from llama_index.core.schema import BaseNode, Document
 from llama_index.core.utils import get_tqdm_iterable
 from pydantic import AfterValidator, BaseModel
 from pydantic.json_schema import GenerateJsonSchema
@@ -330,21 +327,22 @@ def _shown(show_progress: bool) -> AbstractContextManager[None]:
     return showing(lambda total: tqdm(total=total, desc="Asking the model"))
 
 
+class _Tokens(BaseModel):
+    """The defaults of most parsers: sizes in tokens, as everywhere in LlamaIndex."""
+
+    chunk_size: Size = 256
+    length_function: Unit = "tokens"
+
+
 _RECURSIVE = chunkers.RecursiveChunker(chunk_size=256, length_function="tokens")
 
 
-class AgenticNodeParser(chunkers.AgenticChunker, ChunkerNodeParser):
+class AgenticNodeParser(_Tokens, chunkers.AgenticChunker, ChunkerNodeParser):
     """LlamaIndex parser for `AgenticChunker`."""
 
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
-
-class ClusterNodeParser(chunkers.ClusterChunker, ChunkerNodeParser):
+class ClusterNodeParser(_Tokens, chunkers.ClusterChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ClusterChunker`."""
-
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
 
 class CodeNodeParser(chunkers.CodeChunker, ChunkerNodeParser):
@@ -369,11 +367,8 @@ class CodeNodeParser(chunkers.CodeChunker, ChunkerNodeParser):
     length_function: Unit = "tokens"
 
 
-class ContentAwareNodeParser(chunkers.ContentAwareChunker, ChunkerNodeParser):
+class ContentAwareNodeParser(_Tokens, chunkers.ContentAwareChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ContentAwareChunker`."""
-
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
 
 class ContextualNodeParser(chunkers.ContextualChunker, ChunkerNodeParser):
@@ -382,25 +377,16 @@ class ContextualNodeParser(chunkers.ContextualChunker, ChunkerNodeParser):
     chunker: Nested = _RECURSIVE
 
 
-class EmbeddingNodeParser(chunkers.EmbeddingChunker, ChunkerNodeParser):
+class EmbeddingNodeParser(_Tokens, chunkers.EmbeddingChunker, ChunkerNodeParser):
     """LlamaIndex parser for `EmbeddingChunker`."""
 
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
-
-class EntityNodeParser(chunkers.EntityChunker, ChunkerNodeParser):
+class EntityNodeParser(_Tokens, chunkers.EntityChunker, ChunkerNodeParser):
     """LlamaIndex parser for `EntityChunker`."""
 
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
-
-class FixedSizeNodeParser(chunkers.FixedSizeChunker, ChunkerNodeParser):
+class FixedSizeNodeParser(_Tokens, chunkers.FixedSizeChunker, ChunkerNodeParser):
     """LlamaIndex parser for `FixedSizeChunker`."""
-
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
 
 class HierarchicalNodeParser(chunkers.HierarchicalChunker, ChunkerNodeParser):
@@ -424,11 +410,8 @@ class HybridNodeParser(chunkers.HybridChunker, ChunkerNodeParser):
     )
 
 
-class KeywordNodeParser(chunkers.KeywordChunker, ChunkerNodeParser):
+class KeywordNodeParser(_Tokens, chunkers.KeywordChunker, ChunkerNodeParser):
     """LlamaIndex parser for `KeywordChunker`."""
-
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
 
 class ModalityNodeParser(chunkers.ModalityChunker, ChunkerNodeParser):
@@ -441,35 +424,23 @@ class ModalityNodeParser(chunkers.ModalityChunker, ChunkerNodeParser):
     )
 
 
-class PageNodeParser(chunkers.PageChunker, ChunkerNodeParser):  # type: ignore[misc]
+class PageNodeParser(_Tokens, chunkers.PageChunker, ChunkerNodeParser):  # type: ignore[misc]
     """LlamaIndex parser for `PageChunker`."""
 
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
-
-class ParagraphNodeParser(chunkers.ParagraphChunker, ChunkerNodeParser):
+class ParagraphNodeParser(_Tokens, chunkers.ParagraphChunker, ChunkerNodeParser):
     """LlamaIndex parser for `ParagraphChunker`."""
 
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
-
-class PropositionNodeParser(chunkers.PropositionChunker, ChunkerNodeParser):
+class PropositionNodeParser(_Tokens, chunkers.PropositionChunker, ChunkerNodeParser):
     """LlamaIndex parser for `PropositionChunker`."""
 
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
-
-class RecursiveNodeParser(chunkers.RecursiveChunker, ChunkerNodeParser):
+class RecursiveNodeParser(_Tokens, chunkers.RecursiveChunker, ChunkerNodeParser):
     """LlamaIndex parser for `RecursiveChunker`."""
 
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
-
-class SemanticNodeParser(chunkers.SemanticChunker, ChunkerNodeParser):
+class SemanticNodeParser(_Tokens, chunkers.SemanticChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SemanticChunker`."""
 
     positional: ClassVar[tuple[str, ...]] = (
@@ -478,9 +449,6 @@ class SemanticNodeParser(chunkers.SemanticChunker, ChunkerNodeParser):
         "buffer_size",
         "sentence_splitter",
     )
-
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
 
 class SentenceNodeParser(chunkers.SentenceChunker, ChunkerNodeParser):
@@ -511,18 +479,12 @@ class SeparatorNodeParser(chunkers.SeparatorChunker, ChunkerNodeParser):
     length_function: Unit = "tokens"
 
 
-class SlidingWindowNodeParser(chunkers.SlidingWindowChunker, ChunkerNodeParser):
+class SlidingWindowNodeParser(_Tokens, chunkers.SlidingWindowChunker, ChunkerNodeParser):
     """LlamaIndex parser for `SlidingWindowChunker`."""
 
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
-
-class TableNodeParser(chunkers.TableChunker, ChunkerNodeParser):
+class TableNodeParser(_Tokens, chunkers.TableChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TableChunker`."""
-
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
 
 
 class TitledNodeParser(chunkers.TitledChunker, ChunkerNodeParser):
@@ -553,8 +515,5 @@ class TokenNodeParser(chunkers.TokenChunker, ChunkerNodeParser):
     strip_whitespace: bool = True
 
 
-class TopicNodeParser(chunkers.TopicChunker, ChunkerNodeParser):
+class TopicNodeParser(_Tokens, chunkers.TopicChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TopicChunker`."""
-
-    chunk_size: Size = 256
-    length_function: Unit = "tokens"
