@@ -80,7 +80,7 @@ def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table
         length = measure(chunk.text).length(0, len(chunk.text))
         pages = [_page_range(chunk.metadata)] if has_pages else []
         figures = (number, *pages, chunk.start, chunk.end, length)
-        table.add_row(*map(str, figures), Text(_one_line(chunk.text[:500])))
+        table.add_row(*map(str, figures), Text(" ".join(printable(chunk.text[:500]).split())))
     return table
 
 
@@ -134,7 +134,3 @@ def _page_range(metadata: Mapping[str, Any]) -> str:
     """The pages of a chunk, such as "7" or "7-8", or "" if they are not known."""
     first, last = metadata.get("page_start", ""), metadata.get("page_end", "")
     return str(first) if first == last else f"{first}-{last}"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(printable(text).split())

@@ -8,13 +8,7 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import (
-    BaseNode,
-    Document,
-    NodeRelationship,
-    RelatedNodeInfo,
-    TextNode,
-)
+from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.kvstore.types import BaseKVStore
 from llama_index.core.vector_stores.types import (
@@ -178,14 +172,10 @@ def _to_chunk(node: BaseNode, is_exact: bool) -> Entry:
     if is_exact and start is not None and end is not None:
         metadata |= {"start_index": start, "end_index": end}
     text = text_of(node)
-    if is_exact and _is_for_embedding_alone(node, "context"):  # our LangChain splitter leaves it
-        text = f"{metadata['context']}\n\n{text}"
+    is_shown_to_llm = "context" not in node.excluded_llm_metadata_keys
+    if is_exact and not is_shown_to_llm and "context" not in node.excluded_embed_metadata_keys:
+        text = f"{metadata['context']}\n\n{text}"  # where our LangChain splitter leaves it
     return Entry(text, metadata)
-
-
-def _is_for_embedding_alone(node: BaseNode, key: str) -> bool:
-    is_embedded = key not in node.excluded_embed_metadata_keys
-    return is_embedded and key in node.excluded_llm_metadata_keys
 
 
 # Docstores
@@ -275,21 +265,14 @@ def make_child_store(
     filters: MetadataFilters | None,
 ) -> ChildStore:
     """Return the children in a vector store; Chroma is used directly."""
-    collection = chroma_collection(vector_store)
+    collection, vectors = chroma_collection(vector_store), Vectors(embed_model)
     if collection is None:
         return VectorStoreChildren(
-            vector_store,
-            Vectors(embed_model),
-            batch_size=batch_size,
-            smoothing=smoothing,
-            filters=filters,
+            vector_store, vectors, batch_size=batch_size, smoothing=smoothing, filters=filters
         )
+    where = {"where": _chroma_filter(filters)}
     return ChromaChildren(
-        collection,
-        Vectors(embed_model),
-        batch_size=batch_size,
-        smoothing=smoothing,
-        where={"where": _chroma_filter(filters)},
+        collection, vectors, batch_size=batch_size, smoothing=smoothing, where=where
     )
 
 
@@ -319,7 +302,13 @@ class VectorStoreChildren(ChildStore):
         batches = embed_children(documents, self._vectors, self._batch_size, self.smoothing)
         async for children, vectors in batches:
             nodes = [
-                _child_node(child, vector.tolist())
+                TextNode(
+                    id_=child.id or "",
+                    text=child.text,
+                    metadata=child.metadata,
+                    embedding=vector.tolist(),
+                    relationships=_source_relationship(child.metadata[SOURCE_KEY]),
+                )
                 for child, vector in zip(children, vectors, strict=True)
             ]
             await call_method(self._store, "delete_nodes", [node.id_ for node in nodes])
@@ -366,8 +355,9 @@ class VectorStoreChildren(ChildStore):
 def chroma_collection(vector_store: BasePydanticVectorStore) -> Any:
     """Return the collection of a `ChromaVectorStore`; None for anything else."""
     chromadb = sys.modules.get("chromadb")
-    client = None if chromadb is None else vector_store.client
-    return client if chromadb is not None and isinstance(client, chromadb.Collection) else None
+    if chromadb is None or not isinstance(vector_store.client, chromadb.Collection):
+        return None
+    return vector_store.client
 
 
 def _chroma_filter(filters: MetadataFilters | None) -> dict[str, Any] | None:
@@ -376,16 +366,6 @@ def _chroma_filter(filters: MetadataFilters | None) -> dict[str, Any] | None:
     from llama_index.vector_stores.chroma.base import _to_chroma_filter
 
     return _to_chroma_filter(filters)
-
-
-def _child_node(child: Entry, vector: list[float]) -> TextNode:
-    return TextNode(
-        id_=child.id or "",
-        text=child.text,
-        metadata=child.metadata,
-        embedding=vector,
-        relationships=_source_relationship(child.metadata[SOURCE_KEY]),
-    )
 
 
 def _to_child(node: BaseNode) -> Entry:

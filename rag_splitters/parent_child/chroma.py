@@ -112,19 +112,15 @@ def _persistent(path: Path) -> ClientAPI:
 
 def _in_memory() -> ClientAPI:
     import chromadb
+    from chromadb.api.shared_system_client import SharedSystemClient
 
     # Chroma keeps one client in memory per process and refuses a second one with other settings:
     # with ours, the user's own would raise. Chroma 1.5 sends no telemetry in any case.
     try:
         return chromadb.EphemeralClient()
     except ValueError:  # the user's own has other settings
-        return chromadb.EphemeralClient(settings=_settings_in_use())
-
-
-def _settings_in_use() -> Any:
-    from chromadb.api.shared_system_client import SharedSystemClient
-
-    return SharedSystemClient._identifier_to_system["ephemeral"].settings
+        settings = SharedSystemClient._identifier_to_system["ephemeral"].settings
+        return chromadb.EphemeralClient(settings=settings)
 
 
 class ChromaChildren(ChildStore):

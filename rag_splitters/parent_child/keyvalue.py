@@ -24,6 +24,7 @@ _UPSERT = "INSERT INTO rows VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value 
 _DELETE = "DELETE FROM rows WHERE key = ?"
 _KEYS = "SELECT key FROM rows WHERE key >= ? AND key < ? ORDER BY key LIMIT 1000"
 _WRITE_BATCH = 1000
+_NEXT = b"\0"  # makes a key the next possible one
 _SCALARS = {str, int, float, bool, type(None)}
 
 
@@ -80,7 +81,7 @@ class KeyValueStore(ABC):
         start, end = _bounds(prefix)
         while page := run(self._run_operation(self._page, start, end)):
             yield from map(decode, page)
-            start = _next_after(page[-1])
+            start = page[-1] + _NEXT
 
     async def ayield_keys(self, prefix: str | None = None) -> AsyncIterator[str]:
         """Asynchronous `yield_keys`."""
@@ -88,7 +89,7 @@ class KeyValueStore(ABC):
         while page := await arun(self._run_operation(self._page, start, end)):
             for key in page:
                 yield decode(key)
-            start = _next_after(page[-1])
+            start = page[-1] + _NEXT
 
     async def read(self, keys: Sequence[str]) -> list[Any]:
         """`mget` for coroutines that `calls.run` or `calls.arun` drives."""
@@ -113,7 +114,7 @@ class KeyValueStore(ABC):
         start, end = _bounds(prefix)
         while page := await self._run_operation(self._page, start, end):
             keys += map(decode, page)
-            start = _next_after(page[-1])
+            start = page[-1] + _NEXT
         return keys
 
     def close(self) -> None:
@@ -264,15 +265,12 @@ None, lists and dicts with string keys
             if not _SCALARS.issuperset(map(type, item)):
                 pending += [(inner, f"{place}[{index}]") for index, inner in enumerate(item)]
         elif not isinstance(item, str | int | float | None):
+            kind = type(item).__qualname__
+            kind = "dict with keys that are not strings" if kind == "dict" else kind
             raise TypeError(
-                f"{place} is a {_kind(item)}, which JSON cannot hold: use str, int, float, bool, "
+                f"{place} is a {kind}, which JSON cannot hold: use str, int, float, bool, "
                 "None, lists and dicts with string keys"
             )
-
-
-def _kind(item: object) -> str:
-    name = type(item).__qualname__
-    return "dict with keys that are not strings" if isinstance(item, dict) else name
 
 
 def _to_json(key: str, value: object) -> str:
@@ -284,7 +282,3 @@ def _bounds(prefix: str | None) -> tuple[bytes, bytes]:
     start = encode(prefix or "")
     # No byte of a key is 0xFF, so this is behind everything that begins with the prefix.
     return start, start + b"\xff"
-
-
-def _next_after(key: bytes) -> bytes:
-    return key + b"\0"

@@ -21,6 +21,7 @@ CREATE TABLE IF NOT EXISTS children (number INTEGER PRIMARY KEY, id TEXT NOT NUL
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (terms, tokenize = 'ascii');
 CREATE TABLE IF NOT EXISTS revisions (name TEXT NOT NULL);
 """
+_IDS = "SELECT number, id FROM children WHERE number IN ({})"
 # Not ORDER BY rank, which calculates the scores twice.
 _MATCHES = """
 SELECT rowid, -bm25(words) AS score FROM words WHERE words MATCH ? ORDER BY score DESC LIMIT ?
@@ -121,7 +122,8 @@ class KeywordIndex:
             for numbers in batched(ranking, 2 * n):  # ids are looked up only as far as needed
                 if len(best) >= n and scores[numbers[0]] < best[n - 1][1]:
                     break
-                best += [(name, scores[number]) for number, name in self._ids(numbers)]
+                rows = self._database.read_in(_IDS, numbers)  # without those of no child
+                best += [(name, scores[number]) for number, name in rows]
                 best.sort(key=lambda match: (-match[1], match[0]))
         return best[:n]
 
@@ -135,11 +137,6 @@ class KeywordIndex:
             if self._opened is not None:
                 self._opened.close()
             self._opened = None
-
-    def _ids(self, numbers: Sequence[int]) -> list[tuple[int, str]]:
-        """Return those of the numbers that are children, with their ids."""
-        query = "SELECT number, id FROM children WHERE number IN ({})"
-        return [(number, name) for number, name in self._database.read_in(query, numbers)]
 
     def _remove(self, connection: sqlite3.Connection, ids: Sequence[str]) -> None:
         numbers = self._database.read_in("SELECT number FROM children WHERE id IN ({})", ids)

@@ -43,7 +43,8 @@ class RedisKeyValueStore(RemoteKeyValueStore):
         self._pool = _pool(url, timeout)
         super().__init__(self._pool, timeout)
         self.namespace = namespace
-        self._place = _without_secrets(url)
+        parts = urlsplit(url)
+        self._place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._hash, self._index = f"{namespace}:rows", f"{namespace}:keys"
         from redis import RedisError
 
@@ -114,8 +115,3 @@ def _pool(url: str, timeout: float) -> ConnectionPool:
         ) from None
     pool.connection_kwargs["decode_responses"] = False  # whatever the URL says: rows are bytes
     return pool
-
-
-def _without_secrets(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

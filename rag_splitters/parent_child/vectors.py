@@ -32,7 +32,7 @@ class Vectors:
     async def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each text."""
         if type(self._model) is HashingEmbeddings:  # without lists of numbers in between
-            return await call(_hash_texts, self._model, texts)
+            return await call(lambda: self._model.embed_array(texts).astype("float32"))
         return await Call(
             partial(self._embedder.embed, texts), partial(self._embedder.aembed, texts)
         )
@@ -40,20 +40,16 @@ class Vectors:
     async def embed_question(self, question: str) -> NDArray[np.float32]:
         """Return the vector of a question, as the model embeds questions; each is embedded once."""
         if question not in self._questions:
-            self._questions[question] = (await self._ask([without_surrogates(question)]))[0]
+            texts = [without_surrogates(question)]
+            if type(self._model) is HashingEmbeddings:
+                rows = await self.embed_texts(texts)
+            else:
+                rows = await Call(
+                    partial(self._embedder.embed_questions, texts),
+                    partial(self._embedder.aembed_questions, texts),
+                )
+            self._questions[question] = rows[0]
         return self._questions[question]
-
-    async def _ask(self, questions: Sequence[str]) -> NDArray[np.float32]:
-        if type(self._model) is HashingEmbeddings:
-            return await self.embed_texts(questions)
-        return await Call(
-            partial(self._embedder.embed_questions, questions),
-            partial(self._embedder.aembed_questions, questions),
-        )
-
-
-def _hash_texts(model: HashingEmbeddings, texts: Sequence[str]) -> NDArray[np.float32]:
-    return model.embed_array(texts).astype("float32")
 
 
 async def embed_children(

@@ -37,9 +37,8 @@ _MAX_MESSAGE = 600  # characters
 def application(texts: Mapping[str, str], models: ModelSet, hosts: Sequence[str]) -> Starlette:
     """The application; see `rag_splitters.playground.create_app`."""
     api = _Api({**texts, **{k: v for k, v in sample_texts().items() if k not in texts}}, models)
-    routes = [
-        Route("/" if name == "page.html" else f"/{name}", _file(name)) for name in _static_names()
-    ]
+    names = sorted(each.name for each in (files(__package__) / "static").iterdir())
+    routes = [Route("/" if name == "page.html" else f"/{name}", _file(name)) for name in names]
     routes += [
         Route("/api/strategies", _endpoint(api.strategies)),
         Route("/api/text", _endpoint(api.text)),
@@ -154,10 +153,6 @@ def _json_response(content: Any, status: int) -> Response:
     """JSON in ASCII, because UTF-8 cannot hold lone surrogates."""
     content = json.dumps(content, separators=(",", ":"), default=str)
     return Response(content, status, media_type="application/json")
-
-
-def _static_names() -> list[str]:
-    return sorted(each.name for each in (files(__package__) / "static").iterdir())
 
 
 def _file(name: str) -> Any:

@@ -53,7 +53,8 @@ class ModelSet:
             return cls(Embedder(HashingEmbeddings()), llm, ner, names)
         if isinstance(embeddings, str):
             embeddings = load_embeddings(embeddings, base_url)
-        return cls(_cached(embeddings), llm, ner, names)
+        model = embeddings if isinstance(embeddings, Embedder) else Embedder(embeddings)
+        return cls(Embedder(CachedEmbeddings(EmbeddingCache(), model)), llm, ner, names)
 
     @property
     def is_free(self) -> bool:
@@ -83,9 +84,3 @@ class ModelSet:
         cached: CachedEmbeddings = self.embeddings.model
         vector = cached.cache.embed_questions(cached.model, [question])
         return np.concatenate([cached.cache.embed(cached.model, texts), vector])
-
-
-def _cached(embeddings: Any) -> Embedder:
-    """The model behind a cache, so that it embeds each text only once."""
-    model = embeddings if isinstance(embeddings, Embedder) else Embedder(embeddings)
-    return Embedder(CachedEmbeddings(EmbeddingCache(), model))

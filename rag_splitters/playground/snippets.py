@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Mapping
 from importlib import import_module
+from textwrap import indent
 from typing import Any
 
 from rag_splitters.chunker import Chunker
@@ -83,7 +84,7 @@ class _Python:
         if len(line) <= room and "\n" not in line:
             return line
         inner = "".join(f"{each},\n" for each in arguments)
-        return f"{name}(\n{_indented(inner)})"
+        return f"{name}(\n{indent(inner, '    ')})"
 
     def value(self, key: str, value: Any) -> str:
         if key in MODEL_PARAMETERS and value is not None:
@@ -162,7 +163,3 @@ def _quoted(value: Any) -> str:
         return shlex.quote(word)
     escaped = word.encode("unicode_escape").decode("ascii").replace("'", "\\'")
     return f"$'{escaped}'"
-
-
-def _indented(lines: str) -> str:
-    return "".join(f"    {line}\n" for line in lines.splitlines())

@@ -141,8 +141,8 @@ async def _find_passages(
     """The passages of documents, by position. Passages about which nothing is wanted are left out.
 
     Parameters:
-        chunker: cuts documents into passages; None: at paragraphs, into 2,000 characters. If it rewrites
-            its chunks, a passage is still the original text between a chunk's positions.
+        chunker: None: at paragraphs, into 2,000 characters. If it rewrites its chunks, a passage is
+            still the original text between a chunk's positions.
 
     >>> from rag_splitters.calls import run
     >>> passages = run(_find_passages({"a": "x" * 2500}, None, 500))
