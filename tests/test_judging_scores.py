@@ -23,7 +23,7 @@ from rag_splitters.evaluation.judging import (
     context_precision,
     context_relevance,
 )
-from rag_splitters.evaluation.judging.precision import average_precision
+from rag_splitters.evaluation.judging.context import average_precision
 from rag_splitters.evaluation.questions import Question
 from rag_splitters.testing import hostile_texts
 from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble

@@ -7,12 +7,7 @@ its HTML page. `judging` holds the metrics and the test data that come from a ch
 from rag_splitters.evaluation.comparing import candidates, compare, suggest
 from rag_splitters.evaluation.embedding_cache import CachedEmbeddings, EmbeddingCache
 from rag_splitters.evaluation.intervals import Estimate
-from rag_splitters.evaluation.questions import (
-    Benchmark,
-    Question,
-    read_benchmark,
-    read_questions,
-)
+from rag_splitters.evaluation.questions import Benchmark, Question, read_benchmark, read_questions
 from rag_splitters.evaluation.report import Report
 from rag_splitters.evaluation.suggestion import Suggestion, advice, suggestion
 

@@ -16,10 +16,7 @@ from rag_splitters.models import Embedder, HashingEmbeddings
 
 if TYPE_CHECKING:
     from rag_splitters.langchain.kvstores import PostgresStore, RedisStore, SQLiteStore
-    from rag_splitters.langchain.retriever import (
-        ParentDocumentRetriever,
-        parent_document_retriever,
-    )
+    from rag_splitters.langchain.retriever import ParentDocumentRetriever, parent_document_retriever
 
 __all__ = [
     "FileLoader",

@@ -10,11 +10,7 @@ from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
 from rag_splitters.calls import arun, run
-from rag_splitters.parent_child.keyvalue import (
-    KeyValueStore,
-    SQLiteKeyValueStore,
-    check_json,
-)
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore, check_json
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
 

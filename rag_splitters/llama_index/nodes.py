@@ -25,7 +25,7 @@ from rag_splitters.text.ids import stable_uuid
 from rag_splitters.text.sources import copier, copies_of, offset_in_source
 
 _IMAGE = {"image_data": "image", "image_url": "image_url", "image_mimetype": "image_mimetype"}
-"""Where an image chunk's metadata go in an `ImageNode`."""
+"""Where an image chunk's metadata go in an `ImageNode`, out of its own metadata."""
 
 _new_relation = copies_of(RelatedNodeInfo(node_id=""), ("node_id", "node_type", "metadata", "hash"))
 _STRING = frozenset((str,))
@@ -86,7 +86,8 @@ def chunk_nodes(
     """
     kind, shared = _kind(node)
     copied = copier(node.metadata if include_metadata else {})
-    source = _copies(node.source_node or _relation(node))
+    source = node.source_node or _relation(node)
+    copied_source, new_source = copier(source.metadata), copies_of(source, ("metadata",))
     own = vars(node)  # asking a model for a field that it lacks takes long
     offset, bound = offset_in_source(own.get("start_char_idx"), own.get("end_char_idx"), text)
     usual = _excluded(node, {})
@@ -97,7 +98,8 @@ def chunk_nodes(
         content, metadata = span.text_of(text), copied()
         if details := _flat(span.to_metadata()):
             if span.modality == "image":
-                cls, inherited = ImageNode, {**shared, **_image(details)}
+                image = {field: details.pop(key, None) for key, field in _IMAGE.items()}
+                cls, inherited = ImageNode, {**shared, **image}
             if span.context:  # as metadata: for the embedding model, not for the LLM
                 content = content.removeprefix(f"{span.context}\n\n")
             metadata.update(details)
@@ -110,7 +112,7 @@ def chunk_nodes(
             "end_char_idx": offset + span.end if bound is None else bound,
             "excluded_embed_metadata_keys": excluded[0].copy(),
             "excluded_llm_metadata_keys": excluded[1].copy(),
-            "relationships": {NodeRelationship.SOURCE: source()},
+            "relationships": {NodeRelationship.SOURCE: new_source({"metadata": copied_source()})},
             "text": content,
         }
         if cls is TextNode and new_node is not None and _is_valid(fields):
@@ -190,11 +192,6 @@ def _flat(metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _image(details: dict[str, Any]) -> dict[str, Any]:
-    """The fields of an image's node, which are taken out of its metadata."""
-    return {field: details.pop(key, None) for key, field in _IMAGE.items()}
-
-
 def _excluded(node: BaseNode, details: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The keys of a chunk's metadata that the embedding model and the LLM are not shown."""
     added = ["chunk_index", *details]
@@ -203,13 +200,6 @@ def _excluded(node: BaseNode, details: Mapping[str, Any]) -> tuple[list[str], li
         list(dict.fromkeys([*node.excluded_embed_metadata_keys, *embedded])),
         list(dict.fromkeys([*node.excluded_llm_metadata_keys, *added])),
     )
-
-
-def _copies(related: RelatedNodeInfo) -> Callable[[], RelatedNodeInfo]:
-    """Makes copies that share nothing that could be changed."""
-    copied = copier(related.metadata)
-    copy = copies_of(related, ("metadata",))
-    return lambda: copy({"metadata": copied()})
 
 
 def _relation(node: BaseNode) -> RelatedNodeInfo:

@@ -235,16 +235,14 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     def _leaving_room(self, metadata: str, owner: str) -> Chunker:
         """The same parser with chunks so much smaller that they fit together with the metadata."""
         if not self.fits(f"{metadata} x"):
+            size = getattr(self, "chunk_size", None)
+            of_size = "" if size is None else f" (chunk_size={size})"
             raise ValueError(
-                f"the metadata of {owner} leave no room for text in a chunk{self._size()}: raise "
+                f"the metadata of {owner} leave no room for text in a chunk{of_size}: raise "
                 "chunk_size, exclude keys (excluded_embed_metadata_keys and "
                 "excluded_llm_metadata_keys), or pass count_metadata=False"
             )
         return self.narrowed(metadata)
-
-    def _size(self) -> str:
-        size = getattr(self, "chunk_size", None)
-        return "" if size is None else f" (chunk_size={size})"
 
     def _assembled(
         self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]

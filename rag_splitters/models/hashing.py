@@ -83,13 +83,8 @@ class HashingEmbeddings:
         """`embed_query` in a thread."""
         return await asyncio.to_thread(self.embed_query, text)
 
-    def get_text_embedding_batch(self, texts: Sequence[str]) -> list[list[float]]:
-        """`embed_documents` under LlamaIndex's name."""
-        return self.embed_documents(texts)
-
-    def get_query_embedding(self, text: str) -> list[float]:
-        """`embed_query` under LlamaIndex's name."""
-        return self.embed_query(text)
+    get_text_embedding_batch = embed_documents  # LlamaIndex's names
+    get_query_embedding = embed_query
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         import numpy as np

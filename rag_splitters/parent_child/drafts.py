@@ -6,12 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_splitters.parent_child.records import (
-    POSITION_KEYS,
-    SOURCE_KEY,
-    Entry,
-    flatten_metadata,
-)
+from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry, flatten_metadata
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.ids import chunk_id

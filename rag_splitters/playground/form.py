@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.by_name import (
+    MODEL_PARAMETERS,
     build_chunker,
     changed_parameters,
     chunker_class,
@@ -43,7 +44,9 @@ def form(kind: type[Chunker]) -> Sequence[Mapping[str, Any]]:
     controls = []
     for name, (default, meaning) in parameter_docs(kind).items():
         if control := _control(name, kind.model_fields[name]):
-            controls.append({"name": name, "meaning": meaning, "default": _json(default)} | control)
+            controls.append(
+                {"name": name, "meaning": meaning, "default": as_json(default)} | control
+            )
     return controls
 
 
@@ -129,13 +132,14 @@ def _bounds(field: FieldInfo) -> dict[str, Any]:
     return {**({"least": least[0]} if least else {}), **({"most": most[0]} if most else {})}
 
 
-def _json(value: Any) -> Any:
-    """A default as JSON; a chunker as its strategy and its changed parameters."""
+def as_json(value: Any) -> Any:
+    """A parameter as JSON; a chunker as its strategy and its changed parameters, without models."""
     if isinstance(value, Chunker):
-        parameters = {key: _json(each) for key, each in changed_parameters(value).items()}
+        changed = changed_parameters(value).items()
+        parameters = {key: as_json(each) for key, each in changed if key not in MODEL_PARAMETERS}
         return {"strategy": strategy_name(value), **parameters}
     if isinstance(value, list | tuple):
-        return [_json(each) for each in value]
+        return [as_json(each) for each in value]
     return value if isinstance(value, str | int | float | bool) else None
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, changed_parameters, strategy_name
+from rag_splitters.playground.form import as_json
 from rag_splitters.playground.model_set import ModelSet
 
 _WIDTH = 88
@@ -142,18 +143,7 @@ def _shell(chunker: Chunker, models: ModelSet) -> str:
 
 
 def _parameter_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(_json(value))
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, Chunker):
-        parameters = {
-            key: _json(each)
-            for key, each in changed_parameters(value).items()
-            if key not in MODEL_PARAMETERS
-        }
-        return {"strategy": strategy_name(value), **parameters}
-    return [_json(each) for each in value] if isinstance(value, tuple | list) else value
+    return value if isinstance(value, str) else json.dumps(as_json(value))
 
 
 def _quoted(value: Any) -> str:

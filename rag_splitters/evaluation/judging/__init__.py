@@ -4,6 +4,14 @@ Metrics: `context_precision`, `context_relevance`, `evaluate_facts`. Test data: 
 `generate_questions`. Each takes a chat model, or a `Judge`, which keeps the answers.
 """
 
+from rag_splitters.evaluation.judging.context import (
+    QuestionScore,
+    ScoreReport,
+    acontext_precision,
+    acontext_relevance,
+    context_precision,
+    context_relevance,
+)
 from rag_splitters.evaluation.judging.fact_evaluation import (
     FactReport,
     FactResult,
@@ -19,10 +27,7 @@ from rag_splitters.evaluation.judging.facts import (
 )
 from rag_splitters.evaluation.judging.judge import Failure, Judge, Judgement
 from rag_splitters.evaluation.judging.passages import Rejected
-from rag_splitters.evaluation.judging.precision import acontext_precision, context_precision
-from rag_splitters.evaluation.judging.relevance import acontext_relevance, context_relevance
 from rag_splitters.evaluation.judging.retrieval import Retriever
-from rag_splitters.evaluation.judging.scores import QuestionScore, ScoreReport
 from rag_splitters.evaluation.judging.synthetic_questions import (
     GeneratedQuestions,
     agenerate_questions,
