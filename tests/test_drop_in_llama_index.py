@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
@@ -54,6 +51,7 @@ from rag_splitters.llama_index import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.encodings import load_encoding
 from tests.cases import every_third, no_propositions, words_in_capitals
+from tests.processes import run_python
 
 ROOT = Path(rag_splitters.__file__).parents[1]
 TOKENS = load_encoding("cl100k_base")
@@ -656,12 +654,7 @@ def test_the_cache_key_of_a_lambda_holds_in_one_process_alone() -> None:
         "from rag_splitters.llama_index import SentenceNodeParser\n"
         "print(SentenceNodeParser(length_function=lambda text: 1).to_dict()['length_function'])"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    outputs = {
-        subprocess.check_output([sys.executable, "-c", code], env=environment, text=True)
-        for _ in range(2)
-    }
-    assert len(outputs) == 2
+    assert run_python(code) != run_python(code)
 
 
 def test_a_dead_functions_key_is_never_another_functions() -> None:

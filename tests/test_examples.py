@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from tests.openai_server import OpenAIServer
+from tests.processes import run_python
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -29,11 +27,8 @@ documents = [Document(text={TEXT!r})]
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[example.stem for example in EXAMPLES])
 def test_example_runs(example: Path, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, str(example)], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout.strip()
+    code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')"
+    assert run_python(code, cwd=tmp_path).strip()
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
@@ -43,18 +38,10 @@ def test_code_in_readme_runs(number: int, tmp_path: Path) -> None:
     assert core is not None
     assert core.origin is not None
     with OpenAIServer() as server:
-        environment = {
-            **os.environ,
-            "OPENAI_API_KEY": "any",
-            "OPENAI_BASE_URL": server.url,
-            "TIKTOKEN_CACHE_DIR": str(Path(core.origin).parent / "_static" / "tiktoken_cache"),
-        }
-        run = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
+        run_python(
+            code,
             cwd=tmp_path,
-            check=False,
-            env=environment,
+            OPENAI_API_KEY="any",
+            OPENAI_BASE_URL=server.url,
+            TIKTOKEN_CACHE_DIR=str(Path(core.origin).parent / "_static" / "tiktoken_cache"),
         )
-    assert run.returncode == 0, run.stderr

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import pickle
 import random
-import subprocess
-import sys
-import threading
 import uuid
 from collections.abc import Callable
 from itertools import pairwise
@@ -47,8 +43,8 @@ from rag_splitters.langchain import (
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.testing import check_documents
 from tests.cases import letters
-
-ROOT = Path(rag_splitters.__file__).parents[1]
+from tests.processes import run_python
+from tests.splitting import Gate
 
 PASSAGE = "The same passage again. It says what it said before, and no more than that.\n\n"
 REPEATED = PASSAGE * 12 + "An end." + "\n\n" + PASSAGE * 3
@@ -368,22 +364,6 @@ def test_atransform_documents_takes_metadata_as_split_documents_does(splitter: A
     assert asyncio.run(splitter.atransform_documents(sources)) == expected
 
 
-class Gate:
-    """A length function that waits until the event loop has had a turn."""
-
-    def __init__(self) -> None:
-        self.asked = threading.Event()
-        self.loop_turned = threading.Event()
-        self.is_loop_blocked = False
-
-    def __call__(self, text: str) -> int:
-        self.asked.set()
-        if not self.loop_turned.wait(2):
-            self.is_loop_blocked = True
-            self.loop_turned.set()
-        return len(text)
-
-
 @pytest.mark.parametrize(
     "make",
     [
@@ -486,23 +466,6 @@ def test_from_tiktoken_encoder_works_offline(name: str, encoding: str, tmp_path:
     )
     output = run_python(code, TMPDIR=str(tmp_path), TIKTOKEN_CACHE_DIR=None)
     assert output == f"tokens:{encoding} ['Tokens are not', 'words, they', 'say.']\n"
-
-
-def run_python(code: str, **environment: str | None) -> str:
-    """What another process prints."""
-    merged = {**os.environ, **environment}
-    known = {name: value for name, value in merged.items() if value is not None}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        env=known,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 # LangChain's own names and values

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import pickle
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from itertools import pairwise
@@ -69,8 +66,8 @@ from tests.cases import (
     no_propositions,
     words_in_capitals,
 )
-
-ROOT = Path(rag_splitters.__file__).parents[1]
+from tests.processes import run_python
+from tests.splitting import Gate
 
 PASSAGE = "The same passage again. It says what it said before, and no more than that.\n\n"
 
@@ -422,19 +419,7 @@ def test_cache_key_is_the_same_in_two_processes() -> None:
         "    print(name, key(as_parser(chunker)))\n"
         "print(key(RecursiveNodeParser(length_function=word_tokenizer(), id_func=numbered)))\n"
     )
-    outputs = []
-    for seed in ("1", "2"):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        outputs.append(done.stdout)
+    outputs = [run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")]
     assert outputs[0].count("\n") == len(ALL) + 1
     assert outputs[0] == outputs[1]
 
@@ -699,22 +684,6 @@ async def test_async_equals_sync(parser: Any) -> None:
     expected = plain(parser.get_nodes_from_documents(documents))
     assert plain(await parser.aget_nodes_from_documents(documents)) == expected
     assert plain(await parser.acall(documents)) == expected
-
-
-class Gate:
-    """A length function that waits until the event loop has had a turn."""
-
-    def __init__(self) -> None:
-        self.asked = threading.Event()
-        self.loop_turned = threading.Event()
-        self.is_loop_blocked = False
-
-    def __call__(self, text: str) -> int:
-        self.asked.set()
-        if not self.loop_turned.wait(2):
-            self.is_loop_blocked = True
-            self.loop_turned.set()
-        return len(text)
 
 
 @pytest.mark.parametrize("name", [n for n, c in CATALOGUE.items() if issubclass(c, SizedChunker)])

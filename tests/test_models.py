@@ -5,10 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import os
 import pickle
-import subprocess
-import sys
 
 import pytest
 from langchain_core.embeddings import Embeddings
@@ -21,6 +18,7 @@ from llama_index.core.ingestion import IngestionPipeline
 
 from rag_splitters.llama_index import HashingEmbedding, RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
+from tests.processes import run_python
 
 MODEL = HashingEmbeddings()
 
@@ -70,13 +68,7 @@ def test_hashing_gives_the_same_vectors_in_another_process() -> None:
         "import json; from rag_splitters.models import HashingEmbeddings as H;"
         "print(json.dumps(H(dimensions=64).embed_query('Déjà vu, 日本語 and 12 cats')))"
     )
-    outputs = set()
-    for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, env=environment, check=True
-        )
-        outputs.add(done.stdout)
+    outputs = {run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     here = HashingEmbeddings(dimensions=64).embed_query("Déjà vu, 日本語 and 12 cats")
     assert [json.loads(output) for output in outputs] == [here]
 
@@ -177,5 +169,4 @@ def test_importing_models_is_cheap() -> None:
         "print([m for m in ('numpy', 'langchain_core', 'llama_index', 'chromadb')"
         " if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.strip() == b"[]"
+    assert run_python(code) == "[]\n"

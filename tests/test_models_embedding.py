@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import math
 import pickle
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +24,7 @@ from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, descri
 from rag_splitters.models.calling import retry_after
 from rag_splitters.text.encodings import load_encoding
 from tests.openai_server import Fault, OpenAIServer
+from tests.processes import run_python
 
 MODEL = HashingEmbeddings(dimensions=32)
 TEXTS = ["Cats sleep.", "Taxes rise.", "日本語の文章", "x" * 50]
@@ -474,8 +473,7 @@ def test_importing_models_imports_neither_frameworks_nor_numpy() -> None:
         "print([m for m in ('numpy', 'tenacity', 'langchain_core', 'llama_index')"
         " if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.strip() == b"[]"
+    assert run_python(code) == "[]\n"
 
 
 # The real OpenAI clients

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +13,7 @@ from langchain_core.indexing import InMemoryRecordManager, aindex, index
 
 from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
+from tests.processes import run_python
 from tests.test_parent_child_langchain import PARAGRAPHS, TEXT, SpanSplitter, build, children
 
 
@@ -110,15 +108,7 @@ def test_ids_are_the_same_in_every_process() -> None:
         "r = t.build([t.Document(page_content=t.TEXT, metadata={'b': 1, 'a': [2]})]);"
         "print(sorted(t.children(r)), sorted(r.docstore.yield_keys()))"
     )
-    outputs = set()
-    for seed in ("1", "2"):
-        environment = {**os.environ, "PYTHONHASHSEED": seed}
-        root = Path(__file__).parent.parent
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, env=environment, cwd=root, check=True
-        )
-        outputs.add(done.stdout)
-    assert len(outputs) == 1
+    assert len({run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}) == 1
 
 
 @pytest.mark.parametrize("cleanup", [None, "incremental", "full", "scoped_full"])

@@ -6,7 +6,6 @@ import ast
 import importlib
 import inspect
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ import rag_splitters
 import rag_splitters.langchain
 import rag_splitters.llama_index
 from rag_splitters import CATALOGUE
+from tests.processes import run_python
 
 PACKAGE = Path(rag_splitters.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -301,16 +301,7 @@ def test_public_functions_and_classes_have_docstrings(path: Path) -> None:
 def loaded_by(code: str) -> set[str]:
     """The top-level modules that a fresh process has loaded after this code."""
     shown = f"{code}\nimport sys\nprint(*sorted({{m.partition('.')[0] for m in sys.modules}}))"
-    done = subprocess.run(
-        [sys.executable, "-c", shown],
-        cwd=PACKAGE.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return set(done.stdout.split())
+    return set(run_python(shown).split())
 
 
 HEAVY = {

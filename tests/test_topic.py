@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import pickle
-import subprocess
 import sys
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from rag_splitters.chunkers.topic import TopicChunker
 from rag_splitters.meaning.topics import _partition, find_segments
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.borders import CASES, ORDERS, cuts_of, error, sentences, uneven
+from tests.processes import run_python
 
 pytest.importorskip("sklearn")
 
@@ -63,16 +62,7 @@ def test_topic_is_the_same_in_two_processes(model: str) -> None:
     )
     text = uneven(ORDERS[1])[0]
     answers = {
-        subprocess.run(
-            [sys.executable, "-c", code],
-            input=text,
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONHASHSEED": seed, "PATH": "", "OMP_NUM_THREADS": threads},
-            cwd=Path(__file__).parents[1],
-            timeout=120,
-        ).stdout
+        run_python(code, stdin=text, PYTHONHASHSEED=seed, OMP_NUM_THREADS=threads)
         for seed, threads in (("1", "1"), ("2", "2"))
     }
     assert len(answers) == 1
@@ -178,7 +168,7 @@ def test_topic_import_is_light() -> None:
         "import rag_splitters.chunkers.topic, sys\n"
         "assert not {'sklearn', 'numpy', 'scipy'} & set(sys.modules)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
+    run_python(code)
 
 
 def test_segments_cover_the_sentences_in_order() -> None:
