@@ -384,10 +384,14 @@ class SizedChunker(Chunker):
     """Maximum chunk size, overlap included, in units of `length_function`."""
 
     chunk_overlap: Overlap = 0
-    """How much of a chunk the next one repeats: a count of units, or a share of `chunk_size`."""
+    """How much of a chunk the next one repeats: a count of units, or a share of `chunk_size`. It
+    repeats whole sentences if at least one fits, else whole words."""
 
     length_function: Unit = "characters"
     """The unit: "characters", "words", "tokens", "tokens:<name>", a tokenizer or a function."""
+
+    exact_overlap: ClassVar[bool] = False
+    """Whether a chunk repeats exactly `chunk_overlap` units instead of whole sentences or words."""
 
     @classmethod
     def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,8 @@ import regex
 
 from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.span import Source, Span
+from rag_splitters.text.leads import lead_start
+from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
 
 if TYPE_CHECKING:
@@ -170,34 +172,64 @@ def _check_coverage(text: str, spans: list[Span], context: _Context) -> None:
 
 
 def _check_overlap(
-    chunker: SizedChunker, text: str, spans: list[Span], clusters: frozenset[int], context: _Context
+    chunker: SizedChunker, text: str, spans: list[Span], clusters: set[int], context: _Context
 ) -> None:
-    """The overlap fits, and no word's beginning before it would have given a longer one that fits.
+    """The overlap fits, and it is as long as one can be that begins with a sentence.
 
-    Chunks of a strategy that says `overlap_sentences` repeat sentences, which are not checked here.
+    If none that begins with a sentence fits, none that begins with a word is longer and fits. An
+    exact overlap cannot be a grapheme cluster longer. An overlap fits if it leaves room for new
+    text: for one grapheme cluster, or for all new text of the chunk if that begins with a heading
+    or a lead-in. Chunks with `overlap_sentences` repeat sentences, which are not checked here.
     """
     if getattr(chunker, "overlap_sentences", 0):
         return
     measure = sizer(chunker.length_function)(text)
-    mentions = [each for span in spans for each in span.metadata.get("entities", ())]
-    whole = [(mention["start"], mention["end"]) for mention in mentions]
+    whole = [
+        (mention["start"], mention["end"])
+        for span in spans
+        for mention in span.metadata.get("entities", ())
+    ]
+    sentences, others = _overlap_starts(chunker, text, clusters, whole)
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality):
             continue  # tables repeat whole rows
         if other.start < one.end:
             length = measure.length(other.start, one.end)
             assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"
-        if not chunker.overlap:
-            continue
-        new = text[one.end :].lstrip()[:1] and len(text) - len(text[one.end :].lstrip())
-        stop = min((end for end in clusters if end > (new or one.end)), default=len(text))
-        stop = max([stop, *(end for start, end in whole if start <= (new or one.end) < end)])
-        for start in range(one.start, min(other.start, one.end)):
-            begins = text[start - 1 : start].isspace() and not text[start].isspace()
-            begins = begins and not any(low < start < high for low, high in whole)
-            if start in clusters and begins and measure.length(start, one.end) <= chunker.overlap:
-                too_big = measure.length(start, stop) > chunker.chunk_size
-                assert too_big, f"{other} could start at {start}: {context}"
+        new = len(text) - len(text[one.end :].lstrip())
+        stop = min((end for end in clusters if end > new), default=len(text))
+        stop = max([stop, *(end for start, end in whole if start <= new < end)])
+        if _begins_with_lead(text, new, other.end):
+            stop = other.end
+        longer = [start for start in others if one.start <= start < min(other.start, one.end)]
+        if chunker.exact_overlap:
+            longer = [start for start in longer if text[start : other.start].strip()][-1:]
+        best = [start for start in sentences if one.start <= start < one.end]
+        for start in [*best, *longer] if chunker.overlap else []:
+            is_longer = measure.length(start, one.end) > chunker.overlap
+            if not is_longer and measure.length(start, stop) <= chunker.chunk_size:
+                skipped = text[min(start, other.start) : max(start, other.start)].strip()
+                assert not skipped, f"{other} should start at {start}: {context}"
+                break
+
+
+def _overlap_starts(
+    chunker: SizedChunker, text: str, clusters: set[int], whole: list[tuple[int, int]]
+) -> tuple[list[int], list[int]]:
+    """Where an overlap may begin: at sentences, or else at words; exact ones anywhere."""
+    starts = [at for at in sorted(clusters) if not any(low < at < high for low, high in whole)]
+    if chunker.exact_overlap:
+        return [], starts
+    cuts = segmenter_cuts(getattr(chunker, "segmenter", "rules"), text)
+    sentences = {len(text) - len(text.lstrip()), *cuts}
+    words = [at for at in starts if text[at - 1 : at].isspace() and not text[at : at + 1].isspace()]
+    return [at for at in starts if at in sentences], words
+
+
+def _begins_with_lead(text: str, new: int, end: int) -> bool:
+    """Does the text from `new` on begin with lines that belong to what follows them?"""
+    lines = [match.end() for match in regex.finditer(r"\n|<[^<>]*>", text, pos=new, endpos=end)]
+    return any(lead_start(text, new, line) == new for line in lines)
 
 
 def check_documents(source: Document, documents: list[Document], chunker: Chunker) -> None:

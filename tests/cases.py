@@ -103,7 +103,7 @@ CHARACTERS = ({"chunk_size": 20, "chunk_overlap": 0}, {"chunk_size": 17, "chunk_
 SIZES = (
     *CHARACTERS,
     {"chunk_size": 1},
-    {"chunk_size": 40, "chunk_overlap": 0.25},
+    {"chunk_size": 60, "chunk_overlap": 0.5},
     {"chunk_size": 4, "chunk_overlap": 1, "length_function": "words"},
     {"chunk_size": 8, "chunk_overlap": 3, "length_function": "tokens"},
     {"chunk_size": 12, "chunk_overlap": 5, "length_function": letters},

@@ -30,6 +30,10 @@ fewer = settings(hostile, max_examples=25)  # the chunker is under test above, h
 
 
 VIOLATIONS = (
+    "The same passage again. The same passage again. The same passage again. ",
+    "# H\n## H2\n# H\n# H\n",
+    "\xa0aa1. One 👩\u200d👩\u200d👧aaa3.143.14",
+    "# H\n# H\n## H2\n```\n",
     "aaaa  Is it? Yes!3.14👩\u200d👩\u200d👧aaIs it? Yes!\u0600\xa0Longerword",
     "<img alt=x></p>\u0301",
     "The same passage again. \U000e0041The same passage again. ",

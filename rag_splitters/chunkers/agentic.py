@@ -134,6 +134,7 @@ class AgenticChunker(SizedChunker):
             **self.sizes,
             breaks=sorted(text.breaks),
             atoms=Atoms(text.source.text, **self.sizes),
+            sentence_cuts=starts[1:],
         )
         if not text.failed:
             return spans

@@ -17,7 +17,7 @@ from rag_splitters.span import Source, Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter
+from rag_splitters.text.segmenters import check_segmenter, own_cuts
 from rag_splitters.text.sizing import Measure, sizer
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class EmbeddingSizes(SizedChunker):
             breaks=[starts[unit] for unit in breaks],
             min_size=self.min_size,
             atoms=Atoms(text, **self.sizes),
+            sentence_cuts=own_cuts(self.segmenter, text) if self.overlap else None,
         )
 
 

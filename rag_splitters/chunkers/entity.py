@@ -16,7 +16,8 @@ from rag_splitters.meaning.mentions import Mention
 from rag_splitters.span import Source, Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, cluster_end, cluster_floor, positions, words
-from rag_splitters.text.packing import Overlap, Packer, word_overlap
+from rag_splitters.text.overlaps import Starts, longest_overlap, sentence_starts, word_starts
+from rag_splitters.text.packing import Packer
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.text.sizing import Measure, sizer
 
@@ -78,14 +79,15 @@ class EntityChunker(MergingChunker):
         rows = _rows(text, mentions, cuts)
         breaks = _borders(rows, cuts, self.max_gap)
         levels = (positions(_borders(rows, cuts, 1)), positions(cuts), words(text))
-        overlap = word_overlap(text, measure, self.overlap, self.chunk_size)
+        kinds = [sentence_starts(text, cuts), word_starts(text, measure, self.chunk_size)]
+        outside = [ranges.outside(kind) for kind in kinds]
         packer = _MentionPacker(
             text,
             measure,
             self.chunk_size,
             [ranges.before(level) for level in levels],
             breaks=[each for each in breaks if ranges.floor(each) == each],
-            overlap=ranges.after(overlap) if self.overlap else None,
+            overlap=longest_overlap(measure, self.overlap, outside) if self.overlap else None,
             min_size=self.min_chunk_size,
             atoms=Atoms(text, **self.sizes),
         )
@@ -192,16 +194,22 @@ class _Ranges:
 
         return last
 
-    def after(self, overlap: Overlap) -> Overlap:
-        """The overlap that starts behind a range where it would start inside of one."""
+    def outside(self, starts: Starts) -> Starts:
+        """The places without those inside a range."""
 
-        def next_start(start: int, end: int, after: int) -> int:
-            position = overlap(start, end, after)
-            while position >= 0 and (around := self.at(position)):
-                position = overlap(start, end, around[1] - 1) if around[1] < end else -1
-            return position
+        def first(start: int, low: int, end: int) -> int:
+            place = starts.first(start, low, end)
+            while place >= 0 and (around := self.at(place)):
+                place = starts.first(start, around[1], end) if around[1] < end else -1
+            return place
 
-        return next_start
+        def last(low: int, high: int) -> int:
+            place = starts.last(low, high)
+            while place >= 0 and (around := self.at(place)):
+                place = starts.last(low, around[0] + 1)
+            return place
+
+        return Starts(first, last)
 
 
 class _MentionPacker(Packer):

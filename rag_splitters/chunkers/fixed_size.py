@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Span
 from rag_splitters.text.packing import pack
@@ -20,5 +22,7 @@ class FixedSizeChunker(SizedChunker):
     ['abcd', 'efgh', 'ij']
     """
 
+    exact_overlap: ClassVar[bool] = True
+
     def spans(self, text: str) -> list[Span]:
-        return pack(text, (), **self.sizes, trim=False)
+        return pack(text, (), **self.sizes, trim=False, is_exact=True)

@@ -12,7 +12,8 @@ from rag_splitters.fields import FunctionOrName
 from rag_splitters.span import Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, positions, sentences, words
-from rag_splitters.text.packing import Packer, pack, sentence_overlap
+from rag_splitters.text.overlaps import counted_overlap
+from rag_splitters.text.packing import Packer, pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.text.separators import separator_pattern, separators
 from rag_splitters.text.sizing import sizer
@@ -67,9 +68,12 @@ class SentenceChunker(SizedChunker):
     def spans(self, text: str) -> list[Span]:
         if self.overlap_sentences:
             return self._overlapping(text)
-        is_ours = self.segmenter == "rules"  # our rules need not find all sentences first
-        cuts = sentences(text) if is_ours else positions(segmenter_cuts(self.segmenter, text))
-        return pack(text, self._levels(text, cuts), **self.sizes, atoms=Atoms(text, **self.sizes))
+        atoms = Atoms(text, **self.sizes)
+        if self.segmenter == "rules":  # they need not find all sentences first
+            return pack(text, self._levels(text, sentences(text)), **self.sizes, atoms=atoms)
+        cuts = segmenter_cuts(self.segmenter, text)
+        levels = self._levels(text, positions(cuts))
+        return pack(text, levels, **self.sizes, atoms=atoms, sentence_cuts=cuts)
 
     def _levels(self, text: str, cuts: Finder) -> list[Finder]:
         """Paragraphs and phrases only if the user says what they are."""
@@ -87,7 +91,7 @@ class SentenceChunker(SizedChunker):
         measure, size = sizer(self.length_function)(text), self.chunk_size
         atoms = Atoms(text, **self.sizes)
         cuts = atoms.outside(segmenter_cuts(self.segmenter, text))
-        overlap = sentence_overlap(text, cuts, measure, size, self.overlap_sentences)
+        overlap = counted_overlap(text, cuts, measure, size, self.overlap_sentences)
         levels = self._levels(text, positions(cuts))
         packer = Packer(text, measure, size, levels, overlap=overlap, atoms=atoms)
         return [Span(start, end) for start, end in packer.pack()]

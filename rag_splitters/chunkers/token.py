@@ -32,4 +32,4 @@ class TokenChunker(SlidingWindowChunker):
     """Whether to drop the white space at both ends of a window."""
 
     def spans(self, text: str) -> list[Span]:
-        return pack(text, (), **self.sizes, trim=self.strip_whitespace)
+        return pack(text, (), **self.sizes, trim=self.strip_whitespace, is_exact=True)

@@ -80,7 +80,15 @@ class TopicChunker(MergingChunker):
         levels = (positions(cuts), words(text))
         borders = [starts[segment.first] for segment in segments]
         breaks, size = borders[1:], self.min_chunk_size
-        spans = pack(text, levels, **self.sizes, breaks=breaks, min_size=size, atoms=atoms)
+        spans = pack(
+            text,
+            levels,
+            **self.sizes,
+            breaks=breaks,
+            min_size=size,
+            atoms=atoms,
+            sentence_cuts=cuts,
+        )
         return _named(spans, borders, segments) if segments else spans
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rag_splitters.text.boundaries import positions, words
-from rag_splitters.text.packing import Packer, sentence_overlap, word_overlap
+from rag_splitters.text.overlaps import counted_overlap, longest_overlap, word_starts
+from rag_splitters.text.packing import Packer
 from rag_splitters.text.sentences import sentence_cuts
 from rag_splitters.text.sizing import sizer
 
@@ -79,12 +80,12 @@ def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
     if len(text) <= size:
         return [(0, len(text))]
     cuts = sentence_cuts(text)
-    by_sentence = sentence_overlap(text, cuts, measure, size, 1)
-    by_word = word_overlap(text, measure, min(200, size // 4), size)
+    by_sentence = counted_overlap(text, cuts, measure, size, 1)
+    by_word = longest_overlap(measure, min(200, size // 4), [word_starts(text, measure, size)])
 
-    def overlap(start: int, end: int, after: int) -> int:
-        place = by_sentence(start, end, after)
-        return place if place >= 0 else by_word(start, end, after)
+    def overlap(start: int, end: int, low: int) -> int:
+        place = by_sentence(start, end, low)
+        return place if place >= 0 else by_word(start, end, low)
 
     levels = (positions(cuts), words(text))
     return Packer(text, measure, size, levels, overlap=overlap).pack()

@@ -2,32 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
 from rag_splitters.span import Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import (
     Finder,
     at_cluster,
-    boundary_after,
     cluster_end,
     cluster_floor,
-    last_word,
-    next_word,
     skip_space,
     trim_space,
 )
 from rag_splitters.text.leads import lead_start
+from rag_splitters.text.overlaps import Overlap, exact_overlap, tail_overlap
 from rag_splitters.text.sizing import LengthFunction, Measure, sizer
-
-Overlap: TypeAlias = Callable[[int, int, int], int]
-"""(start, end, after) -> the first offset behind `after`, inside the chunk from `start` to `end`,
-at which the next chunk may start; or -1."""
-
-_SPACE = re.compile(r"\s")
 
 
 def pack(
@@ -44,10 +34,17 @@ def pack(
     resume: Callable[[int], int] | None = None,
     keep_leads: bool = True,
     atoms: Atoms | None = None,
+    sentence_cuts: Sequence[int] | None = None,
+    is_exact: bool = False,
 ) -> list[Span]:
-    """Spans of at most `size` units, with an overlap of at most `overlap` units in whole words.
+    """Spans of at most `size` units.
 
-    The other parameters are those of `Packer`.
+    Parameters: those of `Packer`, and
+        overlap: maximum size of the tail that the next chunk repeats: whole sentences, or whole
+            words if no sentence fits.
+        length_function: the unit of the sizes.
+        sentence_cuts: the offsets at which sentences begin, except the first; None for our rules.
+        is_exact: whether exactly `overlap` units are repeated instead.
 
     >>> from rag_splitters.text.boundaries import words
     >>> text = "one two three"
@@ -55,13 +52,17 @@ def pack(
     'three'
     """
     measure = sizer(length_function)(text)
+    if is_exact:
+        repeat = exact_overlap(text, measure, overlap)
+    else:
+        repeat = tail_overlap(text, measure, overlap, size, sentence_cuts)
     packer = Packer(
         text,
         measure,
         size,
         levels,
         breaks=breaks,
-        overlap=word_overlap(text, measure, overlap, size) if overlap else None,
+        overlap=repeat if overlap else None,
         min_size=min_size,
         trim=trim,
         part=part,
@@ -125,30 +126,45 @@ class Packer:
 
     def pack(self) -> list[tuple[int, int]]:
         """(start, end) of every chunk, in order; blank text gives none."""
-        text, trim, overlap, cut_from = self.text, self.trim, self.overlap, self.find_cut
+        text, trim = self.text, self.trim
         begin, text_end = self.part  # of the text that is in no chunk yet
         if trim:
             begin, text_end = skip_space(text, begin), trim_space(text, begin, text_end)
         chunks: list[tuple[int, int]] = []
-        start, end, next_start = begin, begin, -1
+        start = end = begin
         while begin < text_end:
-            previous, previous_end = start, end
-            while next_start >= 0:  # the longest overlap that leaves room for new text
-                start, cut = next_start, cut_from(next_start, begin, text_end)
-                if cut > begin:
-                    break
-                next_start = overlap(previous, previous_end, next_start) if overlap else -1
-            else:
-                start, cut = begin, cut_from(begin, begin, text_end)
-                if cut <= begin:
-                    cut = cluster_end(text, begin)
+            start, cut = self._next_chunk(start, end, begin, text_end)
             end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
             if trim or not text[start:end].isspace():
                 chunks.append((start, end))
             begin = self._next_begin(cut, text_end)
-            if overlap and begin < text_end:
-                next_start = overlap(start, end, -1)
         return self._merge_last(chunks) if self.min_size else chunks
+
+    def _next_chunk(self, start: int, end: int, begin: int, text_end: int) -> tuple[int, int]:
+        """Where the chunk after that from `start` to `end` begins, and where to cut it.
+
+        It has the longest overlap that leaves room for new text. If that room holds only a lead,
+        such as a heading, the overlap leaves room for all that fits without any.
+        """
+        overlap, cut = self.overlap if start < end else None, begin
+        next_start = overlap(start, end, 0) if overlap else -1
+        while overlap and next_start >= 0:
+            cut = self.find_cut(next_start, begin, text_end)
+            if cut > begin:
+                break
+            next_start = overlap(start, end, next_start + 1)
+        if cut > begin and self.before_leads(begin, cut) > begin:
+            return next_start, cut
+        alone = self.find_cut(begin, begin, text_end)
+        if alone <= begin:
+            alone = cluster_end(self.text, begin)
+        if overlap is None or cut <= begin or self.before_leads(begin, alone) <= begin:
+            return (next_start, cut) if cut > begin else (begin, alone)
+        stop = trim_space(self.text, begin, alone) if self.trim else alone
+        next_start = overlap(start, end, self.measure.earliest(stop, self.size))
+        while next_start >= 0 and self.measure.length(next_start, stop) > self.size:
+            next_start = overlap(start, end, next_start + 1)
+        return next_start if next_start >= 0 else begin, alone
 
     def _next_begin(self, cut: int, text_end: int) -> int:
         """Where the text behind a cut begins."""
@@ -246,77 +262,7 @@ class Packer:
         cut = self.best_cut(start, start, high, high)
         left = trim_space(text, start, cut) if self.trim else cut
         right = self._next_begin(cut, end)
-        next_start = self.overlap(start, left, -1) if self.overlap else -1
+        next_start = self.overlap(start, left, 0) if self.overlap else -1
         right = next_start if next_start >= 0 else right
         fits = left > start and measure.length(right, end) <= self.size
         return [*chunks[:-2], (start, left), (right, end)] if fits else chunks
-
-
-def word_overlap(text: str, measure: Measure, size: int, chunk_size: int) -> Overlap:
-    """As much of a chunk's tail as fits in `size`, from the beginning of a word.
-
-    If the chunk ends inside a word that is itself too big for a chunk, from inside that word.
-    """
-    earliest, is_monotone = measure.earliest, measure.is_monotone
-
-    def beginning(start: int, position: int, end: int) -> int:
-        word = next_word(text, position, end)
-        if word >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
-            return word
-        boundary = boundary_after(text, position)
-        return boundary if boundary < end else -1
-
-    def next_start(start: int, end: int, after: int) -> int:
-        position = earliest(end, size) if after < 0 else after + 1
-        if position <= start:
-            result = start
-        elif (result := next_word(text, position, end)) < 0:
-            result = beginning(start, position, end)
-        if is_monotone:
-            return result
-        while result >= 0 and measure.length(result, end) > size:
-            result = beginning(start, result + 1, end)
-        before = last_word(text, start, position) if after < 0 else -1
-        while before >= start and measure.length(before, end) <= size:
-            result, before = before, last_word(text, start, before)
-        return result
-
-    return next_start
-
-
-def _is_inside_long_word(
-    text: str, measure: Measure, chunk_size: int, start: int, end: int
-) -> bool:
-    """Is `end` inside a word that does not fit in a chunk?"""
-    if end >= len(text) or text[end - 1].isspace() or text[end].isspace():
-        return False
-    word = end - len(text[start:end].rsplit(None, 1)[-1])
-    limit = measure.furthest(word, chunk_size)
-    return limit < len(text) and not _SPACE.search(text, end, limit + 1)
-
-
-def sentence_overlap(
-    text: str, cuts: Sequence[int], measure: Measure, size: int, count: int
-) -> Overlap:
-    """The last `count` whole sentences of a chunk, or fewer if the next sentence must fit as well.
-
-    Parameters:
-        text: the text.
-        cuts: the offsets at which its sentences begin, except the first.
-        measure: its measure.
-        size: maximum chunk size.
-        count: how many sentences.
-    """
-    starts = [skip_space(text, 0), *cuts]
-
-    def next_start(start: int, end: int, after: int) -> int:
-        following = bisect_left(starts, end)  # the first sentence that the next chunk adds
-        stop = starts[following + 1] if following + 1 < len(starts) else len(text)
-        stop = trim_space(text, end, stop)
-        for index in range(max(following - count, 0), following):
-            sentence = starts[index]
-            if max(start, after + 1) <= sentence and measure.length(sentence, stop) <= size:
-                return sentence
-        return -1
-
-    return next_start

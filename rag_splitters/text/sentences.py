@@ -148,6 +148,30 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
     return after_gap.start() if after_gap and _is_break(text, after_gap.start()) else -1
 
 
+def first_sentence_start(text: str, low: int, high: int) -> int:
+    """The first sentence's beginning from `low` on, before `high`, or -1.
+
+    Use it to begin a part of a text with a whole sentence. The first visible character of the text
+    begins a sentence too.
+
+    >>> first_sentence_start("One is here. Two is here. Three.", 5, 32)
+    13
+    """
+    gap = low
+    while gap > 0 and text[gap - 1].isspace():
+        gap -= 1
+    if gap == 0:
+        first = _VISIBLE.search(text, low, high)
+        return first.start() if first else -1
+    for match in _CANDIDATE.finditer(text, max(0, gap - _MARGIN), high):
+        cut = match.end()
+        if cut > high - _REACH:  # the end may have cut this match short
+            cut = (_CANDIDATE.match(text, match.start(), high + _MARGIN) or match).end()
+        if low <= cut < high and _is_break(text, cut):
+            return cut
+    return -1
+
+
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The (start, end) of each sentence in code points, without the white space around it.
 

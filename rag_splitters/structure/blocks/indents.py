@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rag_splitters.text.boundaries import Finder
-from rag_splitters.text.packing import Packer, word_overlap
+from rag_splitters.text.overlaps import tail_overlap
+from rag_splitters.text.packing import Packer
 from rag_splitters.text.sizing import Measure
 
 
@@ -18,7 +19,7 @@ class IndentPacker(Packer):
     Parameters: those of `Packer`, and
         repeated: how much of a chunk's tail the next chunk repeats, its indentation included, in
             the units of the measure.
-        overlap: defaults to `word_overlap` of that size.
+        overlap: defaults to `tail_overlap` of that size.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class IndentPacker(Packer):
         **options: Any,
     ) -> None:
         if repeated:
-            options.setdefault("overlap", word_overlap(text, measure, repeated, size))
+            options.setdefault("overlap", tail_overlap(text, measure, repeated, size))
         super().__init__(text, measure, size, levels, **options)
         self.repeated = repeated
 

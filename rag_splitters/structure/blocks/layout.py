@@ -22,7 +22,7 @@ from rag_splitters.text.boundaries import (
     skip_space,
     words,
 )
-from rag_splitters.text.packing import Overlap, word_overlap
+from rag_splitters.text.overlaps import Overlap, tail_overlap
 from rag_splitters.text.sizing import LengthFunction, Measure, sizer
 
 _COARSE = 4
@@ -271,11 +271,11 @@ def pack_blocks(
 def _overlap(
     text: str, measure: Measure, overlap: int, size: int, apart: Collection[int]
 ) -> Overlap:
-    """Overlap of whole words, except for chunks that begin at one of these offsets."""
-    repeated = word_overlap(text, measure, overlap, size)
+    """Overlap as `tail_overlap` says, except for chunks that begin at one of these offsets."""
+    repeated = tail_overlap(text, measure, overlap, size)
     begins = {skip_space(text, offset) for offset in apart}
 
-    def next_start(start: int, end: int, after: int) -> int:
-        return -1 if begins and skip_space(text, end) in begins else repeated(start, end, after)
+    def next_start(start: int, end: int, low: int) -> int:
+        return -1 if begins and skip_space(text, end) in begins else repeated(start, end, low)
 
     return next_start

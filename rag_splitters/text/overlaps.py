@@ -1,0 +1,211 @@
+"""Overlap: where a chunk begins that repeats the end of the chunk before it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from rag_splitters.text.boundaries import (
+    boundary_after,
+    boundary_before,
+    last_word,
+    next_word,
+    skip_space,
+    trim_space,
+)
+from rag_splitters.text.measures import Measure
+from rag_splitters.text.sentences import first_sentence_start, last_sentence_cut
+
+Overlap: TypeAlias = Callable[[int, int, int], int]
+"""(start, end, low) -> the first offset from `low` on, inside the chunk from `start` to `end`, at
+which the next chunk may begin; or -1."""
+
+_SPACE = re.compile(r"\s")
+
+
+class Starts(NamedTuple):
+    """Where an overlap may begin: at sentences, words or grapheme clusters of a text.
+
+    Parameters:
+        first: (start, low, end) -> the first place from `low` on, before `end`, in a chunk that
+            begins at `start`; or -1.
+        last: (low, high) -> the last place from `low` on, before `high`; or -1.
+    """
+
+    first: Callable[[int, int, int], int]
+    last: Callable[[int, int], int]
+
+
+def tail_overlap(
+    text: str,
+    measure: Measure,
+    size: int,
+    chunk_size: int,
+    cuts: Sequence[int] | None = None,
+) -> Overlap:
+    """As much of a chunk's tail as fits: whole sentences, or whole words if no sentence fits.
+
+    Parameters:
+        text: the text.
+        measure: its measure.
+        size: maximum size of an overlap.
+        chunk_size: maximum chunk size. If a chunk ends inside a word that is too big for a chunk,
+            an overlap may begin inside that word.
+        cuts: the offsets at which sentences begin, except the first; None for our own rules.
+
+    >>> from rag_splitters.text.sizing import sizer
+    >>> text = "It was cold. It rained. "
+    >>> overlap = tail_overlap(text, sizer("characters")(text), 12, 100)
+    >>> text[overlap(0, 23, 0) :]
+    'It rained. '
+    """
+    kinds = [sentence_starts(text, cuts), word_starts(text, measure, chunk_size)]
+    return longest_overlap(measure, size, kinds)
+
+
+def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:
+    """The longest tail of at most `size` units that begins at a place of the first kind with one.
+
+    Parameters:
+        measure: the text's measure.
+        size: maximum size of an overlap.
+        kinds: the places at which it may begin, the preferred kind first.
+    """
+
+    def next_start(start: int, end: int, low: int) -> int:
+        low = max(low, start)
+        position = max(measure.earliest(end, size), low)
+        for kind in kinds:
+            place = kind.first(start, position, end)
+            if not measure.is_monotone:
+                place = _longer(kind, place, start, end, low, position)
+            if place >= 0:
+                return place
+        return -1
+
+    def _longer(kind: Starts, place: int, start: int, end: int, low: int, position: int) -> int:
+        """The place, corrected for a user's function that may find a part longer than a whole."""
+        while place >= 0 and measure.length(place, end) > size:
+            place = kind.first(start, place + 1, end)
+        before = kind.last(low, position)
+        while before >= 0 and measure.length(before, end) <= size:
+            place, before = before, kind.last(low, before)
+        return place
+
+    return next_start
+
+
+def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
+    """The beginnings of sentences, by our own rules or as offsets in ascending order."""
+    if cuts is not None:
+        return _sentences_at(text, [0, *cuts])
+
+    def first(start: int, low: int, end: int) -> int:
+        place = first_sentence_start(text, low, end)
+        while place >= 0 and boundary_before(text, place) != place:
+            place = first_sentence_start(text, place + 1, end)
+        return place
+
+    def last(low: int, high: int) -> int:
+        place = last_sentence_cut(text, low - 1, high - 1)
+        while place >= 0 and boundary_before(text, place) != place:
+            place = last_sentence_cut(text, low - 1, place - 1)
+        return place
+
+    return Starts(first, last)
+
+
+def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
+    """The first visible character at or after each cut."""
+
+    def first(start: int, low: int, end: int) -> int:
+        index = bisect_left(cuts, low)
+        for cut in cuts[max(0, index - 1) : index + 1]:
+            if low <= (place := skip_space(text, cut)) < end:
+                return place
+        return -1
+
+    def last(low: int, high: int) -> int:
+        index = bisect_left(cuts, high) - 1
+        return skip_space(text, cuts[index]) if index >= 0 and cuts[index] >= low else -1
+
+    return Starts(first, last)
+
+
+def word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
+    """The beginnings of words, and any place inside the last word if that is too big for a chunk.
+
+    A chunk that fits into the overlap as a whole is repeated as it is.
+    """
+
+    def first(start: int, low: int, end: int) -> int:
+        if low <= start:
+            return start
+        word = next_word(text, low, end)
+        if word >= 0 or not _is_inside_long_word(text, measure, chunk_size, start, end):
+            return word
+        boundary = boundary_after(text, low)
+        return boundary if boundary < end else -1
+
+    return Starts(first, partial(last_word, text))
+
+
+def _is_inside_long_word(
+    text: str, measure: Measure, chunk_size: int, start: int, end: int
+) -> bool:
+    """Is `end` inside a word that does not fit in a chunk?"""
+    if end >= len(text) or text[end - 1].isspace() or text[end].isspace():
+        return False
+    word = end - len(text[start:end].rsplit(None, 1)[-1])
+    limit = measure.furthest(word, chunk_size)
+    return limit < len(text) and not _SPACE.search(text, end, limit + 1)
+
+
+def exact_overlap(text: str, measure: Measure, size: int) -> Overlap:
+    """Exactly `size` units of a chunk's tail, or less where that would cut a grapheme cluster.
+
+    White space that does not count is left out at its beginning.
+    """
+
+    def first(start: int, low: int, end: int) -> int:
+        place = boundary_after(text, low)
+        visible = skip_space(text, place) if place < end and text[place].isspace() else place
+        if visible < end and measure.length(visible, end) == measure.length(place, end):
+            place = visible
+        return place if place < end else -1
+
+    def last(low: int, high: int) -> int:
+        place = boundary_before(text, high - 1) if high > low else -1
+        return place if place >= low else -1
+
+    return longest_overlap(measure, size, [Starts(first, last)])
+
+
+def counted_overlap(
+    text: str, cuts: Sequence[int], measure: Measure, size: int, count: int
+) -> Overlap:
+    """The last `count` whole sentences of a chunk, or fewer if the next sentence must fit as well.
+
+    Parameters:
+        text: the text.
+        cuts: the offsets at which its sentences begin, except the first.
+        measure: its measure.
+        size: maximum chunk size.
+        count: how many sentences.
+    """
+    starts = [skip_space(text, 0), *cuts]
+
+    def next_start(start: int, end: int, low: int) -> int:
+        following = bisect_left(starts, end)  # the first sentence that the next chunk adds
+        stop = starts[following + 1] if following + 1 < len(starts) else len(text)
+        stop = trim_space(text, end, stop)
+        for index in range(max(following - count, 0), following):
+            sentence = starts[index]
+            if max(start, low) <= sentence and measure.length(sentence, stop) <= size:
+                return sentence
+        return -1
+
+    return next_start
