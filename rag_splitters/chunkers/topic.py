@@ -17,7 +17,7 @@ from rag_splitters.span import Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.segmenters import check_segmenter
+from rag_splitters.text.segmenters import check_segmenter, own_cuts
 
 _Topics = Annotated[int, Field(ge=2, strict=True)]
 
@@ -87,7 +87,7 @@ class TopicChunker(MergingChunker):
             breaks=breaks,
             min_size=size,
             atoms=atoms,
-            sentence_cuts=cuts,
+            sentence_cuts=own_cuts(self.segmenter, text) if self.overlap else None,
         )
         return _named(spans, borders, segments) if segments else spans
 

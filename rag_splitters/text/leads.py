@@ -68,7 +68,7 @@ def lead_start(text: str, low: int, cut: int) -> int:
     if text[cut - 3 : cut] in _ENDS:
         nearest = max(low, cut - _LONG_LINE)
         line = text.rfind("\n", nearest, cut - 2) + 1 or nearest
-        if line == cut - _LONG_LINE or text[line].isalpha():
+        if line == cut - _LONG_LINE or text[line:cut].lstrip()[0].isalpha():
             return cut  # the usual end of a paragraph
     visible = _VISIBLE.search(text, cut, cut + _REACH)  # a cut may be before or after white space
     if visible is None or not text[visible.start() - 1].isspace():

@@ -123,6 +123,7 @@ class Packer:
         self.resume = resume
         self.keep_leads = keep_leads
         self.atoms = atoms
+        self._after_lead = -1  # the last cut that leaves a lead alone
 
     def pack(self) -> list[tuple[int, int]]:
         """(start, end) of every chunk, in order; blank text gives none."""
@@ -153,12 +154,12 @@ class Packer:
             if cut > begin:
                 break
             next_start = overlap(start, end, next_start + 1)
-        if cut > begin and self.before_leads(begin, cut) > begin:
+        if begin < cut != self._after_lead:
             return next_start, cut
         alone = self.find_cut(begin, begin, text_end)
         if alone <= begin:
             alone = cluster_end(self.text, begin)
-        if overlap is None or cut <= begin or self.before_leads(begin, alone) <= begin:
+        if overlap is None or cut <= begin or alone == self._after_lead:
             return (next_start, cut) if cut > begin else (begin, alone)
         stop = trim_space(self.text, begin, alone) if self.trim else alone
         next_start = overlap(start, end, self.measure.earliest(stop, self.size))
@@ -236,7 +237,10 @@ class Packer:
                     break
                 cut = level(low, cut - 1)
         cut = after_lead if after_lead >= 0 else cluster_floor(text, begin, limit)
-        return self.before_atom(begin, cut)
+        cut = self.before_atom(begin, cut)
+        if after_lead >= 0:
+            self._after_lead = cut
+        return cut
 
     def before_leads(self, begin: int, cut: int) -> int:
         """The cut, moved before the atom that it would part and the lines that belong to that."""

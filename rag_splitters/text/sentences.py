@@ -59,6 +59,8 @@ _QUICK_CLOSERS = '")”’]'
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
 _MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
+# What plainly ends nothing: the full stop in 3.14, and a line break inside a paragraph.
+_INSIDE = re.compile(r"\.[a-z\d]|(?<=[a-z,])\n[ \t]*[a-z]+[ ,]")
 _NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
@@ -163,10 +165,19 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     if gap == 0:
         first = _VISIBLE.search(text, low, high)
         return first.start() if first else -1
-    for match in _CANDIDATE.finditer(text, max(0, gap - _MARGIN), high):
-        cut = match.end()
-        if cut > high - _REACH:  # the end may have cut this match short
-            cut = (_CANDIDATE.match(text, match.start(), high + _MARGIN) or match).end()
+    last, begin = text[gap - 1], gap
+    if last in _RUN or last >= "\u2000" or "[" in text[max(0, gap - _REACH) : gap]:
+        begin = max(0, gap - _MARGIN)  # a boundary's marks may begin before
+    has_headings = "#" in text[max(0, begin - _CONTEXT) : high]
+    cut = begin
+    for mark in _MARK.finditer(text, begin, high):
+        at = mark.start()
+        if at < cut or (not has_headings and _INSIDE.match(text, at)):
+            continue  # inside a sentence, or in the run of marks that was read last
+        cut = at + 2
+        if text[at] not in ".?!" or text[at + 1 : cut] != " " or not text[cut : cut + 1].isupper():
+            match = _CANDIDATE.match(text, at, high + _MARGIN)
+            cut = match.end() if match else at + 1
         if low <= cut < high and _is_break(text, cut):
             return cut
     return -1
