@@ -172,7 +172,7 @@ def _check_coverage(text: str, spans: list[Span], context: _Context) -> None:
 
 
 def _check_overlap(
-    chunker: SizedChunker, text: str, spans: list[Span], clusters: set[int], context: _Context
+    chunker: SizedChunker, text: str, spans: list[Span], clusters: frozenset[int], context: _Context
 ) -> None:
     """The overlap fits, and it is as long as one can be that begins with a sentence.
 
@@ -214,7 +214,7 @@ def _check_overlap(
 
 
 def _overlap_starts(
-    chunker: SizedChunker, text: str, clusters: set[int], whole: list[tuple[int, int]]
+    chunker: SizedChunker, text: str, clusters: frozenset[int], whole: list[tuple[int, int]]
 ) -> tuple[list[int], list[int]]:
     """Where an overlap may begin: at sentences, or else at words; exact ones anywhere."""
     starts = [at for at in sorted(clusters) if not any(low < at < high for low, high in whole)]

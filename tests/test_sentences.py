@@ -11,7 +11,12 @@ import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rag_splitters.text.sentences import last_sentence_cut, sentence_cuts, sentence_spans
+from rag_splitters.text.sentences import (
+    first_sentence_start,
+    last_sentence_cut,
+    sentence_cuts,
+    sentence_spans,
+)
 
 CASES = {
     # titles, initials, abbreviations
@@ -117,6 +122,8 @@ def assert_consistent(text: str) -> None:
         for high in edges:
             expected = max((cut for cut in cuts if low < cut <= high), default=-1)
             assert last_sentence_cut(text, low, high) == expected, (low, high)
+            first = min((start for start, _ in spans if low <= start < high), default=-1)
+            assert first_sentence_start(text, low, high) == first, (low, high)
 
 
 PIECES = [

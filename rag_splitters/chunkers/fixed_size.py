@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rag_splitters.chunker import SizedChunker
+from rag_splitters.fields import Overlap
 from rag_splitters.span import Span
 from rag_splitters.text.packing import pack
 
@@ -21,6 +22,10 @@ class FixedSizeChunker(SizedChunker):
     >>> [chunk.text for chunk in FixedSizeChunker(chunk_size=4).chunk("abcdefghij")]
     ['abcd', 'efgh', 'ij']
     """
+
+    chunk_overlap: Overlap = 0
+    """How much of a window the next one repeats exactly: a count of units, or a share of
+    `chunk_size`."""
 
     exact_overlap: ClassVar[bool] = True
 

@@ -10,8 +10,9 @@ class SlidingWindowChunker(FixedSizeChunker):
     """Cuts windows of `chunk_size` units, each of which repeats the end of the previous one.
 
     Use it if the text has no structure to cut at and an answer may lie across a boundary. Each
-    window starts `chunk_overlap` before the previous end, at the beginning of a word, and the last
-    window ends where the text ends. The usual advice is an overlap of 10 to 15 %.
+    window starts exactly `chunk_overlap` before the previous end, but never inside a grapheme
+    cluster, and the last window ends where the text ends. The usual advice is an overlap of 10 to
+    15 %.
 
     Raises ValueError if the size and the overlap are inconsistent.
 
@@ -21,4 +22,5 @@ class SlidingWindowChunker(FixedSizeChunker):
     """
 
     chunk_overlap: Overlap = 0.1
-    """How much of a window the next one repeats: a count of units, or a share of `chunk_size`."""
+    """How much of a window the next one repeats exactly: a count of units, or a share of
+    `chunk_size`."""
