@@ -87,6 +87,10 @@ HTML_PIECES = (
         "\n  deep",
         "\n    deeper\n",
     ),
+    *("<nav>", "</nav>", "<main>", "</main>", "<aside>", "</aside>", "<header>", "</header>"),
+    *("<ol start=3>", "</ol>", "<dl>", "<dt>", "<dd>", "</dl>", "<th>", "<td rowspan=2 colspan=3>"),
+    *("<table><tr><td>a|b<td>c</table>", "<a href='#x' class=headerlink>¶</a>", "<svg>", "</svg>"),
+    *("<button>", "</button>", "<template>", "</template>", "<div role=navigation>"),
 )
 
 
@@ -319,11 +323,11 @@ def test_stripping_decodes_and_keeps_code() -> None:
         "<p>Q&amp;A\n  one<br>two</p><pre>a\n  b</pre><ul><li>x</li><li>y</li></ul><tr><td>1<td>2"
     )
     stripped = strip_tags(text, read_blocks(text, "html"))
-    assert stripped.text == "Q&A one\ntwo\n\na\n  b\n\nx\ny\n\n1\n\n2"
+    assert stripped.text == "Q&A one\ntwo\n\na\n  b\n\n- x\n- y\n\n1\n\n2"
     text = "<p>a</p><div> <pre>\n\n  b\n <i> c</i></pre></div>"
     assert strip_tags(text, read_blocks(text, "html")).text == "a\n\n  b\n  c"
     table = "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>"
-    assert strip_tags(table, read_blocks(table, "html")).text == "a\tb\n1\t2"
+    assert strip_tags(table, read_blocks(table, "html")).text == "| a | b |\n| --- | --- |\n| 1 | 2 |"
 
 
 PATHOLOGICAL = [

@@ -14,7 +14,7 @@ from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.blocks.layout import heads
-from rag_splitters.structure.blocks.stripping import strip_tags
+from rag_splitters.structure.blocks.stripping import plain_page
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.cases import SIZES
 from tests.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of
@@ -90,7 +90,7 @@ def test_content_aware_keeps_the_guarantees_in_html(
 
 def check_html(chunker: ContentAwareChunker, text: str) -> None:
     """Every guarantee, but that dropped blocks are in no chunk, and that nothing overlaps them."""
-    spans, blocks = chunker.spans(text), read_blocks(text, "html")
+    spans = chunker.spans(text)
     assert chunker.spans(text) == spans
     clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
     covered = bytearray(len(text))
@@ -106,15 +106,16 @@ def check_html(chunker: ContentAwareChunker, text: str) -> None:
         assert one.start <= other.start
         assert one.end < other.end or (not chunker.keep_tags and one.end == other.end)
     if chunker.keep_tags:
+        blocks = read_blocks(text, "html", main_content_only=chunker.main_content_only)
         dropped = [block for block in blocks if block.kind == "dropped"]
         for span in spans:  # at most one cluster's edge of a dropped block is in a chunk
             assert all(min(span.end, b.end) - max(span.start, b.start) <= 1 for b in dropped)
         kept = (at for b in blocks if b.kind != "dropped" for at in range(b.start, b.end))
         assert all(covered[at] or text[at].isspace() for at in kept)
     else:
-        excerpt = strip_tags(text, blocks).excerpt
+        excerpt = plain_page(text, chunker.main_content_only).excerpt
         for offset, start, end in zip(excerpt.offsets, excerpt.starts, excerpt.ends, strict=True):
-            visible = excerpt.text[offset : offset + 1].strip()
+            visible = start < end and excerpt.text[offset : offset + 1].strip()
             assert not visible or any(covered[start:end])
 
 
@@ -243,7 +244,7 @@ def test_indentation_in_pre_is_kept(size: int) -> None:
 def test_html_is_cut_between_blocks_rows_and_never_inside_tags() -> None:
     rows = "".join(f"<tr><td title='a b. C d'>{number}</td><td>x</td></tr>" for number in range(6))
     text = f"<h1>T</h1><script>no</script><p>One. Two.</p><table>{rows}</table>"
-    chunks = texts(ContentAwareChunker(chunk_size=110), text)
+    chunks = texts(ContentAwareChunker(chunk_size=110, keep_tags=True), text)
     assert chunks[0] == "<h1>T</h1>"
     assert all(chunk.startswith("<tr>") for chunk in chunks[3:])
     assert not any("no" in chunk for chunk in chunks)
@@ -254,11 +255,11 @@ def test_html_is_cut_between_blocks_rows_and_never_inside_tags() -> None:
 def test_stripped_html_has_positions_of_its_evidence() -> None:
     text = "<h1>Tea &amp; milk</h1><p>Boil <b>the</b>\n water.</p><script>x</script>"
     text += "<ul><li>a<li>b</ul>"
-    chunker = ContentAwareChunker(keep_tags=False, chunk_size=30)
+    chunker = ContentAwareChunker(chunk_size=30)
     chunks = [(chunk.text, text[chunk.start : chunk.end]) for chunk in chunker.chunk(text)]
     assert chunks == [
         ("Tea & milk\n\nBoil the water.", text[: text.index("<script>")]),
-        ("a\nb", "<ul><li>a<li>b</ul>"),
+        ("- a\n- b", "<ul><li>a<li>b</ul>"),
     ]
 
 

@@ -13,7 +13,7 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.layout import pack_blocks
-from rag_splitters.structure.blocks.stripping import strip_tags
+from rag_splitters.structure.blocks.stripping import plain_page
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space
 
@@ -31,10 +31,19 @@ class ContentAwareChunker(SizedChunker):
     Metadata: `headings`, the headings over the chunk's own text, the outermost first. Overlap does
     not count as its own text.
 
-    In HTML, the head, scripts, styles, declarations and the comments between blocks are dropped.
-    No chunk and no overlap crosses them. With `keep_tags=False`, the other tags are dropped too,
-    entities are decoded, and white space outside `pre` is collapsed. Such chunks are rewritten;
-    their `start` and `end` bound the HTML that they were made from.
+    Rewrites: HTML becomes plain text. Entities are decoded, white space outside `pre` is collapsed,
+    the items of lists begin with "- " or their number, tables are written in Markdown, and images
+    are replaced by their alternative text. `start` and `end` bound the HTML that a chunk was made
+    from. With `keep_tags=True`, chunks are parts of the HTML as it stands.
+
+    Dropped: of HTML the tags; the head, scripts, styles, templates, drawings (`svg`), declarations
+    and comments; and around the main content, unless `main_content_only=False`: elements `nav` and
+    `search`, buttons, elements with such a role, every `header`, `footer` and `aside` that is not
+    inside `main`, `article`, `section` or `blockquote`, banners about cookies, links that are only
+    a mark (the pilcrow after a heading), and the numbers of lines beside code. A header with the
+    page's only `h1` is kept, and so is everything if nothing else were left. With `keep_tags=True`,
+    what stands inside a block (a pilcrow, a comment) is kept with it, and no chunk and no overlap
+    crosses the rest.
 
     Raises ValueError if `min_chunk_size` is above `chunk_size`, or if the sizes are inconsistent.
 
@@ -50,8 +59,11 @@ class ContentAwareChunker(SizedChunker):
     min_chunk_size: int = Field(default=0, ge=0)
     """Chunks smaller than this are merged with a neighbour, even across headings, if they fit."""
 
-    keep_tags: bool = True
+    keep_tags: bool = False
     """Whether to keep the tags of HTML; without them, chunks are plain text."""
+
+    main_content_only: bool = True
+    """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -66,12 +78,12 @@ class ContentAwareChunker(SizedChunker):
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         text_format = detect_format(text, metadata) if self.format == "auto" else self.format
-        blocks = read_blocks(text, text_format)
         if text_format == "html" and not self.keep_tags:
-            stripped = strip_tags(text, blocks)
-            outline = Outline.of(stripped.text, text_format, blocks=stripped.blocks)
-            spans = self._pack(stripped.text, stripped.blocks, outline)
-            return [stripped.to_source(span) for span in spans]
+            page = plain_page(text, self.main_content_only)
+            outline = Outline.of(page.text, text_format, blocks=page.blocks)
+            spans = self._pack(page.text, page.blocks, outline)
+            return [page.to_source(span) for span in spans if page.holds_text(span)]
+        blocks = read_blocks(text, text_format, main_content_only=self.main_content_only)
         outline = Outline.of(text, text_format, blocks=blocks)
         if text_format != "html":
             return self._pack(text, blocks, outline)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from rag_splitters.structure.blocks.block import Block, Kind
 from rag_splitters.structure.blocks.html import html_blocks
+from rag_splitters.structure.blocks.main_content import content_tags
 from rag_splitters.structure.blocks.markdown import markdown_blocks
 from rag_splitters.structure.blocks.plain import plain_blocks
 from rag_splitters.structure.kinds import Format, TextFormat, check_format, detect_format
@@ -26,7 +27,13 @@ __all__ = [
 ]
 
 
-def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] = ()) -> list[Block]:
+def read_blocks(
+    text: str,
+    format: Format = "auto",
+    *,
+    keywords: Sequence[str] = (),
+    main_content_only: bool = False,
+) -> list[Block]:
     """Find the blocks of a Markdown, HTML or plain text. Source code is a single block.
 
     The blocks do not overlap, and there is only white space between them. Broken markup never
@@ -37,6 +44,8 @@ def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] =
         format: the format of the text; "auto" detects it.
         keywords: words that open a heading in plain text, in addition to "Chapter", "Section" and
             the like.
+        main_content_only: whether the parts of an HTML page around its main content are "dropped";
+            see `content_tags`.
 
     Returns: the blocks in order; none for blank text.
 
@@ -51,7 +60,7 @@ def read_blocks(text: str, format: Format = "auto", *, keywords: Sequence[str] =
     if text_format == "markdown":
         return markdown_blocks(text)
     if text_format == "html":
-        return html_blocks(text)
+        return html_blocks(text, content_tags(text, main_content_only))
     if text_format == "code":
         start = skip_space(text, 0)
         end = trim_space(text, start, len(text))

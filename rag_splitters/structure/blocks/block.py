@@ -36,7 +36,7 @@ class Block:
         end: offset after its last code point; the line break and white space after it are left out.
         level: the level of a heading, 1 to 6; the depth of a list item or a quote, from 1.
         title: the plain text of a heading, the language of a code block, the alternative text of an
-            image, the caption of a table.
+            image, the caption of a table, the term of an HTML list of descriptions.
         group: a number above 0 that the blocks of one list, quote or figure share.
         content_start: offset of the content inside the marks, such as the first line after a code
             fence; the same as `start` if there are no marks.

@@ -10,12 +10,14 @@ from rag_splitters.structure.blocks.block import Block, Kind
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags, without_tags
 from rag_splitters.text.boundaries import skip_space, trim_space
 
-_BLOCK_TAGS = frozenset(
+BLOCK_TAGS = frozenset(
     "address article aside blockquote body caption center col colgroup dd details dialog dir div "
     "dl dt fieldset figcaption figure footer form frameset h1 h2 h3 h4 h5 h6 header hgroup hr html "
     "legend li main menu nav noscript ol optgroup option p pre search section summary table tbody "
     "td tfoot th thead title tr ul".split()
 )
+"""Elements that end a paragraph."""
+
 _HEADING = re.compile(r"h[1-6]\Z")
 _VISIBLE = re.compile(r"\S")
 _IMAGE = re.compile(r"<img\b[^>]{0,2000}", re.IGNORECASE)
@@ -24,23 +26,32 @@ _CAPTION = re.compile(
 )
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]{1,40})")
 _OPENING = 5000  # characters of an element to search for its title
+_DROPPED_INLINE = frozenset(("a", "button", "comment", "declaration", "span", "svg"))
 
 
-def html_blocks(text: str) -> list[Block]:
+def html_blocks(
+    text: str, tags: Sequence[Tag] | None = None, *, layout_tables: bool = False
+) -> list[Block]:
     """Find the blocks of an HTML text.
 
     Opening tags belong to the text after them, closing tags to the text before them. The text
     between two block tags is a paragraph, a heading, a list item or a quote. Each outermost table,
-    `pre` and figure is one block. The head, scripts, styles, declarations and the comments between
-    blocks are "dropped". Broken HTML never raises.
+    `pre` and figure is one block. The head, scripts, styles, declarations, the comments between
+    blocks, and what the tags say is dropped are "dropped". Broken HTML never raises.
+
+    Parameters:
+        text: any text.
+        tags: its tags, if some parts of it are to be dropped; see `content_tags`.
+        layout_tables: whether to look for blocks inside tables that hold other tables, headings,
+            code or a single column, as these are no tables of data.
 
     >>> text = "<h1>Tea</h1><script>x</script><p>Hot."
     >>> [(block.kind, block.title) for block in html_blocks(text)]
     [('heading', 'Tea'), ('dropped', ''), ('paragraph', '')]
     """
-    tags = list(scan_tags(text))
+    tags = list(scan_tags(text)) if tags is None else tags
     reader = _Reader(text)
-    whole = _closed_elements(tags)
+    whole = _closed_elements(text, tags, layout_tables)
     position = index = 0
     while index < len(tags):
         tag = tags[index]
@@ -69,6 +80,7 @@ class _Reader:
         self._filled: Kind | None = None  # their kind, unless they are only tags
         self._heading = 0
         self._title = ""
+        self._marks: list[Tag] = []  # dropped parts inside the text that is in no block yet
 
     def text(self, start: int, end: int) -> None:
         """Take the text between two tags."""
@@ -80,7 +92,7 @@ class _Reader:
         """Take a tag."""
         if tag.kind == "dropped":
             self._dropped(tag)
-        elif tag.name not in _BLOCK_TAGS:
+        elif tag.name not in BLOCK_TAGS:
             self._start(tag.start)
             if tag.name == "img" and not self._filled:
                 self._filled = "image"
@@ -139,11 +151,21 @@ class _Reader:
             self._heading = 0
 
     def _dropped(self, tag: Tag) -> None:
-        if self._filled and tag.name in ("comment", "declaration"):
+        if tag.name in _DROPPED_INLINE and (self._filled or self._heading):
+            self._start(tag.start)
+            self._marks.append(tag)
             return
         if self._filled:
             self._flush(tag.start)
         self._put("dropped", tag.start if self._begin < 0 else self._begin, tag.end)
+
+    def _plain(self, end: int) -> str:
+        """The text that is in no block yet, in one line, without the dropped parts inside it."""
+        parts, position = [], self._begin
+        for mark in self._marks:
+            parts.append(self._source[position : mark.start])
+            position = mark.end
+        return without_tags("".join((*parts, self._source[position:end])))
 
     def _flush(self, end: int) -> None:
         """Make a block of the pending text, if it is more than tags."""
@@ -153,9 +175,10 @@ class _Reader:
         inner = self._nesting.innermost()
         if self._heading and kind == "paragraph" and inner != "quote":
             kind, level = "heading", self._heading
-            title = without_tags(self._source[self._begin : end])
+            title = self._plain(end)
         elif inner and kind == "paragraph":
             kind, level = inner, self._nesting.depth(inner)
+            title = self._plain(end) if self._nesting.is_term else title
         self._put(kind, self._begin, end, title, level)
 
     def _put(self, kind: Kind, start: int, end: int, title: str = "", level: int = 0) -> None:
@@ -165,6 +188,7 @@ class _Reader:
         if end > start:
             self._blocks.append(Block(kind, start, end, level, title, group))
         self._begin, self._filled, self._title = -1, None, ""
+        self._marks.clear()
 
 
 def _extended(block: Block, end: int) -> Block:
@@ -194,7 +218,7 @@ class _Nesting:
 
     def __init__(self) -> None:
         self._lists = 0
-        self._items: list[tuple[int, int]] = []  # (number, how many lists are around it)
+        self._items: list[tuple[int, int, bool]] = []  # number, lists around it, is it a term?
         self._quotes: list[int] = []
         self._count = 0
         self._groups = 0
@@ -203,6 +227,11 @@ class _Nesting:
     def group(self) -> int:
         """The number of the outermost open list or quote, or 0 if there is none."""
         return self._groups if self._lists or self._quotes or self._items else 0
+
+    @property
+    def is_term(self) -> bool:
+        """Is the innermost open item the term of a list of descriptions?"""
+        return bool(self._items) and self._items[-1][2]
 
     def innermost(self) -> Kind | None:
         """Whether the innermost open element is an item or a quote; None if there is neither."""
@@ -225,7 +254,7 @@ class _Nesting:
             self._lists += 1
         elif name in _ITEMS:
             self._leave_items(self._lists)
-            self._items.append((self._count, self._lists))
+            self._items.append((self._count, self._lists, name == "dt"))
         elif name == "blockquote":
             self._quotes.append(self._count)
 
@@ -244,24 +273,30 @@ class _Nesting:
             self._items.pop()
 
 
-def _closed_elements(tags: Sequence[Tag]) -> dict[int, int]:
+def _closed_elements(text: str, tags: Sequence[Tag], layout_tables: bool) -> dict[int, int]:
     """The outermost elements that are one block, as opening tag -> closing tag, by index.
 
-    Only closed elements count, and a figure counts only if it contains an image, a table or code.
+    Only closed elements count. A figure counts only if it contains an image, a table or code, and a
+    table, if there may be layout tables, only if it is one of data.
     """
     pairs: dict[int, int] = {}
     open_elements: dict[str, list[int]] = {name: [] for name in _WHOLE}
     special: list[int] = []  # indices of the tags that make a figure one block
-    for index, (kind, _, _, name) in enumerate(tags):
+    tables = _TableCounts(text) if layout_tables else None
+    for index, tag in enumerate(tags):
+        name = tag.name
         if name in ("img", "table", "pre"):
             special.append(index)
-        if name not in _WHOLE or kind == "dropped":
+        if tables:
+            tables.take(tag)
+        if name not in _WHOLE or tag.kind == "dropped":
             continue
-        if kind == "open":
+        if tag.kind == "open":
             open_elements[name].append(index)
         elif open_elements[name]:
             start = open_elements[name].pop()
-            if name != "figure" or (special and special[-1] > start):
+            is_data = name != "table" or not tables or tables.is_data
+            if is_data and (name != "figure" or (special and special[-1] > start)):
                 pairs[start] = index
     outermost: dict[int, int] = {}
     last = -1
@@ -270,3 +305,31 @@ def _closed_elements(tags: Sequence[Tag]) -> dict[int, int]:
             last = pairs[start]
             outermost[start] = last
     return outermost
+
+
+_NOT_IN_DATA = frozenset(("table", "pre", "h1", "h2", "h3", "h4", "h5", "h6"))
+
+
+class _TableCounts:
+    """Counts what is inside the open tables, to tell tables of data from those for layout."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._rows = self._cells = self._others = 0
+        self._open: list[tuple[int, int, int]] = []
+        self.is_data = False
+        """Was the table that was closed last one of data?"""
+
+    def take(self, tag: Tag) -> None:
+        """Take the next tag."""
+        if tag.name == "table" and tag.kind == "close" and self._open:
+            rows, cells, others = self._open.pop()
+            self.is_data = self._others == others and self._cells - cells > self._rows - rows
+        if tag.kind == "open":
+            self._rows += tag.name == "tr"
+            self._cells += tag.name in ("td", "th")
+            self._others += tag.name in _NOT_IN_DATA
+        if tag.name == "table" and tag.kind == "open":
+            markup = self._text[tag.start : tag.end]
+            is_layout = attribute(markup, "role").lower() in ("presentation", "none")
+            self._open.append((self._rows, self._cells, self._others - is_layout))

@@ -159,11 +159,12 @@ def _forbidding(finder: Finder, starts: Sequence[int], ends: Sequence[int]) -> F
 
 
 def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
-    """Forbids cuts inside a heading, and between a heading and the block under it."""
+    """Forbids cuts inside a heading or a term, and between it and the block under it."""
     starts: list[int] = []
     ends: list[int] = []
     for one, block in pairwise(blocks):
-        if not heads(one, block):
+        is_term = one.kind == "list_item" and one.title and one.group == block.group
+        if not heads(one, block) and not is_term:
             continue
         if ends and ends[-1] == one.start:
             ends[-1] = block.start

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks.block import Block
+from rag_splitters.structure.blocks.html import BLOCK_TAGS, html_blocks
+from rag_splitters.structure.blocks.main_content import content_tags
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
+from rag_splitters.structure.tables.html_tables import HtmlTable, html_tables
+from rag_splitters.structure.tables.model import Row
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
 from rag_splitters.text.excerpt import Excerpt
 
 _SPACE = " \t\n\f\r"
 _ENTITY = r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[A-Za-z]\w{1,32});?"
-_PIECE = re.compile(rf"[{_SPACE}]+|{_ENTITY}|[^&{_SPACE}]+|&")
-_PLACED = {"br": "\n", "tr": "\n", "td": "\t", "th": "\t"}
+_PIECE = re.compile(rf"[{_SPACE}]+|{_ENTITY}|[^&{_SPACE}]+(?: [^&{_SPACE}]+)*|&")
+_LISTS = frozenset(("ul", "ol", "menu", "dir"))
+_DEEPEST = 8  # levels of a list that are indented
+_WIDEST = 100  # columns of a table that every row is filled up to
+_LONGEST_REPEATED = 100  # characters of a cell that is repeated in each row that it spans
 _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr q "
     "rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
@@ -46,6 +54,19 @@ class Stripped:
         """The text."""
         return self.excerpt.text
 
+    def holds_text(self, span: Span) -> bool:
+        """Is there more in a span of `text` than marks of lists and tables, which were added?"""
+        excerpt = self.excerpt
+        index = bisect_right(excerpt.offsets, span.start) - 1
+        for number in range(index, bisect_left(excerpt.offsets, span.end)):
+            if excerpt.starts[number] < excerpt.ends[number]:
+                low = max(excerpt.offsets[number], span.start)
+                is_last = number + 1 == len(excerpt.offsets)
+                high = span.end if is_last else min(excerpt.offsets[number + 1], span.end)
+                if self.text[low:high].strip():
+                    return True
+        return False
+
     def to_source(self, span: Span) -> Span:
         """The span of the source for a span of `text`, with its text as content."""
         source, excerpt = self.source, self.excerpt
@@ -58,32 +79,40 @@ class Stripped:
         return replace(span, start=start, end=end, content=content)
 
 
-def strip_tags(text: str, blocks: Sequence[Block]) -> Stripped:
+def plain_page(text: str, main_content_only: bool = True) -> Stripped:
+    """The text of an HTML page.
+
+    Parameters:
+        text: the HTML.
+        main_content_only: whether to leave out the menus and other parts around the main content;
+            see `content_tags`.
+
+    >>> plain_page("<nav>Home</nav><h1>Tea</h1><ul><li>green<li>black</ul>").text
+    'Tea\\n\\n- green\\n- black'
+    """
+    tags = content_tags(text, main_content_only)
+    return strip_tags(text, html_blocks(text, tags, layout_tables=True), tags)
+
+
+def strip_tags(text: str, blocks: Sequence[Block], tags: Sequence[Tag] | None = None) -> Stripped:
     """The text of HTML blocks, without tags and dropped parts, and with entities decoded.
 
-    White space is collapsed, except in code. There are two line breaks between blocks, but one
-    within a group. Rows end with a line break and cells with a tab. An image is replaced by its
-    alternative text.
+    White space is collapsed, except in code. There is a blank line between blocks, but not between
+    the items of a list, which begin with "- " or their number. A table is written in Markdown. An
+    image is replaced by its alternative text.
+
+    Parameters:
+        text: the HTML.
+        blocks: some of its blocks, in order.
+        tags: its tags, as they were read with the blocks.
 
     >>> text = "<p>Q&amp;A  <b>one</b></p><p>two</p>"
     >>> strip_tags(text, [Block("paragraph", 0, 26), Block("paragraph", 26, 36)]).text
     'Q&A one\\n\\ntwo'
     """
-    writer = _Writer(text)
-    tags = iter(scan_tags(text))
-    tag = next(tags, None)
+    writer = _Writer(text, list(scan_tags(text)) if tags is None else tags)
     for block in blocks:
-        position = block.start
-        writer.begin(block)
-        while tag and tag.start < block.end:
-            if block.kind != "dropped" and tag.start >= position:
-                writer.characters(position, tag.start)
-                writer.tag(tag)
-                position = tag.end
-            tag = next(tags, None)
-        if block.kind != "dropped":
-            writer.characters(position, block.end)
-            writer.finish(block)
+        writer.block(block)
     excerpt = Excerpt("".join(writer.parts), writer.offsets, writer.starts, writer.ends)
     return Stripped(text, excerpt, writer.blocks, writer.first, writer.last)
 
@@ -91,8 +120,10 @@ def strip_tags(text: str, blocks: Sequence[Block]) -> Stripped:
 class _Writer:
     """Writes the stripped text, piece by piece."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, tags: Sequence[Tag]) -> None:
         self._source = source
+        self._tags = tags
+        self._tag_starts = [tag.start for tag in tags]
         self.parts: list[str] = []
         self.offsets: list[int] = []
         self.starts: list[int] = []
@@ -106,24 +137,51 @@ class _Writer:
         self._pending_at = 0
         self._last: Block | None = None
         self._verbatim = False
+        self._lists = _Lists(source)
+        self._lead = ""  # the beginning of a row, which is written before what comes next
+        self._in_row = False
 
-    def begin(self, block: Block) -> None:
-        """Begin a block. Nothing is written before its first visible character."""
+    def block(self, block: Block) -> None:
+        """Write a block. It is left out if nothing in it is visible."""
+        if block.kind == "dropped":
+            for tag in self._tags_in(block.start, block.end):
+                self._lists.take(tag)
+            return
         self._block, self._verbatim = block, block.kind == "code"
         self._begin = self._length
         self._pending = ""
-
-    def finish(self, block: Block) -> None:
-        """End a block. It is left out if nothing in it is visible."""
+        position = block.start
+        for table in html_tables(self._source, *_range(block)) if block.kind == "table" else ():
+            self._write_part(position, table.start)
+            self._write_table(table)
+            position = table.end
+        self._write_part(position, block.end)
         if self._length > self._begin:
             span = (self._begin, self._length)
-            moved = Block(block.kind, *span, block.level, block.title, block.group)
-            self.blocks.append(moved)
+            self.blocks.append(Block(block.kind, *span, block.level, block.title, block.group))
             self.last = block.end
             self._last = block
+            self._lists.end_block()
 
-    def tag(self, tag: Tag) -> None:
-        """Write what a tag stands for: a break, a gap between cells, an image's text."""
+    def _tags_in(self, start: int, end: int) -> Iterator[Tag]:
+        """The tags that begin in a part of the source."""
+        index = bisect_left(self._tag_starts, start)
+        while index < len(self._tags) and self._tag_starts[index] < end:
+            yield self._tags[index]
+            index += 1
+
+    def _write_part(self, start: int, end: int) -> None:
+        """Write the text of a part of the source, and what the tags in it stand for."""
+        position = start
+        for tag in self._tags_in(start, end):
+            self._characters(position, tag.start)
+            self._tag(tag)
+            position = tag.end
+        self._characters(position, end)
+
+    def _tag(self, tag: Tag) -> None:
+        """Write what a tag stands for: a break, a mark of a list, the text of an image."""
+        self._lists.take(tag)
         if tag.name == "img" and tag.kind == "open":
             alt = " ".join(attribute(self._source[tag.start : tag.end], "alt").split())
             if alt:
@@ -133,13 +191,12 @@ class _Writer:
         elif self._length == self._begin:
             self._pending = ""
         else:
-            is_placed = tag.name in _PLACED and tag.kind == "open"
-            self._space(_PLACED[tag.name] if is_placed else " ", tag.start)
+            is_break = tag.name in BLOCK_TAGS or tag.name == "br"
+            self._space("\n" if is_break else " ", tag.start)
 
-    def characters(self, start: int, end: int) -> None:
+    def _characters(self, start: int, end: int) -> None:
         """Write the text between two tags."""
-        source = self._source
-        for match in _PIECE.finditer(source, start, end):
+        for match in _PIECE.finditer(self._source, start, max(start, end)):
             piece = match.group()
             if piece[0] == "&":
                 self._write(html.unescape(piece), *match.span())
@@ -151,19 +208,25 @@ class _Writer:
     def _space(self, space: str, position: int) -> None:
         if not self._pending:
             self._pending_at = position
-        if self._verbatim:
+        if self._in_row:
+            self._pending = " "
+        elif self._verbatim:
             self._pending += space
         elif space == "\n" or not self._pending.strip(" "):
             self._pending = "\n" if self._pending == "\n" else space
 
     def _write(self, piece: str, start: int, end: int) -> None:
-        if self._length == self._begin:
+        is_first = self._length == self._begin
+        if is_first:
             self._between()
             self._indent(start)
-        elif self._pending:
+        elif self._pending and not self._lead:
             self._put(self._pending, self._pending_at, start)
         self._pending = ""
-        self._put(piece, start, end)
+        if self._lead:
+            self._put(self._lead.lstrip("\n") if is_first else self._lead, start, start)
+            self._lead = ""
+        self._put(piece.replace("|", "\\|") if self._in_row else piece, start, end)
 
     def _between(self) -> None:
         """Write the line breaks between two blocks."""
@@ -171,17 +234,68 @@ class _Writer:
         if last is None:
             self.first = block.start
             return
-        line_break = "\n" if last.group == block.group and block.group else "\n\n"
-        self._put(line_break, last.end, block.start)
+        is_list = last.kind == block.kind == "list_item" and last.group == block.group
+        is_tight = is_list and self._lists.is_tight
+        self._put("\n" if is_tight else "\n\n", last.end, block.start)
         self._begin = self._length
 
     def _indent(self, start: int) -> None:
-        """Write the indentation of the first line of code, which is not part of the block."""
-        indentation = re.split(r"[\n\r\f]", self._pending)[-1] if self._verbatim else ""
-        if indentation:
+        """Write the indentation of the first line, which is not part of the block, and its mark."""
+        indentation, begin, mark = "", start, ""
+        if self._block.kind == "list_item":
+            indentation, mark = self._lists.indentation, self._lists.mark
+        elif self._verbatim:
+            indentation = re.split(r"[\n\r\f]", self._pending)[-1]
             begin = max(self._pending_at, start - len(indentation))
+        if indentation:
             self._put(indentation, begin, start)
             self._begin = self._length
+        if mark:
+            self._put(mark, start, start)
+
+    def _write_table(self, table: HtmlTable) -> None:
+        """Write a table in Markdown, with what stands outside of its cells."""
+        rows = [*table.header, *table.rows]
+        width = min(max(map(_width, rows)), _WIDEST)
+        position = table.start
+        for number, row in enumerate(rows):
+            self._write_part(position, row.start)
+            position = self._write_row(table, row, width)
+            if number + 1 == len(table.header) and self._length > self._begin:
+                self._put("\n|" + " --- |" * width, position, position)
+        self._write_part(position, table.end)
+
+    def _write_row(self, table: HtmlTable, row: Row, width: int) -> int:
+        """Write a row, unless nothing in it is visible. Returns where it ends in the source."""
+        self._lead, self._in_row = "\n| ", True
+        position, column = row.start, 0
+        for cell in sorted((*row.cells, *row.carried), key=lambda cell: cell.column):
+            is_own = cell.begin >= row.start
+            if is_own:
+                self._write_part(position, cell.begin)
+                position = cell.end
+            self._separate(cell.column - column, cell.begin if is_own else position)
+            column = cell.column
+            if is_own:
+                self._write_part(cell.start, cell.end)
+            elif len(plain := " ".join(table.plain(cell).split())) <= _LONGEST_REPEATED and plain:
+                self._write(plain, position, position)
+        self._write_part(position, row.end)
+        position = max(position, row.end)
+        if not self._lead:
+            self._separate(width - 1 - column, position)
+            self._put(" |", position, position)
+        self._lead, self._in_row = "", False
+        self._pending, self._pending_at = "\n", position
+        return position
+
+    def _separate(self, count: int, position: int) -> None:
+        """Write the marks between cells, once something in the row is visible."""
+        if count > 0 and self._lead:
+            self._lead += "| " * count
+        elif count > 0:
+            self._put(" |" * count + " ", position, position)
+        self._pending = ""
 
     def _put(self, piece: str, start: int, end: int) -> None:
         self.offsets.append(self._length)
@@ -189,3 +303,53 @@ class _Writer:
         self.ends.append(max(start, end))
         self.parts.append(piece)
         self._length += len(piece)
+
+
+def _range(block: Block) -> tuple[int, int]:
+    return block.start, block.end
+
+
+def _width(row: Row) -> int:
+    """The number of columns of a row."""
+    return max((cell.column + cell.width for cell in (*row.cells, *row.carried)), default=0)
+
+
+class _Lists:
+    """The open lists, and the mark of the item that begins."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._counts: list[tuple[int, int | None]] = []  # items, and the number of the next one
+        self.mark = ""
+        self.is_tight = False
+        """Does an item begin that follows the block before it without a blank line?"""
+
+    @property
+    def indentation(self) -> str:
+        """What stands before the mark of an item, or before a paragraph inside it."""
+        depth = len(self._counts) - bool(self.mark)
+        return "  " * min(max(depth, 0), _DEEPEST)
+
+    def take(self, tag: Tag) -> None:
+        """Take the next tag."""
+        if tag.name in _LISTS and tag.kind == "open":
+            self._counts.append((0, self._start(tag) if tag.name == "ol" else None))
+        elif tag.name in _LISTS and tag.kind == "close" and self._counts:
+            self._counts.pop()
+        elif tag.name == "li" and tag.kind == "open":
+            if not self._counts:
+                self._counts.append((0, None))
+            count, number = self._counts[-1]
+            self._counts[-1] = (count + 1, None if number is None else number + 1)
+            self.mark = "- " if number is None else f"{number}. "
+            self.is_tight = count > 0 or len(self._counts) > 1
+        elif tag.name in ("dt", "dd") and tag.kind == "open":
+            self.mark, self.is_tight = "", tag.name == "dd"
+
+    def end_block(self) -> None:
+        """Forget the mark, as it has been written."""
+        self.mark, self.is_tight = "", False
+
+    def _start(self, tag: Tag) -> int:
+        value = attribute(self._source[tag.start : tag.end], "start")
+        return int(value) if value.isdecimal() and len(value) < 6 else 1

@@ -1,0 +1,216 @@
+"""The main content of an HTML page, without its menus, its sidebars and other parts around it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags, without_tags
+
+_BLOCKS = frozenset(
+    "article aside blockquote body center details dialog div dl fieldset footer form header main "
+    "menu nav ol search section table ul".split()
+)
+"""Elements that close the elements inside them."""
+
+_INLINE = frozenset(("a", "button", "span", "svg", "td", "template"))
+_NEVER_SHOWN = frozenset(("svg", "template"))
+_ALWAYS_AROUND = frozenset(("nav", "search", "button"))
+_ROLES = {"banner": "header", "contentinfo": "footer", "complementary": "aside"} | dict.fromkeys(
+    ("navigation", "search"), "nav"
+)
+_AROUND = frozenset(("header", "footer", "aside"))
+_INSIDE = frozenset(("main", "article", "section", "blockquote"))
+_CLUE = re.compile(r"\b(?:role|class|id|href)\b", re.IGNORECASE)
+_COOKIES = re.compile(
+    r"\b(?:cookies?|gdpr)[-_]?(?:banner|bar|box|consent|dialog|info|law|message|modal|notice|"
+    r"notification|popup|prompt|wall|warning)|\bconsent[-_]?(?:banner|dialog|modal|popup)|"
+    r"\bonetrust|\bcybotcookiebot",
+    re.IGNORECASE,
+)
+_MARK_CLASSES = frozenset(("headerlink", "linenos", "linenodiv"))
+_MENU_CLASSES = frozenset(("related", "sphinxsidebar"))
+_MARKS = frozenset(("¶", "§", "#", "🔗", "⚓", "∞"))
+_LONGEST_MARK = 500  # characters of a link to a heading, with its tags
+
+
+class _Element(NamedTuple):
+    """A closed element: the indices of its tags, the offset of its end, and what it is for.
+
+    An element that the end of its parent closes has no closing tag of its own: `last` is the tag
+    before.
+    """
+
+    first: int
+    last: int
+    end: int
+    role: str
+
+
+def content_tags(text: str, main_content_only: bool = True) -> list[Tag]:
+    """The tags of a page; each element that is dropped is a single tag of the kind "dropped".
+
+    Drawings (`svg`) and templates are always dropped. With `main_content_only` these are too: `nav`
+    and `search` elements, buttons, and elements with such a role; the `header`, the `footer` and
+    every `aside` that is not inside `main`, `article`, `section` or `blockquote`, and there the
+    menus of Sphinx (the classes "related" and "sphinxsidebar"); banners about cookies; links that are only a mark, such as the pilcrow after a heading; the numbers of lines
+    beside code. What contains the main content is kept, as is a header with the only `h1`, and an
+    element that is not closed. If nothing else were left, nothing is dropped.
+
+    >>> [tag.kind for tag in content_tags("<nav>Home</nav><p>Tea</p>")]
+    ['dropped', 'open', 'close']
+    """
+    tags = list(scan_tags(text))
+    elements = _elements(text, tags)
+    hidden = [each for each in elements if each.role in _NEVER_SHOWN]
+    if main_content_only:
+        around = _merged(tags, hidden + _around(text, tags, elements))
+        if _has_text(text, around):
+            return around
+    return _merged(tags, hidden)
+
+
+def _elements(text: str, tags: Sequence[Tag]) -> list[_Element]:
+    """The closed elements of a page that have a role, by where they begin."""
+    elements: list[_Element] = []
+    open_blocks: list[tuple[str, int, str]] = []
+    open_inline: dict[str, list[tuple[int, str]]] = {name: [] for name in _INLINE}
+    open_names: dict[str, int] = dict.fromkeys(_BLOCKS, 0)
+    for index, tag in enumerate(tags):
+        name = tag.name
+        if tag.kind == "dropped" or (name not in _BLOCKS and name not in _INLINE):
+            continue
+        if tag.kind == "open":
+            if text[tag.end - 2] == "/":
+                continue
+            role = _role(text, tag)
+            if name in _INLINE:
+                open_inline[name].append((index, role))
+            else:
+                open_blocks.append((name, index, role))
+                open_names[name] += 1
+        elif name in _INLINE:
+            if open_inline[name]:
+                first, role = open_inline[name].pop()
+                if role:
+                    elements.append(_Element(first, index, tag.end, role))
+        elif open_names[name]:
+            inner = ""
+            while inner != name:
+                inner, first, role = open_blocks.pop()
+                open_names[inner] -= 1
+                is_own = inner == name
+                last, end = (index, tag.end) if is_own else (index - 1, tag.start)
+                if role:
+                    elements.append(_Element(first, last, end, role))
+    return sorted(elements)
+
+
+def _role(text: str, tag: Tag) -> str:
+    """What an element is for: the name of an element of HTML5, "cookies", "mark", or ""."""
+    name = tag.name
+    markup = text[tag.start : tag.end] if _CLUE.search(text, tag.start, tag.end) else ""
+    if markup and name not in ("button", *_NEVER_SHOWN):
+        role = attribute(markup, "role").strip().lower()
+        if role in ("main", "article", *_ROLES):
+            return _ROLES.get(role, role)
+        classes = attribute(markup, "class")
+        if not _MARK_CLASSES.isdisjoint(classes.split()):
+            return "mark"
+        if name == "a":
+            return "link" if attribute(markup, "href").startswith("#") else ""
+        if name == "div" and not _MENU_CLASSES.isdisjoint(classes.split()):
+            return "aside"
+        if name in _BLOCKS and _COOKIES.search(f"{classes} {attribute(markup, 'id')}"):
+            return "cookies"
+    shown = _NEVER_SHOWN | _ALWAYS_AROUND | _AROUND | _INSIDE
+    return name if name in shown else ""
+
+
+def _around(text: str, tags: Sequence[Tag], elements: Sequence[_Element]) -> list[_Element]:
+    """The elements around the main content of the page."""
+    content = _Ranges(each for each in elements if each.role in _INSIDE)
+    main = [each for each in elements if each.role == "main"]
+    body = _Ranges(main or (each for each in elements if each.role == "article"))
+    titles = [index for index, tag in enumerate(tags) if tag.name == "h1" and tag.kind == "open"]
+    around: list[_Element] = []
+    for each in elements:
+        if each.role in ("mark", "link"):
+            is_around = _is_mark(text, tags, each)
+        elif each.role in _ALWAYS_AROUND:
+            is_around = not body.begins_in(each)
+        elif each.role in _AROUND or each.role == "cookies":
+            inside = body if each.role == "cookies" else content
+            is_around = not inside.holds(each.first) and not body.begins_in(each)
+        else:
+            is_around = False
+        if is_around and each.role == "header" and titles:
+            count = bisect_right(titles, each.last) - bisect_right(titles, each.first)
+            is_around = count < len(titles)
+        if is_around:
+            around.append(each)
+    return around
+
+
+class _Ranges:
+    """The outermost of some elements, to ask what is inside them."""
+
+    def __init__(self, elements: Iterable[_Element]) -> None:
+        self._firsts: list[int] = []
+        self._lasts: list[int] = []
+        for each in elements:
+            if not self._lasts or each.first > self._lasts[-1]:
+                self._firsts.append(each.first)
+                self._lasts.append(each.last)
+
+    def holds(self, index: int) -> bool:
+        """Is this tag inside one of the elements?"""
+        place = bisect_right(self._firsts, index) - 1
+        return place >= 0 and self._firsts[place] < index <= self._lasts[place]
+
+    def begins_in(self, element: _Element) -> bool:
+        """Does one of the elements begin inside this one?"""
+        place = bisect_right(self._firsts, element.first)
+        return place < len(self._firsts) and self._firsts[place] <= element.last
+
+
+def _is_mark(text: str, tags: Sequence[Tag], element: _Element) -> bool:
+    """Is it a short element that is only a mark, such as the link to a heading?"""
+    opening = tags[element.first]
+    if element.role == "mark" and opening.name != "a":
+        return True
+    if element.end - opening.start > _LONGEST_MARK:
+        return False
+    return element.role == "mark" or without_tags(text[opening.start : element.end]) in _MARKS
+
+
+def _merged(tags: Sequence[Tag], dropped: Iterable[_Element]) -> list[Tag]:
+    """The tags, with a single one in the place of each of these elements."""
+    merged: list[Tag] = []
+    index = 0
+    for element in sorted(dropped):
+        if element.first >= index:
+            merged += tags[index : element.first]
+            opening = tags[element.first]
+            merged.append(Tag("dropped", opening.start, element.end, opening.name))
+            index = element.last + 1
+    return merged + list(tags[index:])
+
+
+def _has_text(text: str, tags: Sequence[Tag]) -> bool:
+    """Is there any text outside the tags and the page's head?"""
+    return any(text[start:end].strip() for start, end in _between(text, tags))
+
+
+def _between(text: str, tags: Sequence[Tag]) -> Iterator[tuple[int, int]]:
+    """The parts of the text between the tags, without those of the head."""
+    position, is_head = 0, False
+    for tag in tags:
+        if not is_head:
+            yield position, tag.start
+        if tag.name in ("head", "body"):
+            is_head = tag.name == "head" and tag.kind == "open"
+        position = tag.end
+    yield position, len(text)
