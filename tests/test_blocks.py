@@ -7,6 +7,7 @@ of GitHub's (CC-BY-SA 4.0; the file names source, licence and changes).
 from __future__ import annotations
 
 import gzip
+import html
 import json
 import re
 import sys
@@ -22,7 +23,7 @@ from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
 from rag_splitters.structure.blocks.markdown import _parser
 from rag_splitters.structure.blocks.stripping import strip_tags
-from rag_splitters.structure.blocks.tags import scan_tags
+from rag_splitters.structure.blocks.tags import Tag, scan_tags
 from rag_splitters.testing import hostile_texts
 
 hostile = settings(deadline=None, suppress_health_check=list(HealthCheck))
@@ -112,13 +113,14 @@ def check_blocks(text: str, format: str) -> list[Block]:
     return blocks
 
 
-def check_kept(text: str, spans: Sequence[Span]) -> None:
-    """Every character of an HTML text is white space, in a span, or in a dropped block."""
+def check_kept(text: str, spans: Sequence[Span], tags: Sequence[Tag] = ()) -> None:
+    """All text of an HTML page is white space, in a span, in a dropped block, or in these tags."""
     covered = bytearray(len(text))
     dropped = [block for block in read_blocks(text, "html") if block.kind == "dropped"]
-    for each in (*spans, *dropped):
+    for each in (*spans, *dropped, *tags):
         covered[each.start : each.end] = b"\1" * (each.end - each.start)
-    assert all(covered[at] or text[at].isspace() for at in range(len(text))), (text, spans)
+    lost = "".join(" " if inside else text[at] for at, inside in enumerate(covered))
+    assert not html.unescape(lost).strip(), (text, spans)
 
 
 def shown(text: str, format: str) -> list[tuple[str, str]]:
@@ -327,7 +329,9 @@ def test_stripping_decodes_and_keeps_code() -> None:
     text = "<p>a</p><div> <pre>\n\n  b\n <i> c</i></pre></div>"
     assert strip_tags(text, read_blocks(text, "html")).text == "a\n\n  b\n  c"
     table = "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>"
-    assert strip_tags(table, read_blocks(table, "html")).text == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+    assert (
+        strip_tags(table, read_blocks(table, "html")).text == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+    )
 
 
 PATHOLOGICAL = [

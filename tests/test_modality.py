@@ -16,6 +16,7 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import detect_format
+from rag_splitters.structure.blocks.main_content import content_tags
 from rag_splitters.structure.images import find_images
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from tests.splitting import asplit_texts, split_texts
@@ -162,6 +163,12 @@ def test_html_is_parted() -> None:
         "<table><tr><th>a</th></tr><tr><td>1</td></tr></table><pre>code</pre></body></html>"
     )
     assert parts(text) == [
+        ("text", "See x & y there."),
+        ("image", "x & y"),
+        ("table", "| a |\n| --- |\n| 1 |"),
+        ("code", "code"),
+    ]
+    assert parts(text, ModalityChunker(keep_tags=True)) == [
         ("text", "<html><body><p>See x &amp; y there.</p>"),
         ("image", "x & y"),
         ("table", "<table><tr><th>a</th></tr><tr><td>1</td></tr></table>"),
@@ -234,7 +241,7 @@ def test_data_is_in_no_text(text: str) -> None:
 )
 def test_short_data_is_in_no_text(text: str, data: str) -> None:
     whole = text.replace("{}", data)
-    chunks = ModalityChunker().chunk(whole)
+    chunks = ModalityChunker(keep_tags=True).chunk(whole)
     assert not any(f"64,{data}" in chunk.text for chunk in chunks)
     assert sum(chunk.text.lower().count("base64,") for chunk in chunks) >= 1
 
@@ -257,6 +264,9 @@ def test_what_is_dropped_of_html_is_in_no_chunk() -> None:
         ("code", "<pre>x</pre>"),
         ("text", "<p>Three.</p>"),
     ]
+    assert parts(text, ModalityChunker(keep_tags=True)) == expected
+    assert parts(text, ModalityChunker(text="keep", keep_tags=True)) == expected
+    expected = [("text", "One.\n\nTwo end."), ("image", "b"), ("code", "x"), ("text", "Three.")]
     assert parts(text) == expected
     assert parts(text, ModalityChunker(text="keep")) == expected
 
@@ -341,7 +351,7 @@ def check_modalities(chunker: ModalityChunker, text: str) -> None:
         assert handling == "keep" or handling.fits(content) or alone, span
     written = detect_format(text) if chunker.format == "auto" else chunker.format
     if written == "html":
-        check_kept(text, spans)
+        check_kept(text, spans, () if chunker.keep_tags else content_tags(text))
     else:
         check_covered(text, spans)
     assert split_texts(chunker, [text, text]) == [spans, spans]

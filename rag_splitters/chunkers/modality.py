@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal, NamedTuple, TypeAlias
@@ -15,6 +16,10 @@ from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
+from rag_splitters.structure.blocks.html import html_blocks
+from rag_splitters.structure.blocks.main_content import content_tags
+from rag_splitters.structure.blocks.stripping import strip_tags
+from rag_splitters.structure.blocks.tags import Tag
 from rag_splitters.structure.images import Image, definitions, find_images
 from rag_splitters.structure.tables import Excerpt, Table, find_tables
 from rag_splitters.structure.tables.html_tables import plain_html
@@ -48,17 +53,79 @@ class _Region(NamedTuple):
     table: Table | None = None
 
 
-class _Source(NamedTuple):
-    """A text, with what all of its parts need."""
+class _Source:
+    """A text, with what all of its parts need.
 
-    text: str
-    references: Mapping[str, tuple[int, int, str, str]]  # its link reference definitions
-    markdown: bool
-    dropped: Dropped
+    Parameters:
+        text: the text.
+        text_format: its format.
+        blocks: its blocks.
+        tags: its tags, if it is HTML.
+        keeps_tags: whether its parts keep their tags.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        text_format: TextFormat,
+        blocks: Sequence[Block],
+        tags: Sequence[Tag],
+        keeps_tags: bool,
+    ) -> None:
+        self.text = text
+        self.dropped = Dropped(text, blocks)
+        self.is_plain = text_format == "html" and not keeps_tags
+        self._blocks = blocks
+        self._markdown = text_format != "html"
+        self._references = definitions(text) if text_format == "markdown" else {}
+        self._tags = tags
+        self._tag_starts = [tag.start for tag in tags]
+        self._hidden = Dropped(text, [Block("dropped", t.start, t.end) for t in _dropped(tags)])
+        self._starts = [block.start for block in blocks]
 
     def images(self, start: int, end: int) -> list[Image]:
         """The images in a part of the text."""
-        return find_images(self.text, start, end, self.references, self.markdown)
+        images = find_images(self.text, start, end, self._references, self._markdown)
+        return [image for image in images if not self._hidden.holds(image.start)]
+
+    def excerpt(
+        self, start: int, end: int, replacements: Sequence[Replacement], least: int = 1
+    ) -> Excerpt:
+        """A part of the text, without the data of data URIs from `least` characters on.
+
+        Without its tags if it is to be plain, else with these replacements.
+        """
+        data = data_in(self.text, start, end, least)
+        if not self.is_plain:
+            return Excerpt.of(self.text, start, end, _outermost([*replacements, *data]))
+        first, last = (bisect_left(self._tag_starts, position) for position in (start, end))
+        tags = _with_data(self._tags[first:last], data)
+        return strip_tags(self.text, list(self._clipped(start, end)), tags).excerpt
+
+    def _clipped(self, start: int, end: int) -> Iterator[Block]:
+        """What of the blocks is in a part of the text."""
+        index = max(bisect_right(self._starts, start) - 1, 0)
+        while index < len(self._blocks) and self._starts[index] < end:
+            block = self._blocks[index]
+            if block.end > start:
+                yield replace(block, start=max(block.start, start), end=min(block.end, end))
+            index += 1
+
+
+def _with_data(tags: Sequence[Tag], data: Sequence[Replacement]) -> Sequence[Tag]:
+    """The tags, and the data outside of them as dropped parts."""
+    if not data:
+        return tags
+    outermost: list[Tag] = []
+    parts = [Tag("dropped", low, high, "data") for low, high, _ in data]
+    for tag in sorted([*tags, *parts], key=lambda tag: tag.start):
+        if not outermost or tag.start >= outermost[-1].end:
+            outermost.append(tag)
+    return outermost
+
+
+def _dropped(tags: Sequence[Tag]) -> Iterator[Tag]:
+    return (tag for tag in tags if tag.kind == "dropped")
 
 
 class ModalityChunker(Chunker):
@@ -74,15 +141,16 @@ class ModalityChunker(Chunker):
     drops only the chunk. The content of an image's chunk is its alternative text, its caption and
     its address. An image that is embedded in the document (as a data URI) is in the metadata only.
 
-    Rewrites: images, sentences with images, and whatever the chunkers rewrite.
+    Rewrites: images, sentences with images, and whatever the chunkers rewrite. HTML becomes plain
+    text, as in `ContentAwareChunker`, and tables that would be written as in the source are written
+    in Markdown; with `keep_tags=True`, HTML stays HTML.
 
     Metadata: `modality` ("text", "table", "image", "code", "formula"); for images `image_url`, or
     `image_data` (base64) and `image_mimetype`, and `alt` and `caption`; for code `language`.
 
     Dropped: the modalities with "drop"; the markup of images; the base64 data of data URIs outside
     of images (in code only from 32 characters on, and never data that is percent-encoded or
-    continues after white space); in HTML the head, and the scripts, styles, declarations and
-    comments between blocks.
+    continues after white space); and of HTML what `ContentAwareChunker` drops.
 
     Raises ValueError if the format is unknown, or if a field is not a chunker, "keep" or "drop".
 
@@ -110,6 +178,12 @@ class ModalityChunker(Chunker):
     """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
     metadata and the text."""
 
+    keep_tags: bool = False
+    """Whether to keep the tags of HTML; without them, chunks are plain text."""
+
+    main_content_only: bool = True
+    """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
+
     def fits(self, content: str) -> bool:
         handlings = [getattr(self, name) for name in _MODALITIES]
         return any(each == "keep" for each in handlings) or any(
@@ -128,13 +202,13 @@ class ModalityChunker(Chunker):
         """The finished chunks, and the parts for other chunkers, in order."""
         text = source.text
         text_format = detect_format(text, source.metadata) if self.format == "auto" else self.format
-        blocks = read_blocks(text, text_format)
-        parsed = _Source(
-            text,
-            definitions(text) if text_format == "markdown" else {},
-            text_format != "html",
-            Dropped(text, blocks),
-        )
+        tags: Sequence[Tag] = ()
+        if text_format == "html":
+            tags = content_tags(text, self.main_content_only)
+            blocks = html_blocks(text, tags, layout_tables=not self.keep_tags)
+        else:
+            blocks = read_blocks(text, text_format)
+        parsed = _Source(text, text_format, blocks, tags, self.keep_tags)
         parts: Parts = []
         position = 0
         regions = _regions(text, text_format, blocks)
@@ -144,20 +218,27 @@ class ModalityChunker(Chunker):
                 images = parsed.images(region.start, region.end)
                 parts += self._block_images(parsed, region, region.block.title, images)
             elif region.table and isinstance(self.table, TableChunker):
-                parts += self.table.table_spans(region.table)
+                parts += self._table(self.table, parsed, region.table)
             elif region.modality != "text":
-                parts += self._region(text, region)
+                parts += self._region(parsed, region)
             position = max(position, region.end)
         return parts
 
-    def _region(self, text: str, region: _Region) -> Parts:
+    def _table(self, chunker: TableChunker, source: _Source, table: Table) -> list[Span]:
+        """The chunks of a table; one of HTML is written in Markdown, unless tags are kept."""
+        if source.is_plain and chunker.render == "source":
+            chunker = chunker.model_copy(update={"render": "markdown"})
+        return chunker.table_spans(table)
+
+    def _region(self, source: _Source, region: _Region) -> Parts:
         """A table, code or a formula."""
         start, end, block = region.start, region.end, region.block
         language = block.title if block and region.modality == "code" else ""
         metadata = {"language": language} if language else {}
         least = _MIN_DATA if region.modality == "code" else 1
-        excerpt = Excerpt.of(text, start, end, data_in(text, start, end, least))
-        return self._handle(text, excerpt, Span(start, end, metadata, modality=region.modality))
+        excerpt = source.excerpt(start, end, (), least)
+        span = Span(start, end, metadata, modality=region.modality)
+        return self._handle(source.text, excerpt, span)
 
     def _block_images(
         self, source: _Source, region: _Region, title: str, images: Sequence[Image]
@@ -188,8 +269,7 @@ class ModalityChunker(Chunker):
             return []
         images = [each for each in source.images(begin, stop) if not dropped.holds(each.start)]
         holes = [hole for image in images for hole in _markup(image)]
-        holes += data_in(text, begin, stop) + dropped.within(begin, stop)
-        excerpt = Excerpt.of(text, begin, stop, _outermost(holes))
+        excerpt = source.excerpt(begin, stop, [*holes, *dropped.within(begin, stop)])
         parts = self._handle(text, excerpt, Span(begin, stop, modality="text"))
         for image in images:
             low, high = boundary_before(text, image.start), boundary_after(text, image.end)

@@ -43,7 +43,7 @@ def html_blocks(
         text: any text.
         tags: its tags, if some parts of it are to be dropped; see `content_tags`.
         layout_tables: whether to look for blocks inside tables that hold other tables, headings,
-            code or a single column, as these are no tables of data.
+            code, or a single column without a header, as these are no tables of data.
 
     >>> text = "<h1>Tea</h1><script>x</script><p>Hot."
     >>> [(block.kind, block.title) for block in html_blocks(text)]
@@ -315,7 +315,7 @@ class _TableCounts:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._rows = self._cells = self._others = 0
+        self._rows = self._cells = self._others = 0  # header cells count twice
         self._open: list[tuple[int, int, int]] = []
         self.is_data = False
         """Was the table that was closed last one of data?"""
@@ -327,7 +327,7 @@ class _TableCounts:
             self.is_data = self._others == others and self._cells - cells > self._rows - rows
         if tag.kind == "open":
             self._rows += tag.name == "tr"
-            self._cells += tag.name in ("td", "th")
+            self._cells += 1 if tag.name == "td" else 2 * (tag.name == "th")
             self._others += tag.name in _NOT_IN_DATA
         if tag.name == "table" and tag.kind == "open":
             markup = self._text[tag.start : tag.end]

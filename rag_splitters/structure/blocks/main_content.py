@@ -52,12 +52,17 @@ class _Element(NamedTuple):
 def content_tags(text: str, main_content_only: bool = True) -> list[Tag]:
     """The tags of a page; each element that is dropped is a single tag of the kind "dropped".
 
-    Drawings (`svg`) and templates are always dropped. With `main_content_only` these are too: `nav`
-    and `search` elements, buttons, and elements with such a role; the `header`, the `footer` and
-    every `aside` that is not inside `main`, `article`, `section` or `blockquote`, and there the
-    menus of Sphinx (the classes "related" and "sphinxsidebar"); banners about cookies; links that are only a mark, such as the pilcrow after a heading; the numbers of lines
-    beside code. What contains the main content is kept, as is a header with the only `h1`, and an
-    element that is not closed. If nothing else were left, nothing is dropped.
+    Drawings (`svg`) and templates are always dropped. With `main_content_only` these are too:
+
+    - `nav` and `search` elements, buttons, and elements with such a role;
+    - the `header`, the `footer` and every `aside` that is not inside `main`, `article`, `section`
+      or `blockquote`, and there the menus of Sphinx (classes "related" and "sphinxsidebar");
+    - banners about cookies;
+    - links that are only a mark, such as the pilcrow after a heading;
+    - the numbers of lines beside code.
+
+    What contains the main content is kept, as is a header with the only `h1`, and an element that
+    is not closed. If nothing else were left, nothing is dropped.
 
     >>> [tag.kind for tag in content_tags("<nav>Home</nav><p>Tea</p>")]
     ['dropped', 'open', 'close']
