@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import given, strategies
 
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.span import Span
@@ -63,9 +63,11 @@ def test_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 @hostile
-@given(text=texts_of(HTML_PIECES))
-def test_trees_of_html_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
-    check_tree(HierarchicalChunker(format="html", emit="all", **case), text)
+@given(text=texts_of(HTML_PIECES), keep_tags=strategies.booleans())
+def test_trees_of_html_keep_the_guarantees(
+    case: dict[str, Any], text: str, keep_tags: bool
+) -> None:
+    check_tree(HierarchicalChunker(format="html", emit="all", keep_tags=keep_tags, **case), text)
 
 
 def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:
@@ -73,10 +75,9 @@ def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:
     spans = chunker.spans(text)
     assert chunker.spans(text) == spans
     assert bool(spans) == bool(text.strip()) or chunker.format == "html"
-    assert len({(span.start, span.end) for span in spans}) == len(spans)
+    assert len({(span.start, span.end, span.content) for span in spans}) == len(spans)
     assert [(s.start, -s.end) for s in spans] == sorted((s.start, -s.end) for s in spans)
     parents = {span.parent for span in spans}
-    measure = sizer(chunker.length_function)(text)
     for number, span in enumerate(spans):
         assert 0 <= span.start < span.end <= len(text)
         assert text[span.start : span.end].strip()
@@ -89,8 +90,10 @@ def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:
             assert parent.level < span.level
         sizes = chunker.chunk_sizes
         size = sizes[span.level] if sizes else chunker.chunk_size if number not in parents else None
-        alone = len(regex.findall(r"\X", text[span.start : span.end], regex.DOTALL)) == 1
-        assert size is None or alone or measure.length(span.start, span.end) <= size
+        content = span.text_of(text)
+        alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
+        measure = sizer(chunker.length_function)(content)
+        assert size is None or alone or measure.length(0, len(content)) <= size
     return spans
 
 

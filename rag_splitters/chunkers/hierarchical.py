@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_for
 from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.blocks.layout import pack_blocks
+from rag_splitters.structure.blocks.stripping import plain_page
 from rag_splitters.structure.blocks.tree import Node, family, sections, units
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space
@@ -34,9 +35,11 @@ class HierarchicalChunker(SizedChunker):
     Metadata: `headings` over the chunk, the outermost first; `level`, 0 for the document; with
     `emit="all"` also `parent_id`, the id of the parent. Parents come before their children and
     contain them. No two chunks have the same span: a parent that consists of a single child is left
-    out. Only leaves overlap, and with `emit="all"` not beyond the start of the parent. In HTML, the
-    leaves drop the head, scripts, styles, declarations and the comments between blocks; with
-    `chunk_sizes`, all levels do.
+    out. Only leaves overlap, and with `emit="all"` not beyond the start of the parent.
+
+    Rewrites: HTML becomes plain text, as in `ContentAwareChunker`, and what that drops is dropped.
+    With `keep_tags=True`, chunks are parts of the HTML as it stands; then only the leaves drop
+    something, or all levels with `chunk_sizes`.
 
     Raises ValueError if `chunk_sizes` do not decrease from level to level, or if `chunk_size` is
     not the last of them.
@@ -62,6 +65,12 @@ class HierarchicalChunker(SizedChunker):
 
     emit: Literal["leaves", "all"] = "leaves"
     """Whether to return only the leaves, or the chunks of all levels."""
+
+    keep_tags: bool = False
+    """Whether to keep the tags of HTML; without them, chunks are plain text."""
+
+    main_content_only: bool = True
+    """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
     @classmethod
     def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +119,26 @@ class HierarchicalChunker(SizedChunker):
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         text_format = detect_format(text, metadata) if self.format == "auto" else self.format
-        blocks = read_blocks(text, text_format, keywords=self.section_keywords)
+        if text_format == "html" and not self.keep_tags:
+            page = plain_page(text, self.main_content_only)
+            spans = self._tree(page.text, page.blocks, "text", page.holds_text)
+            return [page.to_source(span) for span in spans]
+        blocks = read_blocks(
+            text,
+            text_format,
+            keywords=self.section_keywords,
+            main_content_only=self.main_content_only,
+        )
+        return self._tree(text, blocks, text_format)
+
+    def _tree(
+        self,
+        text: str,
+        blocks: list[Block],
+        text_format: TextFormat,
+        holds_text: Callable[[Span], bool] | None = None,
+    ) -> list[Span]:
+        """The chunks of a text with these blocks, without leaves that hold no text."""
         outer, borders = [], []
         if self.chunk_sizes is None:
             outer = sections(blocks)
@@ -123,6 +151,7 @@ class HierarchicalChunker(SizedChunker):
         leaves = self._cut(
             text, blocks, text_format, borders, apart, size=self.chunk_size, overlap=self.overlap
         )
+        leaves = list(filter(holds_text, leaves)) if holds_text else leaves
         if self.chunk_sizes is None and leaves:
             outer[0] = replace(outer[0], start=leaves[0].start)  # with its indentation
         return self._place(text, leaves, outer, Outline.of(text, text_format, blocks=blocks))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from rag_splitters.calls import together
 from rag_splitters.chunker import Chunker, Nested
-from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline
 
@@ -26,13 +26,13 @@ class TitledChunker(Chunker):
 
     Raises ValueError if `chunker` is not a chunker.
 
-    >>> chunker = TitledChunker(chunker=RecursiveChunker(chunk_size=20))
+    >>> chunker = TitledChunker(chunker=ContentAwareChunker(chunk_size=25))
     >>> [chunk.text for chunk in chunker.chunk("# Cats\\n\\nThey sleep.\\n\\nThey hunt.")]
-    ['# Cats', 'Cats\\n\\nThey sleep.', 'Cats\\n\\nThey hunt.']
+    ['# Cats\\n\\nThey sleep.', 'Cats\\n\\nThey hunt.']
     """
 
-    chunker: Nested = RecursiveChunker()
-    """The chunker that cuts the text."""
+    chunker: Nested = ContentAwareChunker()
+    """The chunker that cuts the text; the default drops the tags and the menus of HTML."""
 
     title: str | None = None
     """The title of documents that have none of their own."""

@@ -488,7 +488,7 @@ class TableNodeParser(_Tokens, chunkers.TableChunker, ChunkerNodeParser):
 class TitledNodeParser(chunkers.TitledChunker, ChunkerNodeParser):
     """LlamaIndex parser for `TitledChunker`."""
 
-    chunker: Nested = _RECURSIVE
+    chunker: Nested = chunkers.ContentAwareChunker(chunk_size=256, length_function="tokens")
 
 
 class TokenNodeParser(chunkers.TokenChunker, ChunkerNodeParser):

@@ -71,7 +71,8 @@ class Outline:
     ) -> Outline:
         """The outline of a Markdown, HTML, wiki or plain text, in linear time.
 
-        Front matter, source code, code blocks, `<pre>` and comments have no headings.
+        Front matter, source code, code blocks, `<pre>` and comments have no headings, and neither
+        have the menus and sidebars of an HTML page, unless its blocks are passed.
 
         Parameters:
             text: any text.
@@ -87,7 +88,7 @@ class Outline:
         """
         text_format = detect_format(text, metadata) if format == "auto" else format
         if blocks is None:
-            blocks = read_blocks(text, text_format, keywords=keywords)
+            blocks = read_blocks(text, text_format, keywords=keywords, main_content_only=True)
         return cls(text, list(_headings_of(text, blocks)))
 
     @property
