@@ -37,13 +37,15 @@ class ContentAwareChunker(SizedChunker):
     from. With `keep_tags=True`, chunks are parts of the HTML as it stands.
 
     Dropped: of HTML the tags; the head, scripts, styles, templates, drawings (`svg`), declarations
-    and comments; and around the main content, unless `main_content_only=False`: elements `nav` and
-    `search`, buttons, elements with such a role, every `header`, `footer` and `aside` that is not
-    inside `main`, `article`, `section` or `blockquote`, banners about cookies, links that are only
-    a mark (the pilcrow after a heading), and the numbers of lines beside code. A header with the
-    page's only `h1` is kept, and so is everything if nothing else were left. With `keep_tags=True`,
-    what stands inside a block (a pilcrow, a comment) is kept with it, and no chunk and no overlap
-    crosses the rest.
+    and comments; and, unless `main_content_only=False`, what is around the main content:
+    everything outside of `main`, if the page has one, except an `h1` before it if there is none in
+    it; else every `header` (but not one with the page's only `h1`), `footer` and `aside` that is
+    not inside `article`, `section` or `blockquote`, and there the classes "footer", "related" and
+    "sphinxsidebar"; and everywhere `nav` and `search` elements, banners about cookies, buttons,
+    links that are only a mark (the pilcrow after a heading), and the numbers of lines beside code.
+    `role="navigation"` and the like count as these elements. Nothing around the main content is
+    dropped if nothing else were left. With `keep_tags=True`, what stands inside a paragraph or a
+    heading (a pilcrow, a comment) is kept with it, and no chunk and no overlap crosses the rest.
 
     Raises ValueError if `min_chunk_size` is above `chunk_size`, or if the sizes are inconsistent.
 

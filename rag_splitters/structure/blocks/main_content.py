@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags, without_tags
@@ -31,13 +32,14 @@ _COOKIES = re.compile(
     re.IGNORECASE,
 )
 _MARK_CLASSES = frozenset(("headerlink", "linenos", "linenodiv"))
-_MENU_CLASSES = frozenset(("related", "sphinxsidebar"))
+_MENU_CLASSES = frozenset(("footer", "related", "sphinxsidebar"))
 _MARKS = frozenset(("¶", "§", "#", "🔗", "⚓", "∞"))
+_OUTSIDE = "outside"
 _LONGEST_MARK = 500  # characters of a link to a heading, with its tags
 
 
 class _Element(NamedTuple):
-    """A closed element: the indices of its tags, the offset of its end, and what it is for.
+    """A closed element: the indices of its first and last tag, its position, and what it is for.
 
     An element that the end of its parent closes has no closing tag of its own: `last` is the tag
     before.
@@ -45,6 +47,7 @@ class _Element(NamedTuple):
 
     first: int
     last: int
+    start: int
     end: int
     role: str
 
@@ -54,15 +57,18 @@ def content_tags(text: str, main_content_only: bool = True) -> list[Tag]:
 
     Drawings (`svg`) and templates are always dropped. With `main_content_only` these are too:
 
-    - `nav` and `search` elements, buttons, and elements with such a role;
-    - the `header`, the `footer` and every `aside` that is not inside `main`, `article`, `section`
-      or `blockquote`, and there the menus of Sphinx (classes "related" and "sphinxsidebar");
-    - banners about cookies;
-    - links that are only a mark, such as the pilcrow after a heading;
-    - the numbers of lines beside code.
+    - everything outside of `main`, if the page has such an element, except an `h1` before it if
+      there is none in it;
+    - else every `header`, `footer` and `aside` that is not inside `article`, `section` or
+      `blockquote`, and there the classes "footer", "related" and "sphinxsidebar"; but a header with
+      the page's only `h1` is kept;
+    - `nav` and `search` elements, and banners about cookies;
+    - buttons, links that are only a mark (the pilcrow after a heading), and the numbers of lines
+      beside code.
 
-    What contains the main content is kept, as is a header with the only `h1`, and an element that
-    is not closed. If nothing else were left, nothing is dropped.
+    Elements with a role of the same meaning count as these elements, such as `role="navigation"`.
+    An element that contains the main content, or that is not closed, is kept. If nothing else were
+    left, nothing is dropped.
 
     >>> [tag.kind for tag in content_tags("<nav>Home</nav><p>Tea</p>")]
     ['dropped', 'open', 'close']
@@ -71,9 +77,11 @@ def content_tags(text: str, main_content_only: bool = True) -> list[Tag]:
     elements = _elements(text, tags)
     hidden = [each for each in elements if each.role in _NEVER_SHOWN]
     if main_content_only:
-        around = _merged(tags, hidden + _around(text, tags, elements))
-        if _has_text(text, around):
-            return around
+        around = _around(text, tags, elements)
+        for dropped in (_outside(text, tags, elements, around), around):
+            content = _merged(tags, hidden + dropped)
+            if _has_text(text, content):
+                return content
     return _merged(tags, hidden)
 
 
@@ -100,7 +108,7 @@ def _elements(text: str, tags: Sequence[Tag]) -> list[_Element]:
             if open_inline[name]:
                 first, role = open_inline[name].pop()
                 if role:
-                    elements.append(_Element(first, index, tag.end, role))
+                    elements.append(_Element(first, index, tags[first].start, tag.end, role))
         elif open_names[name]:
             inner = ""
             while inner != name:
@@ -109,7 +117,7 @@ def _elements(text: str, tags: Sequence[Tag]) -> list[_Element]:
                 is_own = inner == name
                 last, end = (index, tag.end) if is_own else (index - 1, tag.start)
                 if role:
-                    elements.append(_Element(first, last, end, role))
+                    elements.append(_Element(first, last, tags[first].start, end, role))
     return sorted(elements)
 
 
@@ -159,16 +167,48 @@ def _around(text: str, tags: Sequence[Tag], elements: Sequence[_Element]) -> lis
     return around
 
 
+def _outside(
+    text: str, tags: Sequence[Tag], elements: Sequence[_Element], around: Sequence[_Element]
+) -> list[_Element]:
+    """What is around the main content, and all that is outside of `main`."""
+    ranges = _Ranges(each for each in elements if each.role == "main")
+    main = [each for each in ranges.elements if _shows_text(text, tags, each)]
+    if not main:
+        return list(around)
+    titles = [each for each in _titles(tags) if each.first < main[0].first]
+    if any(ranges.holds(index) for index, tag in enumerate(tags) if tag.name == "h1"):
+        titles = []
+    outside: list[_Element] = []
+    first = position = 0
+    end = _Element(len(tags), len(tags), len(text), len(text), "")
+    for kept in sorted([*titles, *main, end]):
+        if kept.start > position:
+            outside.append(_Element(first, kept.first - 1, position, kept.start, _OUTSIDE))
+        first, position = max(first, kept.last + 1), max(position, kept.end)
+    return [*around, *outside]
+
+
+def _titles(tags: Sequence[Tag]) -> Iterator[_Element]:
+    """The `h1` elements of a page."""
+    first = -1
+    for index, tag in enumerate(tags):
+        if tag.name == "h1" and tag.kind == "open":
+            first = index
+        elif tag.name == "h1" and tag.kind == "close" and first >= 0:
+            yield _Element(first, index, tags[first].start, tag.end, "h1")
+            first = -1
+
+
 class _Ranges:
     """The outermost of some elements, to ask what is inside them."""
 
     def __init__(self, elements: Iterable[_Element]) -> None:
-        self._firsts: list[int] = []
-        self._lasts: list[int] = []
+        self.elements: list[_Element] = []
         for each in elements:
-            if not self._lasts or each.first > self._lasts[-1]:
-                self._firsts.append(each.first)
-                self._lasts.append(each.last)
+            if not self.elements or each.first > self.elements[-1].last:
+                self.elements.append(each)
+        self._firsts = [each.first for each in self.elements]
+        self._lasts = [each.last for each in self.elements]
 
     def holds(self, index: int) -> bool:
         """Is this tag inside one of the elements?"""
@@ -183,25 +223,30 @@ class _Ranges:
 
 def _is_mark(text: str, tags: Sequence[Tag], element: _Element) -> bool:
     """Is it a short element that is only a mark, such as the link to a heading?"""
-    opening = tags[element.first]
-    if element.role == "mark" and opening.name != "a":
+    if element.role == "mark" and tags[element.first].name != "a":
         return True
-    if element.end - opening.start > _LONGEST_MARK:
+    if element.end - element.start > _LONGEST_MARK:
         return False
-    return element.role == "mark" or without_tags(text[opening.start : element.end]) in _MARKS
+    return element.role == "mark" or without_tags(text[element.start : element.end]) in _MARKS
 
 
 def _merged(tags: Sequence[Tag], dropped: Iterable[_Element]) -> list[Tag]:
     """The tags, with a single one in the place of each of these elements."""
     merged: list[Tag] = []
-    index = 0
-    for element in sorted(dropped):
-        if element.first >= index:
+    index = position = 0
+    for element in sorted(dropped, key=lambda each: (each.start, -each.end)):
+        if element.end > position:
             merged += tags[index : element.first]
-            opening = tags[element.first]
-            merged.append(Tag("dropped", opening.start, element.end, opening.name))
-            index = element.last + 1
+            name = _OUTSIDE if element.role == _OUTSIDE else tags[element.first].name
+            merged.append(Tag("dropped", max(element.start, position), element.end, name))
+            index, position = max(index, element.last + 1), element.end
     return merged + list(tags[index:])
+
+
+def _shows_text(text: str, tags: Sequence[Tag], element: _Element) -> bool:
+    """Is there any text between the tags of an element?"""
+    pairs = pairwise(tags[element.first : element.last + 1])
+    return any(text[one.end : other.start].strip() for one, other in pairs)
 
 
 def _has_text(text: str, tags: Sequence[Tag]) -> bool:

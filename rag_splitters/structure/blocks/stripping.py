@@ -138,7 +138,7 @@ class _Writer:
         self._last: Block | None = None
         self._verbatim = False
         self._lists = _Lists(source)
-        self._lead = ""  # the beginning of a row, which is written before what comes next
+        self._lead = ""  # marks of a row of a table that are written before what comes next
         self._in_row = False
 
     def block(self, block: Block) -> None:
@@ -267,35 +267,29 @@ class _Writer:
 
     def _write_row(self, table: HtmlTable, row: Row, width: int) -> int:
         """Write a row, unless nothing in it is visible. Returns where it ends in the source."""
-        self._lead, self._in_row = "\n| ", True
+        self._lead, self._in_row, begin = "\n| ", True, self._length
         position, column = row.start, 0
         for cell in sorted((*row.cells, *row.carried), key=lambda cell: cell.column):
             is_own = cell.begin >= row.start
             if is_own:
                 self._write_part(position, cell.begin)
                 position = cell.end
-            self._separate(cell.column - column, cell.begin if is_own else position)
-            column = cell.column
+            marks = (cell.column - column) * "| "
+            self._lead += (
+                f" {marks}" if marks and self._length > begin and not self._lead else marks
+            )
+            self._pending, column = "", cell.column
             if is_own:
                 self._write_part(cell.start, cell.end)
             elif len(plain := " ".join(table.plain(cell).split())) <= _LONGEST_REPEATED and plain:
                 self._write(plain, position, position)
         self._write_part(position, row.end)
         position = max(position, row.end)
-        if not self._lead:
-            self._separate(width - 1 - column, position)
-            self._put(" |", position, position)
+        if self._length > begin:
+            self._put(" |" * (self._lead.count("|") + width - column), position, position)
         self._lead, self._in_row = "", False
         self._pending, self._pending_at = "\n", position
         return position
-
-    def _separate(self, count: int, position: int) -> None:
-        """Write the marks between cells, once something in the row is visible."""
-        if count > 0 and self._lead:
-            self._lead += "| " * count
-        elif count > 0:
-            self._put(" |" * count + " ", position, position)
-        self._pending = ""
 
     def _put(self, piece: str, start: int, end: int) -> None:
         self.offsets.append(self._length)
