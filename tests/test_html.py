@@ -50,7 +50,7 @@ def words(text: str) -> list[str]:
 
 def words_inside(text: str, span: Span) -> set[str]:
     """The words in the HTML that a span bounds."""
-    evidence = BeautifulSoup(text[span.start : span.end], "html.parser")
+    evidence = BeautifulSoup(f"<b>{text[span.start : span.end]}</b>", "html.parser")
     return {*words(evidence.get_text()), *words(evidence.get_text(" "))}
 
 
