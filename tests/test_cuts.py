@@ -56,6 +56,11 @@ LEADS = {
     "attribute of Rust": "/// A kettle.\n#[derive(Debug)]\n|pub struct Kettle {",
     "question as a heading": "## Why rinse it?\n\n|Because of the lime.",
     "HTML heading in capitals": "<H2>Care</H2>\n|<p>Rinse it once a month.</p>",
+    "heading of a PDF": "2 Findings\n2.1 Treads\n|The treads are of stone from a quarry at Eldon.",
+    "named heading": "ANNEX: How to apply it.\n\n|To apply it, attach the following notice to it.",
+    "admonition of MyST": ":::{admonition} Note\n|It is hot.",
+    "title with years": "OZYMANDIAS\n\nPercy Shelley (1792-1822)\n\n|I met a traveller from a land",
+    "lead-in of HTML": "<p>You need:</p>\n|<ul><li>vinegar</li></ul>",
     "block comment": "/**\n * Boils.\n */\n|void boil() {",
 }
 """What belongs to what follows the mark, which is a | or, behind pipes, a ^."""

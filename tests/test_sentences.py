@@ -62,6 +62,8 @@ CASES = {
     "lower_start": "iPhone is new. |He left. |iPhone sales rose. |he left. |she stayed.",
     "yahoo": "Yahoo! is a company. |Yahoo! Inc. is one.",
     "citation_after": "It was shown before.[1] |Next. |It was shown.[2][3] |Then it was not.",
+    "references_after": "It works. ([#11](https://a.b/11), [#12](https://a.b/12))\n|- Next.",
+    "councillor": "As Cllr. Whitlock said. |He left.",
     "citation_before": "It was shown before [1]. |Next.",
     "emoji": "I won! 🎉 |Next one.🎉👩‍👩‍👧 |Last one.\n|🎉 Party. |Hi ❤️ you.",
     "tokenised": "He left the city . |She came , too . |It ended .",
@@ -77,6 +79,9 @@ CASES = {
     "list_numbered": "Do this:\n|1. One\n|2. Two\n|10. The third",
     "list_bulleted": "- a\n|- b and\n  c\n|* d\n|• x\n|• y",
     "list_lettered": "a) first\n|b) second\n|(iv) The fourth.\n|A. The fifth",
+    "list_lettered_stops": "rights:\n |i. a copy;\n|ii. moral rights; and\n|iii. the rest. |End.",
+    "no_lettered_item": "He sued Roe\nv. Wade in it, by\ni. e. the law. |Then he left.",
+    "run_in_heading": "2. Waiver. To it.\n|3. Grant of Patent License. Subject to it. |Next.",
     "list_inline": 'Make lists "1. One 2. Two" here. |Or so: 1. The first.',
     "list_inline_stops": "1. One. |2. The second. |3. Three.",
     "barcelona": "Barcelona is a city in Spain. |It is close to the sea \n and the mountains. \n |"
@@ -102,6 +107,11 @@ def test_sentence_spans_hard_cases(marked: str) -> None:
     expected = [part.strip() for part in marked.split("|")]
     assert [text[start:end] for start, end in sentence_spans(text)] == expected
     assert_consistent(text)
+
+
+def test_cells_of_a_table_in_lines_of_their_own_are_one_sentence() -> None:
+    text = "|===\n|one |two\n\n|a\n|b\n\n|c\n|d"
+    assert [text[start:end] for start, end in sentence_spans(text)][2:] == ["|a\n|b", "|c\n|d"]
 
 
 def assert_consistent(text: str) -> None:

@@ -23,7 +23,7 @@ _VISIBLE = re.compile(r"\S")
 _HEADING = re.compile(r"[ \t]{0,3}(?:#{1,6}|={1,6})[ \t]+\S.{0,150}\Z")
 _LABEL = re.compile(
     r"[ \t]*(?:(\*\*|__)(?!\s).{1,100}\1:?"  # **Note**
-    r"|:{3,}[ \t]*\w.*"  # :::note
+    r"|:{3,}[ \t]*[\w{].*"  # :::note
     r"|\.\.[ \t]+[\w-]+::.*"  # .. note::
     r"|\[[\w ,=\"'%.#-]+\]"  # [source,c]
     r"|\.[A-Z]\S.{0,80}"  # .The title of a block
@@ -41,9 +41,14 @@ _ADORNMENT = re.compile(r"[ \t]{0,3}(?!(?:```|~~~)[ \t]*\Z)([=\-~^\"'`*+#.:_])\1
 _TABLE_RULE = re.compile(r"(?=[^\n]*[|+])[ \t]*[|+:-][-+=| :\t]*-[-+=| :\t]*\Z")
 _BULLET = re.compile(r"[ \t]*[-*+•◦▪–—|>][ \t]")
 _ITEM = re.compile(rf"{_BULLET.pattern}|[ \t]*(?:\d{{1,3}}[.)]|\(?[a-z\d]{{1,3}}\))[ \t]")
-_NUMBERED = re.compile(r"(?:(?:\d{1,3}\.)*\d{1,3}\.?|[IVXLC]{1,5}\.)[ \t]+(?=\S)")
-_CODE = re.compile(r"[{}();=<>\\]|https?:")
+_NUMBERED = re.compile(
+    r"(?:(?:\d{1,3}\.)*\d{1,3}\.?|[IVXLC]{1,5}\."
+    r"|(?i:appendix|annex|exhibit|schedule|chapter|part|section|article)\b[^.:\n]{0,20}[.:])"
+    r"[ \t]+(?=\S)"
+)
+_CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _COLONS = (":", "：", ":**", ":__")
+_COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
 _ENDS = frozenset(f"{mark}\n\n" for mark in _STOPS)
@@ -68,7 +73,8 @@ def lead_start(text: str, low: int, cut: int) -> int:
     if text[cut - 3 : cut] in _ENDS:
         nearest = max(low, cut - _LONG_LINE)
         line = text.rfind("\n", nearest, cut - 2) + 1 or nearest
-        if line == cut - _LONG_LINE or text[line:cut].lstrip()[0].isalpha():
+        content = text[line:cut].lstrip()
+        if line == cut - _LONG_LINE or (content[0].isalpha() and not _NUMBERED.match(content)):
             return cut  # the usual end of a paragraph
     visible = _VISIBLE.search(text, cut, cut + _REACH)  # a cut may be before or after white space
     if visible is None or not text[visible.start() - 1].isspace():
@@ -106,13 +112,20 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if end == low or "\n" not in gap:
         return -1, "lead"
     start = max(text.rfind("\n", low, end) + 1, low)
-    if end - start > 4 * _LONGEST_TITLE and not text.endswith(_COLONS, start, end):
+    has_colon = text.endswith(_COLONS, start, end)
+    tags = None
+    if text[end - 1] == ">":
+        tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end)
+    if end - start > 4 * _LONGEST_TITLE and not has_colon and not tags:
         return -1, "lead"
     line, following = text[start - _indent_before(text, start) : end], _line_at(text, cut)
     is_last = gap.count("\n") > 1
     if _HEADING.match(line) or _LABEL.match(line):
         return start, "lead"
-    if line.endswith(_COLONS):
+    if tags:
+        element = text.rfind(f"<{tags[1]}", max(low, end - _REACH), end)
+        return (element if element >= 0 else start), "lead"
+    if has_colon:
         return _lead_in_start(text, low, start, end), "lead"
     if _ADORNMENT.match(line) or _TABLE_RULE.match(line):
         return _above(text, low, start), "lead"
@@ -172,12 +185,24 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
     before = text[max(low, start - 100) : start]
     is_first = start <= low or not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
     is_capitals = words.isupper()
+    if is_numbered and not is_last and _heads_numbered(line, following.strip()):
+        return True  # in a text without blank lines, such as that of a PDF
     if not (is_first or is_capitals) or not (is_last or (is_capitals and following.isupper())):
         return False
     if line.endswith(_STOPS) and not (is_numbered and line.endswith(".")):
         return False
     is_longer = len(following.strip()) > len(line)
     return is_longer or is_capitals or _ITEM.match(following) is not None
+
+
+def _heads_numbered(line: str, following: str) -> bool:
+    """Is a numbered line without an end a heading before a paragraph or before a deeper heading?"""
+    if line.endswith((*_STOPS, "-")):
+        return False
+    number = _NUMBERED.match(following)
+    if number:
+        return following.startswith(line.split(None, 1)[0].rstrip(".") + ".")
+    return len(following) > 45 and 2 * len(following) > 3 * len(line)
 
 
 def _line_at(text: str, position: int) -> str:

@@ -246,7 +246,8 @@ class Packer:
         """The cut, moved before the atom that it would part and the lines that belong to that."""
         cut = self.before_atom(begin, cut)
         lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
-        lead = self.atoms.start_of(lead) if self.atoms else lead
+        atom = self.atoms.start_of(lead) if self.atoms else lead
+        lead = atom if atom > begin else lead
         return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
 
     def before_atom(self, begin: int, cut: int) -> int:

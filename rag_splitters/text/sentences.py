@@ -28,7 +28,7 @@ _EMOJI = r"[\u2600-\u27bf\ufe0f\u200d\U0001f1e6-\U0001faff]{1,8}"
 _LATE = rf"[ \u00a0\u202f]?(?:{_EMOJI}|»)"  # closes a sentence after a space
 _CITED = r"(?:\[[\w ,–-]{1,12}\])"
 
-_REFERENCE = re.compile(r"\(\[?[#@\w-]{0,20}\d+\]?(?:\([^()\s]{1,200}\))?\)")
+_REFERENCE = re.compile(r"\((?:\[?[#@\w-]{0,20}\d+\]?(?:\([^()\s]{1,200}\))?(?:,\s)?){1,9}\)")
 _OPENS_CHINESE = re.compile(_CHINESE_OPENING)
 _DOUBLED = re.compile(r"([A-Z])\1\.\s([A-Z])\2\.")  # EE. UU., FF. AA.
 
@@ -51,7 +51,15 @@ _VISIBLE = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n[^\S\r\n]*[\r\n]|\r(?!\n)[^\S\r\n]*[\r\n]|\u2029")
 _ENDS_BLANK = re.compile(rf"(?:{_BLANK_LINE.pattern})\n?\Z")
 _NEW_LINE_ITEM = re.compile(
-    r"(?:[-*+•◦▪‣·]|\d{1,3}[.)]|\(?(?:[A-Za-z]|[ivx]{1,4}|\d{1,3})\)|#{1,6}|={1,6})[ \t]+\S|\|"
+    r"(?:[-*+•◦▪‣·]|\d{1,3}[.)]|\(?(?:[A-Za-z]|[ivx]{1,4}|\d{1,3})\)|#{1,6}|={1,6})[ \t]+\S"
+    r"|\|(?=[^\r\n|]{0,200}\|)"  # a row of a table; AsciiDoc has a cell in each line
+)
+_LETTERED_ITEM = re.compile(r"(?:[a-z]|[ivx]{1,4})\.[ \t]+(?!\w\.)[^\W\d]")
+_ENDS_ITEM = (".", ";", ":", ",", " and", " or")
+_RUN_IN_HEADING = re.compile(
+    r"(?:^|[\r\n])[ \t]*\d{1,3}(?:\.\d{1,3})*\.?[ \t]+"
+    r"((?:[^\W\da-z_][\w'’-]*,?[ \t]+|(?:a|an|and|at|by|for|from|in|of|on|or|the|to|with)[ \t]+)"
+    r"{0,9}[^\W\da-z_][\w'’-]*)\.\Z"
 )
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
@@ -70,7 +78,7 @@ _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
 _GOES_ON_WITH = {
     word: line.partition(":")[0]
     for line in (
-        "anything: dr mr mrs ms mx messrs mme mlle mgr dra sra prof gov pres sen rep hon rev",
+        "anything: dr mr mrs ms mx messrs cllr mme mlle mgr dra sra prof gov pres sen rep hon rev",
         "anything: gen col capt lt sgt maj cmdr adm e.g eg i.e ie viz vs cf ca approx incl resp",
         "anything: z.b d.h u.a bzw ggf vgl sog bspw evtl hr lit rev डॉ प्रो पं श्री проф акад им ул",
         "number: fig figs sec secs eq eqs no nos nr vol vols p pp pt ch chap app ref refs tab abs",
@@ -283,6 +291,8 @@ def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -
     is_item = not text[cut : cut + 5].isalpha() and _NEW_LINE_ITEM.match(text, cut)
     if is_item or (gap != "\n" and _BLANK_LINE.search(gap)):
         return True
+    if text[cut].islower() and ended.endswith(_ENDS_ITEM) and _LETTERED_ITEM.match(text, cut):
+        return True
     if text[cut].islower() and "#" not in ended:
         return False
     begin = max(ended.rfind("\n"), ended.rfind("\r")) + 1
@@ -316,10 +326,12 @@ def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -
     if word[:1].islower() and word.islower():  # not iPhone
         last = core.rsplit(None, 1)[-1][:-1]
         is_word = len(last) > 1 and last.isalpha() and last.islower()
-        return word in _PRONOUNS and not is_closed and is_word and last not in _GOES_ON_WITH
+        return word in _PRONOUNS and not is_closed and is_word and last not in _NEVER_PLAIN
     if is_closed and core[-1] != "." and _SPEAKER.match(text, cut):
         return False
     if _DOUBLED.match(text, cut - 4):
+        return False
+    if not is_closed and not text[cut].isdigit() and _RUN_IN_HEADING.search(core):
         return False
     continuation = _continuation(core, is_start)
     if continuation == "number":
