@@ -352,6 +352,16 @@ PATHOLOGICAL = [
         for text in ("<script>", "<figure>", "&amp;", "</blockquote>", "<![CDATA[", "<h1>")
     ),
     *(("text", text) for text in ("1. a\n", "A\n\n", "\n", "x", "=\n", "Chapter 1\n")),
+    *(
+        ("text", text)
+        for text in ("1. Tea\n\n", "1. Tea\n\nx\n\n", "-\n", "1. Tea\nx\n2. Milk\nx\n")
+    ),
+    *(("rst", text) for text in ("Tea\n===\n", "===\n", "::\n", "::\n\n a\n", ".. code::\n", "\n")),
+    *(("asciidoc", text) for text in ("= a\n", "----\n", "A\n-----\n", "[[", "|===\n")),
+    *(("latex", text) for text in ("\\section{a}\n", "\\section{\n", "\\begin{verbatim}\n", "{")),
+    *(("man", text) for text in (".SH a\n", ".nf\n", ".SH\n", "A\n      a\n", ".PP\n")),
+    *(("mail", text) for text in ("From a 2024\nA: b\n\n", "Subject: a\n", "\n")),
+    *(("log", text) for text in ("a\n", "a\n b\n", " b\n")),
 ]
 
 

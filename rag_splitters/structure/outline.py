@@ -7,10 +7,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
+from rag_splitters.structure.blocks import Block, Format, detect_format, read_headings
 from rag_splitters.structure.blocks.html import html_blocks
-from rag_splitters.text.boundaries import skip_space
+from rag_splitters.text.boundaries import boundary_before, skip_space
 
+_LONGEST = 120  # characters
+_LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?[#.][^{}]*\}|[¶\uf0c1]))+\Z")
 _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 
 
@@ -21,7 +23,8 @@ class Heading(NamedTuple):
         start: offset of its first code point.
         end: offset after its last one, an underline included.
         level: 1 for the outermost.
-        text: the first 500 characters of its text, in one line, without marks and tags.
+        text: its text in one line, without marks, tags, ids and signs for links. It is cut after a
+            word, with an ellipsis, so that it has at most 120 characters.
     """
 
     start: int
@@ -88,7 +91,7 @@ class Outline:
         """
         text_format = detect_format(text, metadata) if format == "auto" else format
         if blocks is None:
-            blocks = read_blocks(text, text_format, keywords=keywords, main_content_only=True)
+            blocks = read_headings(text, text_format, keywords=keywords)
         return cls(text, list(_headings_of(text, blocks)))
 
     @property
@@ -121,9 +124,23 @@ def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
     """The headings among the blocks, and those inside an HTML block of Markdown."""
     for block in blocks:
         if block.kind == "heading" and block.title:
-            yield Heading(block.start, block.end, block.level, block.title)
+            yield Heading(block.start, block.end, block.level, _heading_text(block.title))
         elif block.kind == "html" and _HTML_HEADING.search(text, block.start, block.end):
             for inner in html_blocks(text[block.start : block.end]):
                 if inner.kind == "heading" and inner.title:
                     start, end = block.start + inner.start, block.start + inner.end
-                    yield Heading(start, end, inner.level, inner.title)
+                    yield Heading(start, end, inner.level, _heading_text(inner.title))
+
+
+def _heading_text(title: str) -> str:
+    """The text of a heading as chunks show it.
+
+    >>> _heading_text("Boil the water {#boil} ¶")
+    'Boil the water'
+    """
+    text = _LINK_SIGNS.sub("", title) or title
+    if len(text) <= _LONGEST:
+        return text
+    space = text.rfind(" ", _LONGEST // 2, _LONGEST)
+    cut = space if space >= 0 else boundary_before(text, _LONGEST - 1)
+    return text[:cut].rstrip(" ,;:.–—-") + "…"

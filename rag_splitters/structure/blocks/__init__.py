@@ -12,9 +12,9 @@ from rag_splitters.structure.blocks.block import Block, Kind
 from rag_splitters.structure.blocks.html import html_blocks
 from rag_splitters.structure.blocks.main_content import content_tags
 from rag_splitters.structure.blocks.markdown import markdown_blocks
-from rag_splitters.structure.blocks.plain import plain_blocks
+from rag_splitters.structure.blocks.markup import MARKUP, marked_parts
+from rag_splitters.structure.blocks.plain import plain_blocks, plain_headings, with_paragraphs
 from rag_splitters.structure.kinds import Format, TextFormat, check_format, detect_format
-from rag_splitters.text.boundaries import skip_space, trim_space
 
 __all__ = [
     "Block",
@@ -24,6 +24,7 @@ __all__ = [
     "check_format",
     "detect_format",
     "read_blocks",
+    "read_headings",
 ]
 
 
@@ -34,7 +35,7 @@ def read_blocks(
     keywords: Sequence[str] = (),
     main_content_only: bool = False,
 ) -> list[Block]:
-    """Find the blocks of a Markdown, HTML or plain text. Source code is a single block.
+    """Find the blocks of a text. Source code is a single block.
 
     The blocks do not overlap, and there is only white space between them. Broken markup never
     raises, and the time is linear in the length of the text.
@@ -61,8 +62,21 @@ def read_blocks(
         return markdown_blocks(text)
     if text_format == "html":
         return html_blocks(text, content_tags(text, main_content_only))
-    if text_format == "code":
-        start = skip_space(text, 0)
-        end = trim_space(text, start, len(text))
-        return [Block("code", start, end)] if end > start else []
+    if text_format in MARKUP:
+        return with_paragraphs(text, marked_parts(text, text_format), MARKUP[text_format].breaks)
     return plain_blocks(text, keywords)
+
+
+def read_headings(text: str, format: TextFormat, *, keywords: Sequence[str] = ()) -> list[Block]:
+    """The headings among the blocks of a text, and for Markdown its HTML blocks.
+
+    Of HTML, only the main content is read.
+
+    Parameters: those of `read_blocks`; `format` is not "auto".
+    """
+    if format == "text":
+        return plain_headings(text, keywords)
+    if format in MARKUP:
+        return [block for block in marked_parts(text, format) if block.kind == "heading"]
+    blocks = read_blocks(text, format, main_content_only=True)
+    return [block for block in blocks if block.kind in ("heading", "html")]

@@ -246,6 +246,7 @@ _IMAGE = (
     r"!\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\((?:[^()\\]|\\.|\([^()]*+\))*+\)|\[[^\[\]]*+\])?+"
 )
 _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
+_ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
 _FIRST_IMAGE = regex.compile(_IMAGE, regex.DOTALL)
 _HTML_TABLE = re.compile(r"\s*<table[\s>]", re.IGNORECASE)
 _HTML_IMAGE = re.compile(r"<img\b([^<>]{0,2000})|<img\b", re.IGNORECASE)
@@ -255,6 +256,7 @@ _TAG = re.compile(r"<[^<>]*>")
 _MARKUP = re.compile(r"[*_`~<\[\\&]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _MARKS = re.compile(r"(\*{1,3}|`+|~~|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
+_WORD = re.compile(r"\w")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
@@ -382,12 +384,17 @@ class _Leaves:
 def _plain_title(content: str) -> str:
     """The first 500 characters of a heading's text, without marks, tags and line breaks.
 
-    >>> _plain_title("The **whole** [story](a.html) &amp; `more`")
+    Images (badges) are left out if there is other text.
+
+    >>> _plain_title("The **whole** [story](a.html) &amp; `more` [![build](b.svg)](c.html)")
     'The whole story & more'
     """
     if len(content) <= _MAX_TITLE and not _MARKUP.search(content):
         return " ".join(content.split())
-    short = _TAG.sub("", _LINK.sub(r"\1", content[: 2 * _MAX_TITLE]))
+    content = content[: 2 * _MAX_TITLE]
+    if "![" in content and _WORD.search(text := _ANY_IMAGE.sub(" ", content)):
+        content = text
+    short = _TAG.sub("", _LINK.sub(r"\1", content))
     short = html.unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", short)))
     return " ".join(short.split())[:_MAX_TITLE]
 

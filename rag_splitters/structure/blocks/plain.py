@@ -1,10 +1,12 @@
-"""The blocks of a plain text."""
+"""The headings, paragraphs and list items of a plain text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.text.boundaries import skip_space, trim_space
@@ -31,22 +33,25 @@ _NUMBER = (
     r"one|two|three|four|five|six|seven|eight|nine|ten)"
 )
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})(\.?)[ \t]+(\S.*)")
-_ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*")
+_ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*|第?[一二三四五六七八九十百]{1,4}[、章節节]\S.*")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
 _BULLET = re.compile(r"[ \t]*[-*+•◦▪‣·–][ \t]+\S")
 _UNDERLINE = re.compile(r"(={3,}|-{3,}|~{3,}|\*{3,}|_{3,})[ \t]*\Z")
 _WIKI = re.compile(r"=(?: ?=){0,5}")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
 _LONGEST_KEYWORD = 120
+_IN_CONTENTS = re.compile(r"\.{3}|(?:\. ){3}|[ \t]{2,}\S*\d\Z|\t[ivx\d]+\Z")
+_NO_TITLE = re.compile(r"[=<>{}|\\]|\S[ \t]{3,}\S")
+_SMALL_WORDS = 4  # letters: longer words have a capital in a title that ends with a full stop
+_SHORT = 45  # characters: a shorter line is not in the middle of a wrapped paragraph
+_CHAINS = 4
+_CENTRE = range(30, 43)  # columns
 
 
 def plain_blocks(text: str, keywords: Sequence[str] = ()) -> list[Block]:
-    """Finds headings, paragraphs and list items of a plain text.
+    """Find headings, paragraphs and list items of a plain text.
 
-    A heading is a line that begins with a keyword and a number ("Chapter 3", "Article IV: ..."), a
-    short numbered line without a full stop ("2.3 Results"), a short line in capitals between blank
-    lines, one between equals signs ("== Results =="), or one that is underlined. Paragraphs end at
-    blank lines, list items at the next one.
+    Paragraphs end at blank lines, list items at the next one. For headings see `plain_headings`.
 
     Parameters:
         text: any text.
@@ -55,108 +60,271 @@ def plain_blocks(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     >>> [(block.kind, block.title) for block in plain_blocks("Chapter 1\\nIt rained.\\n- a\\n- b")]
     [('heading', 'Chapter 1'), ('paragraph', ''), ('list_item', ''), ('list_item', '')]
     """
-    return list(_Reader(text, keywords).blocks())
+    return with_paragraphs(text, plain_headings(text, keywords))
 
 
-class _Reader:
-    """Reads the lines of a text, looking one line ahead."""
+def with_paragraphs(
+    text: str, parts: Sequence[Block], breaks: re.Pattern[str] | None = None
+) -> list[Block]:
+    """The parts of a text, and the paragraphs and list items between them.
 
-    def __init__(self, text: str, keywords: Sequence[str]) -> None:
-        self._text = text
-        self._keywords = _pattern(tuple(keywords))
-        self._group = 0
+    Parameters:
+        text: the text.
+        parts: some of its blocks, in order.
+        breaks: matches the lines that begin a paragraph, in addition to those after a blank line.
+    """
+    blocks: list[Block] = []
+    position = group = 0
+    for part in [*parts, Block("paragraph", len(text), len(text))]:
+        for block in _paragraphs(text, position, part.start, breaks, group):
+            blocks.append(block)
+            group = max(group, block.group)
+        if part.end > part.start:
+            blocks.append(part)
+        position = part.end
+    return blocks
 
-    def blocks(self) -> Iterator[Block]:
-        text = self._text
-        lines = [match.span(1) for match in _LINE.finditer(text)]
-        open_at = -1  # where the open paragraph or list item begins
-        item = False
-        blank_before, index = True, 0
-        while index < len(lines):
-            start, end = lines[index]
-            line = text[start : min(end, start + 200)]
-            blank = not line.strip() and not text[start:end].strip()
-            after = lines[index + 1] if index + 1 < len(lines) else (end, end)
-            underlined = open_at < 0 and not blank and self._underlines(after, end - start)
-            level = 0 if blank else self._heading(line, end - start, blank_before, after)
-            begins_item = not blank and not level and self._begins_item(line, open_at, item, after)
-            if (blank or level or underlined or begins_item) and open_at >= 0:
-                yield from self._block(open_at, start, item)
-                open_at = -1
-            if underlined or level:
-                item = False
-                if underlined:
-                    level, end, index = underlined, after[1], index + 1
-                yield self._heading_block(line, start, end, level, bool(underlined))
-            elif not blank and open_at < 0:
-                if begins_item and not item:
-                    self._group += 1
-                item = begins_item or (item and line[:1].isspace())
-                open_at = start
-            blank_before = blank or bool(level) or bool(underlined)
-            index += 1
-        if open_at >= 0:
-            yield from self._block(open_at, len(text), item)
 
-    def _block(self, start: int, end: int, item: bool) -> Iterator[Block]:
-        start = skip_space(self._text, start)
-        end = trim_space(self._text, start, end)
-        if end > start and item:
-            yield Block("list_item", start, end, 1, "", self._group)
-        elif end > start:
-            yield Block("paragraph", start, end)
+def _paragraphs(
+    text: str, position: int, stop: int, breaks: re.Pattern[str] | None, group: int
+) -> Iterator[Block]:
+    """The paragraphs and list items of a part of the text."""
+    if not text[position:stop].strip():
+        return
+    lines = [match.span(1) for match in _LINE.finditer(text, position, stop)]
+    lines.append((stop, stop))
+    open_at, is_item = -1, False
+    for (start, end), after in pairwise(lines):
+        line = text[start : min(end, start + 200)]
+        if not line.strip() and not text[start:end].strip():
+            if open_at >= 0:
+                yield _paragraph(text, open_at, start, group if is_item else 0)
+            open_at = -1
+            continue
+        begins_item = _begins_item(text, line, open_at < 0 or is_item, after)
+        begins = begins_item or (breaks is not None and breaks.match(line) is not None)
+        if open_at >= 0 and begins:
+            yield _paragraph(text, open_at, start, group if is_item else 0)
+            open_at = -1
+        if open_at < 0:
+            group += begins_item and not is_item
+            is_item = begins_item or (is_item and not begins and line[:1].isspace())
+            open_at = start
+    if open_at >= 0:
+        yield _paragraph(text, open_at, stop, group if is_item else 0)
 
-    def _heading_block(
-        self, line: str, start: int, end: int, level: int, is_underlined: bool
-    ) -> Block:
-        start = skip_space(self._text, start)
-        wiki = None if is_underlined else wiki_heading(line)
-        title = " ".join((wiki[1] if wiki else line).split())
-        return Block("heading", start, trim_space(self._text, start, end), level, title)
 
-    def _begins_item(self, line: str, open_at: int, item: bool, after: tuple[int, int]) -> bool:
-        """Does a list item begin with this line? A number opens one only next to other items."""
-        if _BULLET.match(line):
-            return True
-        if not _ITEM.match(line):
-            return False
-        return item or open_at < 0 or bool(_ITEM.match(self._text, *after))
+def _paragraph(text: str, start: int, end: int, group: int) -> Block:
+    start = skip_space(text, start)
+    end = trim_space(text, start, end)
+    return Block("list_item" if group else "paragraph", start, end, bool(group), "", group)
 
-    def _underlines(self, after: tuple[int, int], width: int) -> int:
-        """The level of the heading that this line underlines, or 0."""
-        start, end = after
-        if end - start > 3 * width + 20 or width > 200:
-            return 0
-        match = _UNDERLINE.match(self._text, start, end)
-        return 0 if not match else 1 if match.group(1)[0] in "=*" else 2
 
-    def _heading(self, line: str, width: int, blank_before: bool, after: tuple[int, int]) -> int:
-        """The level of the heading in this line, or 0 if it is not a heading."""
-        content = line.strip()
-        if width <= len(line) and (wiki := wiki_heading(content)):
-            return wiki[0]
-        if width <= _LONGEST_KEYWORD and (match := self._keywords.match(content)):
-            word = match.group(1)
-            if word is None:
-                return 5
-            if not content.endswith((",", ";")) and (blank_before or len(content) <= 40):
-                return _KEYWORDS[word.lower()]
-        if width > _LONGEST or content[-1:] in ".,;:!?":
-            return 0
-        following = self._text[after[0] : min(after[1], after[0] + 200)].strip()
-        if match := _NUMBERED.match(content):
-            depth = match.group(1).count(".") + 1
-            dotted = depth > 1 or (blank_before and not following)
-            title = match.group(3)
-            if dotted and blank_before and title[0].isupper() and len(title) > 2:
-                return min(depth + 1, 6)
-        if not (blank_before and not following):
-            return 0
-        if _ROMAN.match(content):
-            return 2
-        letters = [each for each in content if each.isalpha()]
-        capitals = len(letters) >= 3 and all(each.isupper() for each in letters)
-        return 2 if capitals else 0
+def _begins_item(text: str, line: str, may_begin: bool, after: tuple[int, int]) -> bool:
+    """Does a list item begin with this line? A number opens one only next to other items."""
+    if _BULLET.match(line):
+        return True
+    return bool(_ITEM.match(line)) and (may_begin or bool(_ITEM.match(text, *after)))
+
+
+class _Line(NamedTuple):
+    """A line, and what is around it."""
+
+    start: int
+    end: int
+    raw: str
+    text: str
+    is_first: bool  # after a blank line or a heading
+    before: str
+    line_break: str
+    after: str
+
+
+def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
+    """Find the headings of a plain text.
+
+    A heading is a line that begins with a keyword and a number ("Chapter 3", "Article IV: ..."), a
+    short line with the number after its sibling's ("2.3 Results" after 2.2), a short line in
+    capitals between blank lines, one between equals signs ("== Results =="), or one that is
+    underlined. Numbered lines with no text between them are a list or a table of contents.
+
+    Parameters:
+        text: any text.
+        keywords: further words that open a heading, whatever follows them.
+
+    >>> text = "1. Tea\\n\\nGreen.\\n\\nCRLF = CR LF\\n\\n2. Milk\\n\\nsection 3.7.1. Cold."
+    >>> [block.title for block in plain_headings(text)]
+    ['1. Tea', '2. Milk']
+    """
+    pattern = _pattern(tuple(keywords))
+    headings: dict[int, Block] = {}
+    candidates: list[_Numbered] = []
+    following = 0  # where the text after the last heading begins
+    for line in _short_lines(text):
+        start = line.end - len(line.raw.lstrip())
+        if start < following:
+            continue
+        is_first = line.is_first or start == following
+        if is_first and (level := _underlined(line)):
+            end = line.end + len(line.line_break) + len(line.after)
+            headings[start] = _heading(text, start, end, level, line.text)
+        elif level := _level(line, pattern, is_first):
+            wiki = wiki_heading(line.text)
+            headings[start] = _heading(text, start, line.end, level, wiki[1] if wiki else line.text)
+        elif candidate := _numbered(line, is_first):
+            candidates.append(candidate)
+        if start in headings:
+            following = skip_space(text, headings[start].end)
+    for number, line, _ in _in_sequence(text, candidates):
+        start = skip_space(text, line.start)
+        level = min(len(number) + 1, 6)
+        headings[start] = _heading(text, start, line.end, level, line.text)
+    return [headings[start] for start in sorted(headings)]
+
+
+def _heading(text: str, start: int, end: int, level: int, title: str) -> Block:
+    return Block("heading", start, trim_space(text, start, end), level, " ".join(title.split()))
+
+
+def _short_lines(text: str) -> Iterator[_Line]:
+    """The lines that are short enough for a heading, and not blank."""
+    before = ""
+    matches = iter(_LINE.finditer(text))
+    match = next(matches, None)
+    while match is not None:
+        start, end = match.span(1)
+        line_break = text[end : match.end()]
+        match = next(matches, None)
+        if end - start <= 200 and (content := (raw := text[start:end]).strip()):
+            low, high = match.span(1) if match else (end, end)
+            after = text[low : min(high, low + 700)]
+            yield _Line(start, end, raw, content, not before, before, line_break, after)
+        before = text[max(start, end - 300) : end].strip()
+
+
+def _underlined(line: _Line) -> int:
+    """The level of the heading that the line after this one underlines, or 0."""
+    after = line.after.rstrip()
+    if not after or after[0] not in "=-~*_" or len(after) > 3 * (line.end - line.start) + 20:
+        return 0
+    match = _UNDERLINE.match(after)
+    return 0 if not match else 1 if after[0] in "=*" else 2
+
+
+def _level(line: _Line, keywords: re.Pattern[str], is_first: bool) -> int:
+    """The level of the heading in this line, if it is one by its words, capitals or marks."""
+    content, width = line.text, line.end - line.start
+    if content[0] == "=" and (wiki := wiki_heading(content)):
+        return wiki[0]
+    if width <= _LONGEST_KEYWORD and (match := keywords.match(content)):
+        word = match.group(1)
+        if word is None:
+            return 5
+        if is_first and word[0].isupper() and _is_title(content[match.end() :], line.after):
+            return _KEYWORDS[word.lower()]
+    if width > _LONGEST or not is_first or content[-1] in ".,;:!?" or _NO_TITLE.search(content):
+        return 0
+    is_centred = line.is_first and _is_centred(line) and content[0].isupper()
+    if not is_centred and line.after.strip():
+        return 0
+    letters = [each for each in content if each.isalpha()]
+    is_capitals = len(letters) >= 3 and all(map(str.isupper, letters))
+    return 2 if is_centred or is_capitals or _ROMAN.match(content) else 0
+
+
+def _is_centred(line: _Line) -> bool:
+    """Does it stand in the middle of a page, with a blank line or another such line below?"""
+    indent = len(line.raw.expandtabs().rstrip()) - len(line.text)
+    after = line.after.expandtabs()
+    is_above = not after.strip() or after.startswith(" " * 10) or after.isupper()
+    return indent > 9 and is_above and indent + len(line.text) // 2 in _CENTRE
+
+
+def _is_title(rest: str, after: str) -> bool:
+    """May this follow the number of a chapter in a heading, and the next line follow it?"""
+    words = rest.lstrip(" \t.:)–—-")
+    if not words:
+        return True
+    if (rest[0] == " " and words[0].islower()) or words[-1] in ",;":
+        return False
+    return not after.strip() or (words[-1] not in ".:" and not after.lstrip()[0].islower())
+
+
+class _Numbered(NamedTuple):
+    """A line that may be a heading, by its number."""
+
+    number: tuple[int, ...]
+    line: _Line
+    is_alone: bool  # between blank lines
+
+
+def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
+    """The line as a heading, if its number and its words allow it."""
+    match = _NUMBERED.match(line.text) if line.text[0].isdigit() else None
+    if match is None or line.end - line.start > _LONGEST or _IN_CONTENTS.search(line.text):
+        return None
+    title = match[3]
+    if title[0].islower() or not any(map(str.isalpha, title[:3])) or title[-1] in ",;:":
+        return None
+    is_alone = is_first and not line.after.strip()
+    if title[-1] in ".!?" and not (is_alone and _has_capitals(title)):
+        return None
+    ends = is_first or line.before[-1] in ".!?:”\"'»)" or len(line.before) < _SHORT
+    follows = not line.after.strip() or not line.after.lstrip()[0].islower()
+    if _NO_TITLE.search(title) or len(title) < 2 or not (is_alone or (ends and follows)):
+        return None
+    return _Numbered(tuple(map(int, match[1].split("."))), line, is_alone)
+
+
+def _has_capitals(title: str) -> bool:
+    """Is it one sentence in which all words but short ones begin with a capital?"""
+    words = re.findall(r"[^\W\d_]+", title)
+    is_one = not re.search(r"[.!?]\s", title)
+    return is_one and (
+        title[-1] == "?"
+        or not any(word[0].islower() and len(word) > _SMALL_WORDS for word in words)
+    )
+
+
+def _in_sequence(text: str, candidates: Sequence[_Numbered]) -> Iterator[_Numbered]:
+    """The candidates whose numbers follow each other: 1, 1.1, 1.2, 2.
+
+    A row that begins again at 1 inside another one is a list, and so is one without text between
+    its lines.
+    """
+    chains: list[list[_Numbered]] = []
+    open_chains: list[list[_Numbered]] = []
+    for candidate in candidates:
+        for index in range(len(open_chains) - 1, -1, -1):
+            if _follows(open_chains[index][-1].number, candidate.number):
+                open_chains[index].append(candidate)
+                for inner in open_chains[index + 1 :]:
+                    inner.clear()
+                del open_chains[index + 1 :]
+                break
+        else:
+            number = candidate.number
+            if all(each < 2 for each in number) or (len(number) > 1 and not open_chains):
+                chains.append([candidate])
+                open_chains = [*open_chains[-_CHAINS:], chains[-1]]
+    for chain in filter(None, chains):
+        ends = [*(each.line.start for each in chain[1:]), len(text)]
+        is_bare = [
+            skip_space(text, each.line.end) >= end and len(other.number) <= len(each.number)
+            for each, end, other in zip(chain, ends, [*chain[1:], *chain[-1:]], strict=True)
+        ]
+        if 3 * sum(is_bare) < max(len(chain), 2) and (
+            len(chain) > 1 or chain[0].is_alone or len(chain[0].number) > 1
+        ):
+            yield from chain
+
+
+def _follows(number: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    """Is the other one the first below this number, or one of the next two at a level?"""
+    depth = len(other)
+    if depth > len(number) + 1 or other[:-1] != number[: depth - 1]:
+        return False
+    return other[-1] < 2 if depth > len(number) else 0 < other[-1] - number[depth - 1] < 3
 
 
 def wiki_heading(line: str) -> tuple[int, str] | None:

@@ -1,0 +1,388 @@
+"""The marked parts of RST, AsciiDoc, LaTeX, man pages, mail and logs: headings, code, formulas.
+
+Each reader takes a text whose line breaks are all "\\n". What stands between the marked parts are
+paragraphs and list items.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from functools import lru_cache
+from typing import NamedTuple
+
+from rag_splitters.structure.blocks.block import Block, Kind
+from rag_splitters.structure.kinds import TextFormat
+from rag_splitters.text.boundaries import skip_space, trim_space
+
+_LONGEST_LINE = 300  # characters of a heading
+
+
+class Markup(NamedTuple):
+    """How a format marks its parts.
+
+    Parameters:
+        read: finds the marked parts; they are in order and do not overlap.
+        breaks: matches the lines that begin a paragraph although no blank line is before them.
+    """
+
+    read: Callable[[str], list[Block]]
+    breaks: re.Pattern[str] | None = None
+
+
+def _plain(title: str, *patterns: tuple[re.Pattern[str], str]) -> str:
+    """A heading's text in one line, without marks."""
+    for pattern, text in patterns:
+        title = pattern.sub(text, title)
+    return " ".join(title.split())
+
+
+def _block(text: str, kind: Kind, start: int, end: int, title: str = "") -> Block:
+    start = skip_space(text, start)
+    return Block(kind, start, trim_space(text, start, end), title=title)
+
+
+def _merged(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
+    """The parts, and the headings outside of them."""
+    starts = [part.start for part in parts]
+    outside = []
+    for heading in headings:
+        index = bisect_right(starts, heading.start) - 1
+        if index < 0 or heading.start >= parts[index].end:
+            outside.append(heading)
+    return sorted([*outside, *parts], key=lambda block: block.start)
+
+
+def _line_before(text: str, position: int) -> tuple[int, str]:
+    """The start and text of the line that ends before the line at `position`; ("" if too long)."""
+    start = text.rfind("\n", max(0, position - _LONGEST_LINE), max(0, position - 1)) + 1
+    is_whole = start > 0 or position <= _LONGEST_LINE
+    return start, text[start:position].rstrip() if is_whole else ""
+
+
+# reStructuredText
+
+_ADORNMENT = re.compile(r"^([!-/:-@\[-`{-~])\1{2,}[ \t]*$", re.MULTILINE)
+_RST_CODE = re.compile(
+    r"^([ \t]*)(?:(\.\. (?:code|code-block|sourcecode|parsed-literal|math|raw|graphviz)::)"
+    r"[ \t]*(\S*).*((?:\n[ \t]+:\w.*)*)|(?!\.\. )\S?.{0,2000}::[ \t]*)$",
+    re.MULTILINE,
+)
+_RST_MARKS = (
+    (re.compile(r":[a-z][\w:+.-]{0,40}:(?=`)"), ""),
+    (re.compile(r"`([^`<]*?)\s*<[^`<>]*>`_{0,2}"), r"\1"),
+    (re.compile(r"(\*{1,2}|`{1,2}|\|)(?=\S)(.{1,200}?)(?<=\S)\1_{0,2}"), r"\2"),
+)
+
+
+def _rst(text: str) -> list[Block]:
+    """Sections by their underlines, whose levels follow the order of their first use."""
+    levels: dict[tuple[str, bool], int] = {}
+    headings: list[Block] = []
+    end = 0
+    for line in _ADORNMENT.finditer(text):
+        start, title = _line_before(text, line.start())
+        if line.start() == 0 or not title.strip() or start < end or _ADORNMENT.match(title):
+            continue
+        above_start, above = _line_before(text, start) if start else (0, "")
+        adornment = line.group().rstrip()
+        is_over = start > 0 and above == adornment
+        is_alone = not above.strip() or start <= end + 1
+        is_long = len(adornment) > 3 or len(adornment) >= len(title)
+        if is_over or (is_alone and is_long and not title[0].isspace()):
+            level = levels.setdefault((line[1], is_over), len(levels) + 1)
+            begin, end = skip_space(text, above_start if is_over else start), line.end()
+            plain = _plain(title, *_RST_MARKS)
+            headings.append(Block("heading", begin, trim_space(text, begin, end), level, plain))
+    return _merged(headings, list(_rst_code(text)))
+
+
+def _rst_code(text: str) -> Iterator[Block]:
+    """The literal blocks, and the code of directives with them."""
+    end = 0
+    for opening in _RST_CODE.finditer(text):
+        body = _indented(len(opening[1].expandtabs())).match(text, opening.end())
+        if body is None or opening.start() < end:
+            continue
+        end = body.end()
+        start = opening.start() if opening[2] else body.start(1)
+        block = _block(text, "code", start, end, opening[3] or "")
+        content = (skip_space(text, body.start(1)), block.end)
+        yield Block("code", block.start, block.end, 0, block.title, 0, *content)
+
+
+@lru_cache(maxsize=64)
+def _indented(indent: int) -> re.Pattern[str]:
+    """Matches blank lines and, as group 1, the lines after them with a larger indentation."""
+    return re.compile(rf"\n(?:[ \t]*\n)+((?:[ \t]{{{indent + 1},}}\S.*(?:\n|\Z)|[ \t]*\n)+)")
+
+
+# AsciiDoc
+
+_ADOC_LINE = re.compile(
+    r"^(?:(={1,6}|\#{1,6})[ \t]+(\S.*)"  # heading
+    r"|(-{4,}|\.{4,}|\+{4,}|/{4,}|={4,}|\*{4,}|_{4,}|`{3,}\w*|[|,:!]={3,}|--|[~^]{4,}))[ \t]*$",
+    re.MULTILINE,
+)
+_ADOC_MARKS = (
+    (re.compile(r"\[\[[^\[\]]*\]\]|\[#[^\[\]]*\]"), ""),
+    (re.compile(r"\b(?:link|xref|https?|image):\S*?\[([^\[\]]*)\]"), r"\1"),
+    (re.compile(r"([*_`+]{1,2})(?=\S)(.{1,200}?)(?<=\S)\1"), r"\2"),
+)
+_ADOC_KINDS: dict[str, Kind] = {"|": "table", ",": "table", ":": "table", "!": "table"}
+_ADOC_CODE = "-.+/`"
+
+
+def _asciidoc(text: str) -> list[Block]:
+    """Headings outside of delimited blocks, and the listings, literals and tables among these."""
+    lines = list(_ADOC_LINE.finditer(text))
+    last = {_delimiter(line): line.start() for line in lines if line[3]}
+    blocks: list[Block] = []
+    opening: re.Match[str] | None = None
+    for line in lines:
+        if opening is not None:
+            if line[3] and _delimiter(line) == _delimiter(opening):
+                blocks += _delimited(text, opening, line)
+                opening = None
+        elif line[1]:
+            title = _plain(line[2].removesuffix(" " + line[1]), *_ADOC_MARKS)
+            blocks.append(Block("heading", line.start(), line.end(2), len(line[1]), title))
+        elif block := _two_line_heading(text, line):
+            blocks.append(block)
+        elif last[_delimiter(line)] > line.start():
+            opening = line
+    return blocks
+
+
+def _delimiter(line: re.Match[str]) -> str:
+    return "```" if line[3].startswith("```") else line[3]
+
+
+def _delimited(text: str, opening: re.Match[str], closing: re.Match[str]) -> list[Block]:
+    mark = opening[3][0]
+    kind: Kind = "code" if mark in _ADOC_CODE else _ADOC_KINDS.get(mark, "paragraph")
+    if kind == "paragraph" or opening[3] == "--":
+        return []  # an example or a quotation: it contains paragraphs
+    content = (min(opening.end() + 1, closing.start()), closing.start())
+    end = trim_space(text, opening.start(), closing.end())
+    return [Block(kind, opening.start(), end, 0, opening[3].lstrip("`.-+/|,:!="), 0, *content)]
+
+
+def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
+    """The heading above an underline of about its length, as in old documents."""
+    start, title = _line_before(text, line.start())
+    mark, length = line[3][0], len(line[3])
+    if mark not in "=-~^+" or abs(len(title) - length) > 2 or not title[:1].isalnum():
+        return None
+    if start and _line_before(text, start)[1].strip():
+        return None
+    end = line.start() + length
+    return Block("heading", start, end, "=-~^+".index(mark) + 1, _plain(title, *_ADOC_MARKS))
+
+
+# LaTeX
+
+_SECTIONING = ("title", "part", "chapter", "section", "subsection", "subsubsection")
+_TEX_HEADING = re.compile(
+    r"^[ \t]*\\(" + "|".join(_SECTIONING) + r")\*?[ \t]*(?:\[[^\[\]]{0,500}\][ \t]*)?(\{)",
+    re.MULTILINE,
+)
+_TEX_BRACE = re.compile(r"\\.|[{}]|\n[ \t]*\n", re.DOTALL)
+_TEX_LABEL = re.compile(r"\s{0,20}\\label\{[^{}]{0,200}\}")
+_TEX_MARKS = (
+    (re.compile(r"(?<!\\)%.*"), ""),
+    (re.compile(r"\\(?:label|thanks|footnote|index)\{[^{}]*\}"), ""),
+    (re.compile(r"\\\\(?:\[[^\[\]]*\])?|(?<!\\)~"), " "),
+    (re.compile(r"\\[a-zA-Z]+\*?(?:\[[^\[\]]*\])?(?=\{)"), ""),
+    (re.compile(r"\\[a-zA-Z]+ ?"), ""),
+    (re.compile(r"\\([&%$#_{}])|[{}$]"), r"\1"),
+)
+_TEX_KINDS: dict[str, Kind] = {
+    **dict.fromkeys(("verbatim", "Verbatim", "lstlisting", "minted", "comment", "alltt"), "code"),
+    **dict.fromkeys(("filecontents", "algorithm", "tikzpicture"), "code"),
+    **dict.fromkeys(("equation", "align", "gather", "multline", "eqnarray"), "formula"),
+    **dict.fromkeys(("displaymath", "math", "flalign", "alignat"), "formula"),
+    **dict.fromkeys(("table", "tabular", "longtable", "figure"), "table"),
+}
+_TEX_OPENING = re.compile(rf"^[ \t]*\\begin\{{({'|'.join(_TEX_KINDS)})(\*?)\}}", re.MULTILINE)
+
+
+def _latex(text: str) -> list[Block]:
+    """The title and the sections, and verbatim code, formulas and tables."""
+    parts = list(_environments(text))
+    matches = list(_TEX_HEADING.finditer(text))
+    used = [name for name in _SECTIONING if any(match[1] == name for match in matches)]
+    headings = []
+    for match in matches:
+        end = _closing_brace(text, match.end())
+        if end < 0:
+            continue
+        title = _plain(text[match.end() : end - 1], *_TEX_MARKS)
+        if label := _TEX_LABEL.match(text, end):
+            end = label.end()
+        level = used.index(match[1]) + 1
+        headings.append(Block("heading", skip_space(text, match.start()), end, level, title))
+    return _merged(headings, parts)
+
+
+def _closing_brace(text: str, start: int) -> int:
+    """The offset after the brace that closes the one before `start`; -1 if it is far."""
+    depth = 1
+    for mark in _TEX_BRACE.finditer(text, start, start + 1000):
+        depth += {"{": 1, "}": -1}.get(mark.group(), 0)
+        if mark.group()[0] == "\n":
+            return -1
+        if depth == 0:
+            return mark.end()
+    return -1
+
+
+def _environments(text: str) -> Iterator[Block]:
+    position = 0
+    unclosed: set[str] = set()
+    for opening in _TEX_OPENING.finditer(text):
+        closing = f"\\end{{{opening[1]}{opening[2]}}}"
+        if opening.start() < position or closing in unclosed:
+            continue
+        end = text.find(closing, opening.end())
+        if end < 0:
+            unclosed.add(closing)
+            continue
+        position = end + len(closing)
+        yield _block(text, _TEX_KINDS[opening[1]], opening.start(), position)
+
+
+# Man pages
+
+_TROFF_HEADING = re.compile(
+    r"^[.'][ \t]*(TH|Dt|SH|Sh|SS|Ss)(?:[ \t]+(\S.*)|[ \t]*\n([^.'\n].*))$", re.MULTILINE
+)
+_TROFF_LINE = re.compile(
+    r"^[.'][ \t]*(?:(nf|EX|Bd)|(fi|EE|Ed)|SH|Sh|SS|Ss)\b.*$", re.MULTILINE
+)  # no filling of lines from here, or filling again
+_TROFF_MARKS = (
+    (re.compile(r'^"(.*)"$'), r"\1"),
+    (re.compile(r"\\f(?:\[\w*\]|\(..|.)|\\[&%|^]|\\s[+-]?\d"), ""),
+    (re.compile(r"\\\((?:aq|cq)"), "'"),
+    (re.compile(r"\\\(em|\\\(en"), "-"),
+    (re.compile(r"\\(.)"), r"\1"),
+)
+_PAGE_TITLE = re.compile(r"\s*(\S{1,60}\(\w{1,6}\))[ \t]{2,}\S.*[ \t]\1[ \t]*$", re.MULTILINE)
+_PAGE_SECTION = re.compile(r"^(\S.{0,78}|   \S.{0,75})\n(?=(?:[ \t]*\n)?[ ]{5,}\S)", re.MULTILINE)
+
+
+def _man(text: str) -> list[Block]:
+    """The name of a page, its sections and subsections, in troff or as it is printed."""
+    headings = []
+    for match in _TROFF_HEADING.finditer(text):
+        level = {"T": 1, "D": 1}.get(match[1][0], 2 if match[1][1] in "Hh" else 3)
+        title = _plain((match[2] or match[3]).strip(), *_TROFF_MARKS)
+        if level == 1:
+            name, section = [*title.replace('"', "").split(), ""][:2]
+            title = f"{name}({section})" if section else name
+        end = trim_space(text, match.start(), match.end())
+        headings.append(Block("heading", match.start(), end, level, title))
+    if headings:
+        return _merged(headings, list(_troff_code(text)))
+    if page := _PAGE_TITLE.match(text):
+        headings.append(
+            Block("heading", page.start(1), trim_space(text, 0, page.end()), 1, page[1])
+        )
+    for match in _PAGE_SECTION.finditer(text):
+        line = match[1]
+        is_section = line[0] != " " and line.isupper()
+        if is_section or (line[0] == " " and line.strip()[0].isupper()):
+            start = skip_space(text, match.start())
+            end = trim_space(text, start, match.end())
+            headings.append(Block("heading", start, end, 2 if is_section else 3, _plain(line)))
+    return headings
+
+
+def _troff_code(text: str) -> Iterator[Block]:
+    opening = -1
+    for line in _TROFF_LINE.finditer(text):
+        if line[2] and opening >= 0:
+            yield _block(text, "code", opening, line.end())
+        opening = line.start() if line[1] else -1
+
+
+# Mail
+
+_MAIL_START = re.compile(r"(?:\A|\n[ \t]*\n)(?=From \S+ .*\d{4}.*\n[A-Z][\w-]*:)")
+_BLANK_LINE = re.compile(r"\n[ \t]*\n|\Z")
+_SUBJECT = re.compile(r"^Subject:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE | re.IGNORECASE)
+
+
+def _mail(text: str) -> list[Block]:
+    """The first line of each mail, as a heading with the subject, and the rest of its headers."""
+    starts = [match.end() for match in _MAIL_START.finditer(text)] or [skip_space(text, 0)]
+    blocks: list[Block] = []
+    for start in starts:
+        blank = _BLANK_LINE.search(text, start)
+        end = trim_space(text, start, blank.start() if blank else len(text))
+        first = text.find("\n", start, end)
+        subject = _SUBJECT.search(text, start, end)
+        if first < 0 or end <= start:
+            continue
+        title = _decoded(" ".join(subject[1].split())) if subject else ""
+        blocks.append(Block("heading", start, trim_space(text, start, first), 1, title))
+        blocks.append(_block(text, "front_matter", first, end))
+    return blocks
+
+
+def _decoded(subject: str) -> str:
+    """A subject without its encoding, such as "=?utf-8?q?Caf=C3=A9?="."""
+    try:
+        return str(make_header(decode_header(subject))) if "=?" in subject else subject
+    except (HeaderParseError, LookupError, ValueError):
+        return subject
+
+
+# Data
+
+_ENTRY = re.compile(r"^\S.*(?:\n[ \t]+\S.*)*", re.MULTILINE)
+
+
+def _log(text: str) -> list[Block]:
+    """The entries: each line with the indented lines below it."""
+    entries = ((entry.start(), entry.end()) for entry in _ENTRY.finditer(text))
+    return [
+        Block("paragraph", start, trim_space(text, start, end), 0, "", 1) for start, end in entries
+    ]
+
+
+def _whole(text: str, kind: Kind) -> list[Block]:
+    block = _block(text, kind, 0, len(text))
+    return [block] if block.end > block.start else []
+
+
+MARKUP: dict[TextFormat, Markup] = {
+    "rst": Markup(_rst),
+    "asciidoc": Markup(
+        _asciidoc, re.compile(r"[ \t]*(?:[*.-]{1,5}|\d+\.|<\d+>)[ \t]+\S|\.[A-Z]|\[.*\]$")
+    ),
+    "latex": Markup(_latex, re.compile(r"[ \t]*\\(?:item\b|begin\{|end\{)")),
+    "man": Markup(_man, re.compile(r"[.'][ \t]*(?:P|PP|LP|TP|IP|HP|Pp|It|sp|RS|RE)\b")),
+    "mail": Markup(_mail),
+    "log": Markup(_log),
+    "subtitles": Markup(lambda text: []),
+    "csv": Markup(lambda text: _whole(text, "table")),
+    "tsv": Markup(lambda text: _whole(text, "table")),
+    "code": Markup(lambda text: _whole(text, "code")),
+}
+"""The formats that are read by their lines."""
+
+
+def marked_parts(text: str, format: TextFormat) -> list[Block]:
+    """The headings, code, formulas and tables of a text in one of the formats of `MARKUP`.
+
+    >>> text = "Tea\\n===\\n\\nBoil::\\n\\n    Title\\n    ====="
+    >>> [(block.kind, block.title) for block in marked_parts(text, "rst")]
+    [('heading', 'Tea'), ('code', '')]
+    """
+    if "\r" in text:
+        text = text.replace("\r\n", " \n").replace("\r", "\n")
+    return MARKUP[format].read(text)
