@@ -342,7 +342,7 @@ class _Leaves:
         elif token.type == "hr":
             kind = "rule"
         elif token.type == "heading_open":
-            kind, level, title = "heading", int(token.tag[1]), _plain_title(content)
+            kind, level, title = "heading", int(token.tag[1]), _plain_title(_words_of(content))
         elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
             image = _FIRST_IMAGE.search(content)
             kind, title = "image", _plain_title(image.group(1)) if image else ""
@@ -381,19 +381,22 @@ class _Leaves:
         self._item = len(self._blocks) - 1 if kind == "list_item" else -1
 
 
+def _words_of(heading: str) -> str:
+    """The beginning of a heading without its images (badges), if there is text besides them."""
+    heading = heading[: 2 * _MAX_TITLE]
+    words = _ANY_IMAGE.sub(" ", heading) if "![" in heading else heading
+    return words if _WORD.search(words) else heading
+
+
 def _plain_title(content: str) -> str:
     """The first 500 characters of a heading's text, without marks, tags and line breaks.
 
-    Images (badges) are left out if there is other text.
-
-    >>> _plain_title("The **whole** [story](a.html) &amp; `more` [![build](b.svg)](c.html)")
+    >>> _plain_title("The **whole** [story](a.html) &amp; `more`")
     'The whole story & more'
     """
     if len(content) <= _MAX_TITLE and not _MARKUP.search(content):
         return " ".join(content.split())
     content = content[: 2 * _MAX_TITLE]
-    if "![" in content and _WORD.search(text := _ANY_IMAGE.sub(" ", content)):
-        content = text
     short = _TAG.sub("", _LINK.sub(r"\1", content))
     short = html.unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", short)))
     return " ".join(short.split())[:_MAX_TITLE]
