@@ -165,10 +165,13 @@ def test_hybrid_search_reads_the_best_children_alone(
         assert len(retriever.invoke(QUESTION)) == 3
         (query,) = asked["query"]
         assert query["include"] == ["distances"]
-        assert query["n_results"] == 51
+        assert query["n_results"] == 101
+        vectors = [call for call in asked["get"] if call["include"] == ["embeddings"]]
+        assert len(vectors) <= 1, "the vectors of those that only keywords find come in one call"
+        loaded = [call for call in asked["get"] if call not in vectors]
         wanted = ["metadatas"] if retrieve == "parents" else ["metadatas", "documents"]
-        assert [call["include"] for call in asked["get"]] == [wanted] * len(asked["get"])
-        assert sum(len(call["ids"]) for call in asked["get"]) <= 12
+        assert [call["include"] for call in loaded] == [wanted] * len(loaded)
+        assert sum(len(call["ids"]) for call in loaded) <= 12
         read = [key for rows in asked["read"] for key in rows if key != "state/keywords"]
         assert len(read) == len(set(read)) <= 3
 
@@ -196,15 +199,24 @@ def test_hybrid_search_finds_what_reading_everything_finds(
             vector = model.embed_query(question)  # type: ignore[union-attr]
             rows = collection.query(query_embeddings=[vector], n_results=collection.count())
             near = sorted(zip(rows["distances"][0], rows["ids"][0], strict=True))
-            last = near[50][0]
-            by_vector = [name for distance, name in near[:50] if distance != last]
-            by_keyword = [n for n, _ in retriever.shared.keywords.find(question, 50, 0.6)]
-            scores: dict[str, float] = defaultdict(float)
-            for ranking in (by_vector, by_keyword):
-                for rank, name in enumerate(ranking, 1):
-                    scores[name] += 1 / (60 + rank)
-            wanted = sorted(scores, key=lambda name: (-scores[name], name))[:10]
-            if len(by_vector) == 50:  # where others tie with the last, the search goes deeper
-                compared += 1
-                assert [found.id for found in retriever.invoke(question)] == wanted
+            last = near[100][0]
+            by_vector = [name for distance, name in near[:100] if distance != last]
+            if len(by_vector) < 100:  # others tie with the last one: the search goes deeper
+                continue
+            compared += 1
+            everything = retriever.shared.keywords.find(question, collection.count())
+            pool = {*by_vector, *(name for name, _ in everything.best[:100])}
+            distances, keywords = {name: -value for value, name in near}, dict(everything.best)
+            expected = dict.fromkeys(pool, 0.0)
+            for side in (distances, keywords):
+                values = {name: side.get(name, 0.0) for name in pool}
+                worst, best = min(values.values()), max(values.values())
+                for name in pool:
+                    expected[name] += (values[name] - worst) / (best - worst) / 2
+            strength = max(1 + max(distances.values()), everything.coverage)
+            wanted = sorted(expected.values(), reverse=True)[:10]
+            found = retriever.invoke(question)
+            scores = [each.metadata["score"] for each in found]
+            assert scores == pytest.approx([strength * score for score in wanted], abs=1e-4)
+            assert [expected[each.id or ""] for each in found] == pytest.approx(wanted, abs=1e-4)
         assert compared > 10

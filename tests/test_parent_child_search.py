@@ -6,18 +6,19 @@ import asyncio
 import math
 import random
 import uuid
+import zlib
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import chromadb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.documents import BaseDocumentCompressor
+from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import CharacterTextSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
@@ -30,7 +31,9 @@ from rag_splitters.parent_child import merging
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.merging import merge_children, read_matches
 from rag_splitters.parent_child.records import Entry, Record
+from rag_splitters.parent_child.search import SearchType
 from rag_splitters.parent_child.stores import Match, Stores
+from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.terms import text_terms
 from tests.front_ends import FRONT_ENDS, FrontEnd, Result, every_front_end, sentence
 
@@ -294,25 +297,110 @@ def test_keyword_scores_are_those_of_a_naive_bm25(
     index.update([[(name, text)] for name, text in texts.items()], ["99"])
     question = " ".join(asked)
     found, wanted = index.find(question, 100), naive_bm25(texts, question) if texts else {}
-    assert dict(found) == pytest.approx(wanted)
-    assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-    assert index.find(question, 2) == found[:2]
+    assert dict(found.best) == pytest.approx(wanted)
+    scores = [score for _, score in found.best]
+    assert scores == sorted(scores, reverse=True)
+    few = index.find(question, 2, list(texts))
+    assert few.best == found.best[:2]
+    assert few.others == pytest.approx({name: wanted.get(name, 0.0) for name in texts})
+    assert bool(wanted) <= (0.0 < found.coverage <= 1.0 + 1e-9)
 
 
-def test_keyword_scores_are_smoothed_within_a_document() -> None:
-    texts = {"a": "red", "b": "green", "c": "red blue", "d": "blue", "e": "white", "f": "black"}
-    names = list(texts)
+def test_words_of_neighbours_in_the_document_count_half() -> None:
+    texts = {"a": "red", "b": "green", "c": "blue", "d": "pink", "e": "white", "f": "black"}
     index = KeywordIndex(None)
-    index.update([[(n, texts[n]) for n in names[:4]], [(n, texts[n]) for n in names[4:]]], [])
-    plain = naive_bm25(texts, "blue")
-    weights = {0: 1.0, 1: math.exp(-0.5 / 0.7**2), 2: math.exp(-2 / 0.7**2)}
-    wanted = {
-        one: sum(
-            weights.get(abs(i - j), 0) * plain.get(other, 0) for j, other in enumerate(names[:4])
-        )
-        for i, one in enumerate(names[:4])
-    }
-    assert dict(index.find("blue", 10, smoothing=0.7)) == pytest.approx(wanted)
+    documents = [[(name, texts[name]) for name in names] for names in ("abcd", "ef")]
+    index.update(documents, [], None, True)
+    blue, pink = index.find("blue", 10), index.find("pink", 10)
+    assert [name for name, _ in blue.best] == ["c", "d", "b"]  # "d" has one neighbour, "b" has two
+    assert [name for name, _ in pink.best] == ["d", "c"], "the next document is no neighbour"
+    assert dict(blue.best)["c"] > 1.5 * dict(blue.best)["b"]
+    index.update([], ["c"])
+    assert "c" not in dict(index.find("blue", 10).best)
+    assert [name for name, _ in index.find("white", 10).best] == ["e", "f"]
+
+
+def test_coverage_is_the_share_of_a_question_that_the_best_child_has() -> None:
+    index = KeywordIndex(None)
+    index.update([[(f"c{n}", f"common word{n}") for n in range(50)]], [])
+    assert index.find("word7", 1).coverage == pytest.approx(1.0)
+    assert index.find("common word7", 1).coverage == pytest.approx(1.0)
+    assert index.find("word7 unheard", 1).coverage == pytest.approx(0.5, abs=0.1)
+    assert index.find("common unheard", 1).coverage < 0.2
+    assert index.find("unheard", 1).coverage == 0.0
+
+
+CODES = [f"ERR-{4000 + 7 * n}" for n in range(70)]
+CODES += [f"§ {n}{'abcdefg'[n % 7]}" for n in range(10, 75)]
+CODES += [f"{'KXZ'[n % 3]}{317 + 11 * n}.{n % 9 + 1}" for n in range(65)]
+
+
+@pytest.mark.parametrize("fusion", ["relative", "rrf"])
+def test_codes_that_occur_once_are_found(fusion: Any) -> None:
+    rng = random.Random(3)
+    texts = [" ".join(sentence(rng.randrange(5000)) for _ in range(18)) for _ in CODES]
+    documents = [
+        Document(page_content=f"{text[:250]} See {code} for this. {text[250:]}", id=code)
+        for text, code in zip(texts, CODES, strict=True)
+    ]
+    retriever = langchain.parent_document_retriever(documents, k=4, fusion=fusion)
+    alone = [code in retriever.invoke(code)[0].page_content for code in CODES]
+    asked = [
+        any(code in found.page_content for found in retriever.invoke(f"What does {code} mean?"))
+        for code in CODES
+    ]
+    assert len(CODES) == 200
+    assert sum(alone) >= 160
+    assert sum(asked) >= 170
+
+
+ELSEWHERE = """How do I bake a wedding cake? Who painted the Mona Lisa? What is the capital of Peru?
+When was the printing press invented? How tall is Mount Kenya? Which enzymes digest lactose?
+Who won the chess olympiad? What causes a solar eclipse? How is parchment made? Where do eels spawn?
+What does a notary certify? Which strings does a cello have? How fast do glaciers move?
+Who wrote Faust? What is a derivative? Why do cats purr? How are diamonds cut? What is umami?
+Where is the Aral Sea? How does a fridge cool? What is inflation? Who discovered penicillin?
+When do swallows migrate? How do vaccines work? What is a sonnet? Which metal is liquid?
+How is cheese ripened? What is the Doppler effect? Who founded Rome? How deep is Lake Baikal?
+What do beekeepers harvest? How is silk woven? What is a mortgage? Which planets have moons?
+Why is the sky blue? How do you tune a violin? What is gluten? Who invented dynamite?
+How old is the universe? What is a haiku? Where do penguins nest? How is steel hardened?
+What is a constitution? Which vitamins are in kale? How do submarines dive? Who composed Aida?
+What is photosynthesis? How is paper recycled? What is a fjord? Why do leaves fall?"""
+
+
+def test_scores_tell_whether_a_question_is_about_the_documents() -> None:
+    documents = [Document(page_content=text, id=name) for name, text in sample_texts().items()]
+    others = [question.strip() + "?" for question in ELSEWHERE.split("?") if question.strip()]
+    assert len(others) == 50
+    retriever = langchain.parent_document_retriever(documents, k=1)
+
+    def score(question: str) -> float:
+        return max([each.metadata["score"] for each in retriever.invoke(question)], default=0.0)
+
+    own, elsewhere = list(map(score, SAMPLE_QUESTIONS)), list(map(score, others))
+    assert all(0.0 <= each <= 1.0 for each in own + elsewhere)
+    assert min(own) > 0.5
+    assert sorted(elsewhere)[25] < 0.1
+    assert sorted(elsewhere)[-2] < 0.4, "leaves that fall are in the texts, in another sense"
+    retriever.search_kwargs = {"score_threshold": 0.5}
+    assert all(retriever.invoke(question) for question in SAMPLE_QUESTIONS)
+    assert [each for each in others if retriever.invoke(each)] == ["Why do leaves fall?"]
+
+
+@every_front_end
+@pytest.mark.parametrize("search_type", get_args(SearchType))
+def test_a_threshold_holds_for_every_search_type(front: FrontEnd, search_type: Any) -> None:
+    retriever = front.varied(filled(front), retrieve="children", k=8, search_type=search_type)
+    scores = [result.score for result in front.find(retriever, QUESTION)]
+    threshold = sorted(scores)[4]
+    good = front.find(
+        front.varied(retriever, search_kwargs={"score_threshold": threshold}), QUESTION
+    )
+    assert good
+    assert all(result.score >= threshold for result in good)
+    if search_type != "mmr":  # which then chooses from others
+        assert [each.score for each in good] == [each for each in scores if each >= threshold]
 
 
 CODED = [
@@ -357,10 +445,11 @@ def test_hybrid_looks_past_what_a_filter_refuses(front: FrontEnd) -> None:
         "A long text in which the word valve is only one of the many that are here.",
         {"kind": "mine"},
     )
-    rest = [(f"r{n}", sentence(n), {"kind": "mine"}) for n in range(80)]
+    rest = [(f"r{n}", sentence(n), {"kind": "mine"}) for n in range(250)]
 
     def flat(texts: list[str]) -> list[list[float]]:
-        return [[1.0, 1.0 if "valve" in text and len(text) > 60 else 0.0] for text in texts]
+        far = {text: zlib.crc32(text.encode()) / 2**32 for text in texts}
+        return [[1.0, 2.0 if "many that" in text else far[text]] for text in texts]
 
     def ask(texts: list[str]) -> list[list[float]]:
         return [[1.0, -1.0] if text == "valve" else flat([text])[0] for text in texts]

@@ -40,7 +40,7 @@ from rag_splitters.langchain.splitters import RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.opening import CHILDREN, PARENTS, Place, search_options
-from rag_splitters.parent_child.search import Query, Reranker, Retrieve, SearchType
+from rag_splitters.parent_child.search import Fusion, Query, Reranker, Retrieve, SearchType
 from rag_splitters.parent_child.stores import Stores
 
 if TYPE_CHECKING:
@@ -113,11 +113,14 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     ] = "similarity"
     """How children are found: by "similarity"; by similarity above a threshold, with
     "similarity_score_threshold"; by maximal marginal relevance, with "mmr"; or "hybrid", by
-    similarity and by keywords (BM25), fused by reciprocal rank."""
+    similarity and by keywords (BM25)."""
+    fusion: Fusion = "relative"
+    """How "hybrid" search joins the two: by "relative" scores, each side scaled between the best
+    and the worst of the children that were found; or by their ranks, "rrf"."""
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
     """`k`, the number of best children that are used, as in `langchain_classic` (default: as many
-    as the results need); `score_threshold`; for "mmr" `fetch_k` (20) and `lambda_mult` (0.5); other
-    arguments of the vector store's search, such as `filter`."""
+    as the results need); `score_threshold`, their least score; for "mmr" `fetch_k` (20) and
+    `lambda_mult` (0.5); other arguments of the vector store's search, such as `filter`."""
     smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
     """Mixes each child's vector with its neighbours' in the document, by a Gaussian of this width
     in children; 0 does not. Needs Chroma."""
@@ -259,6 +262,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
             k=self._candidate_count(k),
             retrieve=self.retrieve,
             search_type=self.search_type,
+            fusion=self.fusion,
             merged_size=self.merged_size,
             max_children=max_children,
             **{name: options.pop(name) for name in _QUERY_OPTIONS if name in options},
@@ -319,6 +323,7 @@ def parent_document_retriever(
     retrieve: Retrieve = "parents",
     merged_size: int = 2000,
     search_type: SearchType | None = None,
+    fusion: Fusion = "relative",
     search_kwargs: dict[str, Any] | None = None,
     smoothing: float | None = None,
     headings: bool | None = None,
@@ -374,6 +379,7 @@ def parent_document_retriever(
             k=k,
             retrieve=retrieve,
             merged_size=merged_size,
+            fusion=fusion,
             search_kwargs=search_kwargs or {},
             reranker=reranker,
             rerank_k=rerank_k,

@@ -37,7 +37,7 @@ from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.opening import CHILDREN, PARENTS, Place, search_options
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.search import Query, Reranker, Retrieve, SearchType, one_of
+from rag_splitters.parent_child.search import Fusion, Query, Reranker, Retrieve, SearchType, one_of
 from rag_splitters.parent_child.stores import Stores
 
 if TYPE_CHECKING:
@@ -80,8 +80,11 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         merged_size: maximum size of a merged passage, in characters.
         search_type: how children are found: by "similarity"; by similarity above
             `similarity_cutoff`, with "similarity_score_threshold"; by maximal marginal relevance,
-            with "mmr"; or "hybrid", by similarity and by keywords (BM25), fused by reciprocal rank.
-        similarity_cutoff: minimum similarity, for that search type.
+            with "mmr"; or "hybrid", by similarity and by keywords (BM25).
+        fusion: how "hybrid" search joins the two: by the "relative" scores, each side scaled
+            between the best and the worst of the children that were found; or by their ranks,
+            "rrf".
+        similarity_cutoff: the least score of a child that is used.
         mmr_threshold: for "mmr", 1 for the nearest, 0 for the most diverse.
         mmr_prefetch_k: for "mmr", the number of children to choose from.
         filters: metadata that children must have.
@@ -122,7 +125,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         retrieve: Retrieve = "parents",
         merged_size: int = 2000,
         search_type: SearchType = "similarity",
-        similarity_cutoff: float = 0.0,
+        fusion: Fusion = "relative",
+        similarity_cutoff: float | None = None,
         mmr_threshold: float = 0.5,
         mmr_prefetch_k: int = 20,
         filters: MetadataFilters | None = None,
@@ -149,6 +153,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         self.retrieve_kind = one_of(retrieve, "retrieve", Retrieve)
         self.merged_size = whole_number(merged_size, "merged_size", 1)
         self.search_type = one_of(search_type, "search_type", SearchType)
+        self.fusion = one_of(fusion, "fusion", Fusion)
         self.similarity_cutoff = similarity_cutoff
         self.mmr_threshold = mmr_threshold
         self.mmr_prefetch_k = whole_number(mmr_prefetch_k, "mmr_prefetch_k", 1)
@@ -205,6 +210,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
             k=k if reranker is None else max(k, self.rerank_k or 4 * k),
             retrieve=self.retrieve_kind,
             search_type=self.search_type,
+            fusion=self.fusion,
             score_threshold=self.similarity_cutoff,
             fetch_k=self.mmr_prefetch_k,
             lambda_mult=self.mmr_threshold,

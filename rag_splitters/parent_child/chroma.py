@@ -191,6 +191,16 @@ class ChromaChildren(ChildStore):
             allowed.update(rows["ids"])
         return allowed
 
+    async def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
+        """Calculate the similarities from the vectors."""
+        vector = await self._vectors.embed_question(query)
+        similarities: dict[str, float] = {}
+        for batch in batched(ids, self._batch()):
+            rows = await self._call(self._collection.get, ids=list(batch), include=["embeddings"])
+            distances = _distances(_space(self._collection), rows["embeddings"], vector)
+            similarities |= dict(zip(rows["ids"], map(self._similarity, distances), strict=True))
+        return similarities
+
     async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
         """Read the children of some parents, without their text."""
         children: list[Entry] = []

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.vectors import neighbour_weights
 from rag_splitters.sqlite import Database, delete_database, encode
 from rag_splitters.text.terms import text_terms
 
-_GAP = 64  # numbers left out between two documents: more than any smoothing reaches
 _MAX_TERMS = 256  # of a question; SQLite parses no expression deeper than a thousand
 _MAX_MATCHES = 2000  # deeper than any ranking is read
+_FORMAT = 2  # of the file; a file of another format is made anew
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS children (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (terms, tokenize = 'ascii');
+CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (terms, around, tokenize = 'ascii');
+CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab (words, row);
 CREATE TABLE IF NOT EXISTS revisions (name TEXT NOT NULL);
 """
 _IDS = "SELECT number, id FROM children WHERE number IN ({})"
-# Not ORDER BY rank, which calculates the scores twice.
+# Not ORDER BY rank, which calculates the scores twice. A neighbour's word counts half.
 _MATCHES = """
-SELECT rowid, -bm25(words) AS score FROM words WHERE words MATCH ? ORDER BY score DESC LIMIT ?
+SELECT rowid, -bm25(words, 1.0, 0.5) AS score FROM words WHERE words MATCH ?
+ORDER BY score DESC LIMIT ?
 """
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordMatches:
+    """What a keyword index finds for a question."""
+
+    best: list[tuple[str, float]]
+    """The ids of the children that match best, and their scores (higher is better)."""
+    others: dict[str, float]
+    """The scores of the children that were asked about; 0 for those that hardly match."""
+    coverage: float
+    """How much of the question the best child covers: the share of its terms, weighted by how rare
+    they are; from 0 to 1."""
 
 
 class KeywordIndex:
@@ -38,10 +52,8 @@ class KeywordIndex:
 
     >>> index = KeywordIndex(None)
     >>> index.update([[("a", "the red apple"), ("b", "blue skies")]], removed_ids=[])
-    >>> [name for name, score in index.find("apples", 5)]
+    >>> [name for name, score in index.find("apples", 5).best]
     ['a']
-    >>> [name for name, score in index.find("apples", 5, smoothing=0.6)]
-    ['a', 'b']
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -67,6 +79,7 @@ class KeywordIndex:
         documents: Sequence[Sequence[tuple[str, str]]],
         removed_ids: Sequence[str],
         revision: str | None = None,
+        with_neighbours: bool = False,
     ) -> None:
         """Write and remove children in one transaction.
 
@@ -74,28 +87,23 @@ class KeywordIndex:
             documents: id and text of each child to write, in the order of each document.
             removed_ids: ids to remove; missing ones are ignored.
             revision: the revision that the index knows afterwards; None: it knows none.
+            with_neighbours: also find a child by the words of its two neighbours in its document,
+                which count half.
         """
         cache: dict[str, tuple[str, ...]] = {}
-        terms_of_documents = [
-            [(name, " ".join(_tokens(text, cache))) for name, text in rows] for rows in documents
-        ]
+        rows = [row for children in documents for row in _rows(children, cache, with_neighbours)]
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM revisions")
-            self._remove(
-                connection, [*removed_ids, *(name for rows in documents for name, _ in rows)]
-            )
+            self._remove(connection, [*removed_ids, *(name for name, _, _ in rows)])
             (last,) = connection.execute("SELECT COALESCE(MAX(number), 0) FROM children").fetchone()
-            for rows in terms_of_documents:
-                # Neighbours in a document get neighbouring numbers.
-                numbered = [(last + _GAP + n, *row) for n, row in enumerate(rows)]
-                connection.executemany(
-                    "INSERT INTO children VALUES (?, ?)", [(n, name) for n, name, _ in numbered]
-                )
-                connection.executemany(
-                    "INSERT INTO words (rowid, terms) VALUES (?, ?)",
-                    [(n, terms) for n, _, terms in numbered],
-                )
-                last += _GAP + len(rows)
+            connection.executemany(
+                "INSERT INTO children VALUES (?, ?)",
+                [(number, name) for number, (name, _, _) in enumerate(rows, last + 1)],
+            )
+            connection.executemany(
+                "INSERT INTO words (rowid, terms, around) VALUES (?, ?, ?)",
+                [(number, *texts) for number, (_, *texts) in enumerate(rows, last + 1)],
+            )
             if revision is not None:
                 connection.execute("INSERT INTO revisions VALUES (?)", (revision,))
 
@@ -105,27 +113,43 @@ class KeywordIndex:
             for table in ("revisions", "words", "children"):
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608  (our own names)
 
-    def find(self, question: str, n: int, smoothing: float = 0.0) -> list[tuple[str, float]]:
-        """Return the n children that match best, each with its score (higher is better).
+    def find(self, question: str, n: int, others: Sequence[str] = ()) -> KeywordMatches:
+        """Find the n children that match best; equal ones are ordered by id.
 
-        With `smoothing`, a child's score is the sum of its own and its neighbours', weighted by a
-        Gaussian of this width in children.
+        Parameters:
+            question: the question.
+            n: how many children.
+            others: ids of children whose scores are wanted as well.
         """
         terms = list(dict.fromkeys(_tokens(question, {})))[:_MAX_TERMS]
         if not terms or n < 1:
-            return []
+            return KeywordMatches([], dict.fromkeys(others, 0.0), 0.0)
         with self._database.lock:
-            rows = self._database.read(_MATCHES, (" OR ".join(terms), _MAX_MATCHES))
-            scores = _spread(rows, neighbour_weights(smoothing))
-            best: list[tuple[str, float]] = []
-            ranking = sorted(scores, key=scores.__getitem__, reverse=True)
-            for numbers in batched(ranking, 2 * n):  # ids are looked up only as far as needed
-                if len(best) >= n and scores[numbers[0]] < best[n - 1][1]:
-                    break
-                rows = self._database.read_in(_IDS, numbers)  # without those of no child
-                best += [(name, scores[number]) for number, name in rows]
-                best.sort(key=lambda match: (-match[1], match[0]))
-        return best[:n]
+            matches = self._database.read(_MATCHES, (" OR ".join(terms), _MAX_MATCHES))
+            scores: dict[int, float] = dict(matches)
+            last = matches[min(n, len(matches)) - 1][1] if matches else 0.0
+            numbers = [number for number, score in matches if score >= last]
+            rows = self._database.read_in(_IDS, numbers)
+            best = sorted(rows, key=lambda row: (-scores[row[0]], row[1]))[:n]
+            coverage = self._coverage(terms, best[0][0]) if best else 0.0
+            number_of = self._numbers(others)
+        return KeywordMatches(
+            [(name, scores[number]) for number, name in best],
+            {name: scores.get(number_of.get(name, 0), 0.0) for name in others},
+            coverage,
+        )
+
+    def _coverage(self, terms: Sequence[str], number: int) -> float:
+        """How much of the question's terms the child with this number has."""
+        ((count,),) = self._database.read("SELECT COUNT(*) FROM children")
+        query = "SELECT term, doc FROM vocabulary WHERE term IN ({})"
+        frequencies = dict(self._database.read_in(query, terms))
+        weights = {
+            term: math.log(1 + (count + 0.5) / (frequencies.get(term, 0) + 0.5)) for term in terms
+        }
+        columns = self._database.read("SELECT terms, around FROM words WHERE rowid = ?", (number,))
+        own = {term for column in columns[0] for term in column.split()}
+        return sum(weights[term] for term in terms if term in own) / sum(weights.values())
 
     def list_ids(self) -> list[str]:
         """Return the ids of all children, in order."""
@@ -138,8 +162,12 @@ class KeywordIndex:
                 self._opened.close()
             self._opened = None
 
+    def _numbers(self, ids: Sequence[str]) -> dict[str, int]:
+        """Return the numbers of those of the ids that are children."""
+        return dict(self._database.read_in("SELECT id, number FROM children WHERE id IN ({})", ids))
+
     def _remove(self, connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-        numbers = self._database.read_in("SELECT number FROM children WHERE id IN ({})", ids)
+        numbers = [(number,) for number in self._numbers(ids).values()]
         connection.executemany("DELETE FROM words WHERE rowid = ?", numbers)
         connection.executemany("DELETE FROM children WHERE number = ?", numbers)
 
@@ -165,23 +193,24 @@ class KeywordIndex:
         database = Database(self._path, _SCHEMA, durable=False)
         try:
             ((verdict,),) = database.read("PRAGMA quick_check(1)")
-            if verdict != "ok":
-                raise sqlite3.DatabaseError(verdict)
+            ((version,),) = database.read("PRAGMA user_version")
+            if verdict != "ok" or version not in (0, _FORMAT):
+                raise sqlite3.DatabaseError(f"{verdict}, format {version}")
+            database.read(f"PRAGMA user_version = {_FORMAT}")
         except BaseException:
             database.close()
             raise
         return database
 
 
-def _spread(rows: Iterable[tuple[int, float]], weights: Sequence[float]) -> dict[int, float]:
-    """Add to the score of each child the weighted scores of its neighbours."""
-    scores: dict[int, float] = defaultdict(float)
-    for number, score in rows:
-        scores[number] += score
-        for distance, weight in enumerate(weights, 1):
-            scores[number - distance] += weight * score
-            scores[number + distance] += weight * score
-    return scores
+def _rows(
+    children: Sequence[tuple[str, str]], cache: dict[str, tuple[str, ...]], with_neighbours: bool
+) -> Iterable[tuple[str, str, str]]:
+    """The id of each child, its own terms, and its neighbours'."""
+    terms = ["", *(" ".join(_tokens(text, cache)) for _, text in children), ""]
+    for number, (name, _) in enumerate(children, 1):
+        around = f"{terms[number - 1]} {terms[number + 1]}" if with_neighbours else ""
+        yield name, terms[number], around
 
 
 def _tokens(text: str, cache: dict[str, tuple[str, ...]]) -> Iterable[str]:

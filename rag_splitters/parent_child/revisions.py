@@ -71,7 +71,8 @@ async def update_keyword_index(
         await stores.docstore.write([_revision_row(uuid.uuid4().hex)])
     elif revision.was_in_step and stores.keywords is not None:
         texts = [[(each.id or "", each.searched_text) for each in doc] for doc in documents]
-        await call(stores.keywords.update, texts, removed_ids, revision.name)
+        with_neighbours = stores.children.smoothing > 0
+        await call(stores.keywords.update, texts, removed_ids, revision.name, with_neighbours)
 
 
 async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex, guard: Guard) -> None:
@@ -126,7 +127,7 @@ async def _fill(stores: Stores, keywords: KeywordIndex) -> bool:
             )
             for record in records
         ]
-        await call(keywords.update, documents, [])
+        await call(keywords.update, documents, [], None, stores.children.smoothing > 0)
         listed.update(parent for record in records for parent in record.parents)
     for keys in batched(await find_classic_parents(stores, listed), _GROUP_PARENTS):
         parents = (await read_classic_children(stores, keys)).values()

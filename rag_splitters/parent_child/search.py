@@ -6,14 +6,14 @@ import asyncio
 import inspect
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, get_args
 
 from rag_splitters.calls import Call, call
 from rag_splitters.fields import whole_number
-from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.keyword_index import KeywordIndex, KeywordMatches
 from rag_splitters.parent_child.merging import SCORE_KEY, describe_matches, merge_children
 from rag_splitters.parent_child.records import Entry, restore_child
 from rag_splitters.parent_child.stores import Detail, Match, Stores
@@ -23,12 +23,13 @@ logger = logging.getLogger(__name__)
 
 Retrieve = Literal["parents", "children", "merged"]
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"]
+Fusion = Literal["relative", "rrf"]
 Reranker = Callable[[str, list[str]], Any]
 """(question, texts) -> a score for each text, higher is better; may be a coroutine function."""
 
 # How many children are fetched first for each result; more follow if they are not enough.
 _CHILDREN_PER_RESULT: dict[Retrieve, int] = {"parents": 2, "children": 1, "merged": 4}
-_MIN_FUSED = 50  # children of each ranking that are read, at least, before they are fused
+_MIN_FUSED = 100  # children of each ranking that are read, at least, before they are fused
 _MAX_TIED = 1000  # children with one score that are put in order
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
 
@@ -48,7 +49,9 @@ class Query:
     k: int
     retrieve: Retrieve = "parents"
     search_type: SearchType = "similarity"
-    score_threshold: float = 0.0
+    fusion: Fusion = "relative"
+    score_threshold: float | None = None
+    """The least score of a child that is used."""
     fetch_k: int = 20
     lambda_mult: float = 0.5
     merged_size: int = 2000
@@ -59,6 +62,7 @@ class Query:
         """Check what may have been set since the retriever was made."""
         one_of(self.retrieve, "retrieve", Retrieve)
         one_of(self.search_type, "search_type", SearchType)
+        one_of(self.fusion, "fusion", Fusion)
         for name in ("k", "fetch_k", "merged_size"):
             whole_number(getattr(self, name), name, 1)
 
@@ -121,23 +125,25 @@ async def _results_from_ranking(
 
 
 async def _rank_children(stores: Stores, query: Query, depth: int) -> tuple[list[Match], bool]:
-    """Return the best `depth` children, and whether there are no more."""
+    """Return the best `depth` children above the threshold, and whether there are no more."""
     if query.search_type == "hybrid":
-        return await _fuse(stores, query.text, depth)
-    if query.search_type == "mmr":
+        ranking, is_complete = await _fuse(stores, query, depth)
+    elif query.search_type == "mmr":
         pool = max(query.fetch_k, depth)
-        diverse = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
-        return diverse, len(diverse) < depth
-    nearest, is_complete = await _find_nearest(stores, query.text, depth, query.detail)
-    if query.search_type == "similarity":
-        return nearest, is_complete
-    if any(match.score is None for match in nearest):
-        raise ValueError(
-            'search_type="similarity_score_threshold" needs scores, and this vector store '
-            "returns none"
-        )
-    good = [match for match in nearest if (match.score or 0.0) >= query.score_threshold]
-    return good, is_complete or len(good) < len(nearest)
+        ranking = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
+        is_complete = len(ranking) < depth
+    else:
+        ranking, is_complete = await _find_nearest(stores, query.text, depth, query.detail)
+    threshold = query.score_threshold
+    if query.search_type == "similarity_score_threshold":
+        threshold = threshold or 0.0
+    if threshold is None:
+        return ranking, is_complete
+    if any(match.score is None for match in ranking):
+        raise ValueError("a threshold needs scores, and this vector store returns none")
+    good = [match for match in ranking if (match.score or 0.0) >= threshold]
+    is_sorted = query.search_type != "mmr"
+    return good, is_complete or (is_sorted and len(good) < len(ranking))
 
 
 async def _find_nearest(
@@ -161,43 +167,84 @@ async def _find_nearest(
         n *= 2
 
 
-async def _fuse(stores: Stores, text: str, depth: int) -> tuple[list[Match], bool]:
-    """Rank children by vector and by keyword, fused by reciprocal rank (Cormack et al. 2009).
+async def _fuse(stores: Stores, query: Query, depth: int) -> tuple[list[Match], bool]:
+    """Rank children by vector and by keyword.
 
     The children that the vector store does not return with more than their ids must be loaded.
     """
     if stores.keywords is None:
         raise ValueError("search_type='hybrid' needs a keyword index")
-    nearest, is_complete = await _find_nearest(stores, text, depth, "id")
+    nearest, is_complete = await _find_nearest(stores, query.text, depth, "id")
     children = {match.child.id or "": match.child for match in nearest}
     by_keyword, has_all_keywords = await _find_by_keyword(
-        stores, stores.keywords, text, depth, allowed=children
+        stores, stores.keywords, query.text, depth, allowed=children
     )
-    scores: dict[str, float] = defaultdict(float)
-    for ranking in (children, by_keyword):
-        for rank, name in enumerate(ranking, 1):
-            scores[name] += 1 / (_RANK_CONSTANT + rank)
+    if query.fusion == "rrf" or any(match.score is None for match in nearest):
+        scores = _reciprocal_ranks(list(children), [name for name, _ in by_keyword.best])
+    else:
+        similarities = {match.child.id or "": match.score or 0.0 for match in nearest}
+        unseen = [name for name, _ in by_keyword.best if name not in children]
+        similarities |= await stores.children.similarities(query.text, unseen)
+        scores = _relative_scores(similarities, by_keyword)
     ordered = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
     matches = [Match(children.get(name) or Entry("", {}, name), score) for name, score in ordered]
     return matches, is_complete and has_all_keywords
 
 
+def _reciprocal_ranks(*rankings: Sequence[str]) -> dict[str, float]:
+    """Score children by their ranks (Cormack et al. 2009)."""
+    scores: dict[str, float] = defaultdict(float)
+    for ranking in rankings:
+        for rank, name in enumerate(ranking, 1):
+            scores[name] += 1 / (_RANK_CONSTANT + rank)
+    return scores
+
+
+def _relative_scores(
+    similarities: Mapping[str, float], by_keyword: KeywordMatches
+) -> dict[str, float]:
+    """Score children by where they stand between the best and the worst on either side.
+
+    Both sides count the same. The scores are scaled by how well anything matches at all: by the
+    greatest similarity, or the share of the question that the best child by keyword covers.
+    """
+    keywords = dict(by_keyword.best) | by_keyword.others
+    names = list(dict.fromkeys([*similarities, *keywords]))
+    sides = [relative for side in (similarities, keywords) if (relative := _relative(side, names))]
+    strength = max(by_keyword.coverage, *similarities.values(), 0.0)
+    return {
+        name: min(strength, 1.0) * sum(side[name] for side in sides) / max(len(sides), 1)
+        for name in names
+    }
+
+
+def _relative(scores: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
+    """Scale scores so that the worst is 0 and the best 1; nothing if all are the same.
+
+    A child whose score is not known gets the worst.
+    """
+    worst, best = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+    if best == worst:
+        return {}
+    return {name: (scores.get(name, worst) - worst) / (best - worst) for name in names}
+
+
 async def _find_by_keyword(
     stores: Stores, keywords: KeywordIndex, text: str, depth: int, allowed: Collection[str]
-) -> tuple[list[str], bool]:
+) -> tuple[KeywordMatches, bool]:
     """Return the best `depth` children by keyword, and whether there are no more.
 
-    Children that the query's filter refuses are left out; it lets through those `allowed` already.
+    Children that the query's filter refuses are left out; it lets through those `allowed` already,
+    whose scores are returned too.
     """
     n = depth
     while True:
-        matches = await call(keywords.find, text, n, stores.children.smoothing)
-        ids = [name for name, _ in matches]
-        others = [name for name in ids if name not in allowed]
+        matches = await call(keywords.find, text, n, list(allowed))
+        others = [name for name, _ in matches.best if name not in allowed]
         let_through = {*allowed, *await stores.children.select_allowed(others)}
-        ranking = [name for name in ids if name in let_through]
-        if len(ranking) >= depth or len(matches) < n:
-            return ranking[:depth], len(matches) < n
+        ranking = [match for match in matches.best if match[0] in let_through]
+        if len(ranking) >= depth or len(matches.best) < n:
+            return replace(matches, best=ranking[:depth]), len(matches.best) < n
         n *= 4
 
 

@@ -94,6 +94,10 @@ class ChildStore(ABC):
             )
         return ids
 
+    async def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
+        """Return the scores that `find` would give these children, if the store can tell them."""
+        return {}
+
     async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
         """Return the children of some parents.
 
