@@ -17,6 +17,7 @@ _BLOCKS = frozenset(
 """Elements that close the elements inside them."""
 
 _INLINE = frozenset(("a", "button", "span", "svg", "td", "template"))
+_NAMES = _BLOCKS | _INLINE
 _NEVER_SHOWN = frozenset(("svg", "template"))
 _ALWAYS_AROUND = frozenset(("nav", "search", "button"))
 _ROLES = {"banner": "header", "contentinfo": "footer", "complementary": "aside"} | dict.fromkeys(
@@ -93,7 +94,7 @@ def _elements(text: str, tags: Sequence[Tag]) -> list[_Element]:
     open_names: dict[str, int] = dict.fromkeys(_BLOCKS, 0)
     for index, tag in enumerate(tags):
         name = tag.name
-        if tag.kind == "dropped" or (name not in _BLOCKS and name not in _INLINE):
+        if name not in _NAMES or tag.kind == "dropped":
             continue
         if tag.kind == "open":
             if text[tag.end - 2] == "/":

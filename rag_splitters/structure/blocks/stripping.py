@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rag_splitters.span import Span
@@ -22,6 +22,7 @@ _SPACE = " \t\n\f\r"
 _ENTITY = r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[A-Za-z]\w{1,32});?"
 _PIECE = re.compile(rf"[{_SPACE}]+|{_ENTITY}|[^&{_SPACE}]+(?: [^&{_SPACE}]+)*|&")
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
+_LIST_TAGS = _LISTS | {"li", "dt", "dd"}
 _DEEPEST = 8  # levels of a list that are indented
 _WIDEST = 100  # columns of a table that every row is filled up to
 _LONGEST_REPEATED = 100  # characters of a cell that is repeated in each row that it spans
@@ -163,25 +164,26 @@ class _Writer:
             self._last = block
             self._lists.end_block()
 
-    def _tags_in(self, start: int, end: int) -> Iterator[Tag]:
+    def _tags_in(self, start: int, end: int) -> Sequence[Tag]:
         """The tags that begin in a part of the source."""
-        index = bisect_left(self._tag_starts, start)
-        while index < len(self._tags) and self._tag_starts[index] < end:
-            yield self._tags[index]
-            index += 1
+        first = bisect_left(self._tag_starts, start)
+        return self._tags[first : bisect_left(self._tag_starts, end, first)]
 
     def _write_part(self, start: int, end: int) -> None:
         """Write the text of a part of the source, and what the tags in it stand for."""
         position = start
         for tag in self._tags_in(start, end):
-            self._characters(position, tag.start)
+            if position < tag.start:
+                self._characters(position, tag.start)
             self._tag(tag)
             position = tag.end
-        self._characters(position, end)
+        if position < end:
+            self._characters(position, end)
 
     def _tag(self, tag: Tag) -> None:
         """Write what a tag stands for: a break, a mark of a list, the text of an image."""
-        self._lists.take(tag)
+        if tag.name in _LIST_TAGS:
+            self._lists.take(tag)
         if tag.name == "img" and tag.kind == "open":
             alt = " ".join(attribute(self._source[tag.start : tag.end], "alt").split())
             if alt:
@@ -196,7 +198,7 @@ class _Writer:
 
     def _characters(self, start: int, end: int) -> None:
         """Write the text between two tags."""
-        for match in _PIECE.finditer(self._source, start, max(start, end)):
+        for match in _PIECE.finditer(self._source, start, end):
             piece = match.group()
             if piece[0] == "&":
                 self._write(html.unescape(piece), *match.span())

@@ -9,6 +9,9 @@ from typing import Literal, NamedTuple
 
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
 _IN_TAG = re.compile(r"[\"'>]")
+_USUAL_REST = re.compile(  # of a tag whose quotes are all closed
+    r"""[^"'>]*(?:(?<==)(?:"[^"]{0,500}"|'[^']{0,500}')[^"'>]*)*>"""
+)
 _QUOTED_AFTER = re.compile(r"=\s*\Z")
 _COMMENT_END = re.compile(r"--!?>")  # "<!-->" is a whole comment
 _ANY_TAG = re.compile(r"<[^<>]*>")
@@ -82,6 +85,8 @@ def _tag_end(text: str, start: int, plain_until: int, missing: set[str]) -> tupl
     """The end of the tag whose name ends at `start`, or -1, and the new `plain_until`."""
     if ">" in missing:
         return -1, plain_until
+    if start >= plain_until and (usual := _USUAL_REST.match(text, start)):
+        return usual.end(), plain_until
     position = start
     while start >= plain_until:
         match = _IN_TAG.search(text, position)
