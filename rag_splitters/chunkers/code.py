@@ -15,6 +15,7 @@ from rag_splitters.structure.blocks.indents import IndentPacker
 from rag_splitters.structure.grammars import GRAMMARS
 from rag_splitters.structure.kinds import language_named, language_of
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
 from rag_splitters.text.separators import separators
 from rag_splitters.text.sizing import sizer
@@ -70,18 +71,48 @@ class CodeChunker(SizedChunker):
         details = {key: value for key, value in details.items() if value}
         levels = _syntax_levels(text, syntax) if syntax else _fallback_levels(text, language)
         spans, previous_end = [], 0
-        for start, end in self._pack(text, levels):
+        for start, end in self._pack(text, levels, syntax or Syntax()):
             own = max(start, previous_end)
             path = syntax.path(own, _before_closers(text, own, end)) if syntax else []
             spans.append(Span(start, end, {**details, "definitions": path} if path else details))
             previous_end = end
         return spans
 
-    def _pack(self, text: str, levels: Sequence[Finder]) -> list[tuple[int, int]]:
+    def _pack(self, text: str, levels: Sequence[Finder], syntax: Syntax) -> list[tuple[int, int]]:
         """The start and end of each chunk, with the indentation of its first line."""
         measure = sizer(self.length_function)(text)
-        packer = IndentPacker(text, measure, self.chunk_size, levels, repeated=self.overlap)
+        atoms = Atoms(text, syntax.signatures, **self.sizes)
+        packer = _CodePacker(
+            text, measure, self.chunk_size, levels, repeated=self.overlap, atoms=atoms
+        )
+        packer.syntax = syntax
         return packer.pack()
+
+
+class _CodePacker(IndentPacker):
+    """A packer that keeps the last lines of a signature or a definition with others of it."""
+
+    syntax: Syntax
+
+    def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
+        cut = super().best_cut(start, begin, high, limit)
+        rest = self.syntax.signature_end(begin)  # of a signature that is too big for one chunk
+        if cut < rest <= limit:
+            cuts = (level(rest - 1, high) for level in self.levels)
+            return next((cut for cut in cuts if cut >= rest), cut)
+        earlier = self._before_last_lines(start, begin, cut)
+        return cut if earlier < 0 else earlier
+
+    def _before_last_lines(self, start: int, begin: int, cut: int) -> int:
+        """An earlier cut if less than a tenth of a chunk of the definition would be left, or -1."""
+        length, end = self.measure.length, self.syntax.end_around(cut)
+        if end < 0 or length(cut, end) * 10 >= self.size:
+            return -1
+        high = min(self.measure.earliest(end, self.size // 4), cut)
+        earlier = super().best_cut(start, begin, high, high) if high > begin else begin
+        if length(begin, earlier) * 4 < self.size or self.syntax.end_around(earlier) != end:
+            return -1
+        return earlier if self.syntax.signature_end(earlier) < 0 else -1
 
 
 def _before_closers(text: str, start: int, end: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
@@ -47,24 +48,38 @@ class Syntax:
         levels: ascending offsets at which nodes begin, for each depth of the tree.
         joints: offsets between the parts of one node, such as a header and its body.
         definitions: the definitions, in the order of their starts.
+        signatures: the start and end of each signature, up to the bracket that opens the body, with
+            and without its comments, decorators and docstring.
         errors: number of code points in parts that the grammar does not understand.
     """
 
     levels: list[list[int]] = field(default_factory=list)
     joints: list[int] = field(default_factory=list)
     definitions: list[Definition] = field(default_factory=list)
+    signatures: list[tuple[int, int]] = field(default_factory=list)
     errors: int = 0
 
     def path(self, start: int, end: int) -> list[str]:
         """The names of the definitions around `start` to `end`, the outermost first."""
-        index = bisect_right(self.definitions, start, key=lambda each: each.start) - 1
-        names: list[str] = []
-        while index >= 0:
-            definition = self.definitions[index]
-            if definition.end >= end:
-                names.append(definition.name)
-            index = definition.parent
+        names = [each.name for each in self._before(start) if each.end >= end]
         return names[::-1]
+
+    def signature_end(self, position: int) -> int:
+        """The end of the signature around a position, or -1."""
+        index = bisect_left(self.signatures, (position,))
+        around = (end for _, end in self.signatures[max(0, index - 4) : index] if end > position)
+        return next(around, -1)
+
+    def end_around(self, position: int) -> int:
+        """The end of the innermost definition around a position, or -1."""
+        return next((each.end for each in self._before(position) if each.end > position), -1)
+
+    def _before(self, position: int) -> Iterator[Definition]:
+        """The last definition that begins up to a position, and those around it, outwards."""
+        index = bisect_right(self.definitions, position, key=lambda each: each.start) - 1
+        while index >= 0:
+            yield self.definitions[index]
+            index = self.definitions[index].parent
 
 
 def read_syntax(text: str, language: str) -> Syntax:
@@ -131,6 +146,8 @@ class _Reader:
             self.prefix = (position, self._trimmed(node.end_byte))
         if kind in _WRAPPERS:
             self.wrapper = (position, node.end_byte, depth)
+        if is_definition or (opens and node.child_by_field_name("parameters")):
+            self._sign(node, depth, line, position)
         if is_definition:
             self._define(node, depth, position)
         if not (opens or is_inline):
@@ -180,6 +197,22 @@ class _Reader:
         self.open.append(len(definitions))
         definitions.append(Definition(start, end, name, parent))
 
+    def _sign(self, node: Any, depth: int, line: int, start: int) -> None:
+        """Record the signature of a definition in this line whose comments begin at `start`."""
+        value = node.child_by_field_name("value") or node
+        body = value.child_by_field_name("body")
+        if body is None and node.child_by_field_name("parameters") is None:
+            return
+        begin, wrapper_end, wrapper_depth = self.wrapper
+        if wrapper_depth == depth - 1 and node.end_byte <= wrapper_end:
+            start = min(start, begin)
+        if node.start_byte - line > _INDENT or b"}" in self.code[line : node.start_byte]:
+            start = line = node.start_byte
+        ends = [_header_end(body) if body else node.end_byte]
+        if body and body.named_child_count and _is_docstring(body.named_child(0)):
+            ends.append(body.named_child(0).end_byte)
+        self.syntax.signatures += [(first, last) for first in {start, line} for last in ends]
+
     def _name(self, node: Any) -> str:
         """The name of a definition, or "" if it has none."""
         if node.type == "variable_declarator":
@@ -208,6 +241,7 @@ class _Reader:
         syntax = self.syntax
         syntax.levels = [sorted(set(cuts)) for cuts in self.levels if cuts]
         syntax.joints = sorted(set(syntax.joints))
+        syntax.signatures = sorted(set(syntax.signatures))
         starts = [each.start for each in syntax.definitions]
         for each in syntax.definitions:
             line_end = self.code.find(b"\n", each.end, each.end + _INDENT)
@@ -217,11 +251,24 @@ class _Reader:
         return syntax
 
 
+def _header_end(body: Any) -> int:
+    """The end of what is before a body, with the bracket that opens the body."""
+    if body.child_count and body.child(0).type == "{":
+        return int(body.child(0).end_byte)
+    before = body.prev_sibling
+    while before is not None and before.type.endswith("comment"):
+        before = before.prev_sibling
+    return int(body.start_byte if before is None else before.end_byte)
+
+
 def _is_closing(node: Any, kind: str) -> bool:
     """Does the node belong to the one before, like an end tag or the docstring of a variable?"""
-    if kind == "expression_statement" and node.child_count == 1:
-        return bool(node.child(0).type == "string")
-    return kind in ("end_tag", "where_clause")
+    return _is_docstring(node) or kind in ("end_tag", "where_clause")
+
+
+def _is_docstring(node: Any) -> bool:
+    is_alone = node.type == "expression_statement" and node.child_count == 1
+    return is_alone and bool(node.child(0).type == "string")
 
 
 def _is_header(kind: str) -> bool:

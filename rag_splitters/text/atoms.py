@@ -1,4 +1,4 @@
-"""Parts of a text that are kept whole if they fit: fences, table rows, list items, quotations."""
+"""Parts of a text that are kept whole if they fit, such as fences, table rows and list items."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
-from rag_splitters.text.boundaries import trim_space
+from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.sizing import LengthFunction, sizer
 
 # The marks that lines begin with. A heading is no atom, but it ends an item. Most lines fail at the
@@ -28,10 +28,12 @@ _TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
 
 
 class Atoms:
-    """The fences, table rows, list items and quotations of a text that fit into a chunk.
+    """The parts of a text that are kept whole because they fit into a chunk.
 
     Parameters:
         text: the text.
+        ranges: their (start, end), of which the outer ones count that fit; fences, table rows, list
+            items and quotations by default.
         size: maximum chunk size.
         overlap: how much of a chunk the next one repeats, at most.
         length_function: the unit of these sizes.
@@ -43,22 +45,35 @@ class Atoms:
     """
 
     def __init__(
-        self, text: str, *, size: int, overlap: int, length_function: LengthFunction
+        self,
+        text: str,
+        ranges: Iterable[tuple[int, int]] | None = None,
+        *,
+        size: int,
+        overlap: int,
+        length_function: LengthFunction,
     ) -> None:
         measure = sizer(length_function)(text)
         self._starts: list[int] = []
         self._ends: list[int] = []
-        for start, end in find_atoms(text):
+        outer_first = sorted(find_atoms(text) if ranges is None else ranges, key=_outer_first)
+        for start, end in outer_first:
             begin = trim_space(text, 0, start) if overlap else start
             is_inside = bool(self._ends) and start < self._ends[-1]
             if not is_inside and measure.length(begin, end) <= size - overlap:
-                self._starts.append(start)
+                self._starts.append(skip_space(text, start))
                 self._ends.append(end)
 
     def start_of(self, cut: int) -> int:
         """The start of the atom that a cut would part, or the cut if there is none."""
         index = bisect_left(self._starts, cut) - 1
         return self._starts[index] if index >= 0 and cut < self._ends[index] else cut
+
+    def end_from(self, start: int) -> int:
+        """The end of the atom that starts here, or -1."""
+        index = bisect_left(self._starts, start)
+        is_here = index < len(self._starts) and self._starts[index] == start
+        return self._ends[index] if is_here else -1
 
     def outside(self, cuts: Iterable[int]) -> list[int]:
         """The cuts that part no atom."""
@@ -85,7 +100,11 @@ def find_atoms(text: str) -> list[tuple[int, int]]:
         atoms += _bare_rows(text)
     if "<" in text:
         atoms += _tagged(text)
-    return sorted(atoms, key=lambda atom: (atom[0], -atom[1]))
+    return sorted(atoms, key=_outer_first)
+
+
+def _outer_first(part: tuple[int, int]) -> tuple[int, int]:
+    return part[0], -part[1]
 
 
 def _marked(text: str) -> Iterator[tuple[int, int]]:

@@ -224,6 +224,9 @@ class Packer:
         text, low = self.text, begin
         if self.min_size:
             low = max(begin, self.measure.furthest(start, self.min_size - 1))
+        atom_end = self.atoms.end_from(begin) if self.atoms else -1
+        if atom_end <= limit:
+            low = max(low, atom_end - 1)
         after_lead = -1  # the coarsest cut, if nothing but a lead is before it
         for level in self.levels:
             cut = level(low, high)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from rag_splitters.span import Span
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import (
     NEWLINE,
     Finder,
@@ -122,6 +123,7 @@ def pack_pieces(
     length_function: LengthFunction,
     min_size: int = 0,
     keep_leads: bool = False,
+    atoms: Atoms | None = None,
 ) -> list[Span]:
     """Spans that hold as many whole pieces between separators as fit in `size` units.
 
@@ -140,6 +142,7 @@ def pack_pieces(
         length_function: the unit of these sizes.
         min_size: smaller chunks are merged with a neighbour if the result fits.
         keep_leads: leave headings, lead-ins and the like with what follows them.
+        atoms: parts of the text that are kept whole.
     """
     part, resume = (0, len(text)), None
     if not strip and keep != "end":
@@ -167,6 +170,7 @@ def pack_pieces(
         part=part,
         resume=resume,
         keep_leads=keep_leads,
+        atoms=atoms,
     )
 
 
