@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from langchain_text_splitters import Language
 
 import rag_splitters
+from rag_splitters import Chunker, RecursiveChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.structure import syntax
 from rag_splitters.structure.grammars import GRAMMARS
 from rag_splitters.structure.kinds import language_named, language_of
+from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.splitting import asplit_texts, split_texts
 
@@ -561,3 +563,119 @@ def test_parsing_keeps_no_texts() -> None:
     for number in range(50):
         CodeChunker(language="python").spans(f"a = {number}\n" * 2000)
     assert [id(buffer) for buffer in syntax._BUFFERS] == before
+
+
+SIGNATURES = {
+    "python": (
+        "# Boils the water.\n# It takes a while.\n@cache\n@retry(times=3)\n"
+        "async def boil(\n    water: Water,\n    degrees: int = 100,\n    *,\n    lid: bool,\n"
+        ") -> Water:\n",
+        "    for degree in range(degrees):\n        water.heat(degree)\n    return water\n",
+    ),
+    "rust": (
+        "/// Boils the water.\n///\n/// It takes a while.\n#[must_use]\n#[inline]\n"
+        "pub(crate) fn boil<W>(\n    water: W,\n    degrees: u32,\n    lid: bool,\n"
+        ") -> W\nwhere\n    W: Water,\n{\n",
+        "    for degree in 0..degrees {\n        water.heat(degree);\n    }\n    water\n}\n",
+    ),
+    "go": (
+        "// Boil boils the water.\n// It takes a while.\n"
+        "func (k *Kettle) Boil(\n\twater Water,\n\tdegrees int,\n) (Water, error) {\n",
+        "\tfor i := 0; i < degrees; i++ {\n\t\twater.Heat(i)\n\t}\n\treturn water, nil\n}\n",
+    ),
+    "ts": (
+        "/**\n * Boils the water.\n * It takes a while.\n */\nexport async function boil(\n"
+        "  water: Water,\n  degrees: number,\n  lid = true,\n): Promise<Water> {\n",
+        "  for (let i = 0; i < degrees; i++) {\n    water.heat(i);\n  }\n  return water;\n}\n",
+    ),
+    "java": (
+        '    /**\n     * Boils the water.\n     */\n    @Override\n    @SuppressWarnings("x")\n'
+        "    public static Water boil(\n            Water water,\n            int degrees)\n"
+        "            throws IOException {\n",
+        "        for (int i = 0; i < degrees; i++) {\n            water.heat(i);\n        }\n"
+        "        return water;\n    }\n",
+    ),
+    "cpp": (
+        "// Boils the water.\n// It takes a while.\nstd::vector<Water> Kettle::boil(\n"
+        "    const Water& water,\n    int degrees,\n    bool lid) const {\n",
+        "  for (int i = 0; i < degrees; i++) {\n    water.heat(i);\n  }\n  return {water};\n}\n",
+    ),
+}
+"""For each language, a signature with what belongs to it, and a body."""
+
+
+def chunkers_of(language: str, size: int) -> list[Chunker]:
+    return [
+        CodeChunker(chunk_size=size, language=language),
+        RecursiveChunker(chunk_size=size, language=language),
+    ]
+
+
+@pytest.mark.parametrize("language", SIGNATURES)
+@pytest.mark.parametrize("number", [0, 1], ids=["CodeChunker", "RecursiveChunker"])
+def test_signature_that_fits_is_whole_with_what_belongs_to_it(language: str, number: int) -> None:
+    signature, body = SIGNATURES[language]
+    whole = signature.strip()
+    wrapped = "class Kettle {\n" if language == "java" else ""
+    for size in range(len(signature), len(signature + body) + 100, 23):
+        chunker = chunkers_of(language, size)[number]
+        for before in ("", f"{signature}{body}\n"):
+            text = f"{wrapped}{before}{signature}{body}\n{signature}{body}"
+            chunks = [chunk.text for chunk in chunker.chunk(text)]
+            count = sum(chunk.count(whole) for chunk in chunks)
+            assert count == text.count(whole), (size, chunks)
+            assert all(chunk.strip() != whole.rpartition("\n")[2] for chunk in chunks)
+
+
+def test_no_parameter_of_a_signature_that_is_too_big_is_alone() -> None:
+    parameters = "".join(f"    number_{number}: bool,\n" for number in range(10))
+    text = f"def boil(\n{parameters}) -> Water:\n    water.heat()\n    return water\n"
+    for size in range(80, 200, 3):
+        chunks = CodeChunker(chunk_size=size, language="python").chunk(text)
+        parts = [chunk.text for chunk in chunks if "bool," in chunk.text]
+        assert all(part.count("\n") > 1 for part in parts), parts
+        assert any(") -> Water:" in part for part in parts)
+
+
+def test_last_lines_of_a_definition_are_not_alone() -> None:
+    body = "".join(f"    number_{number} = compute({number})\n" for number in range(9))
+    text = f"def first():\n{body}    return 1\n\n\ndef second():\n{body}    return 2\n"
+    for size in range(150, 220, 7):
+        chunks = [
+            chunk.text for chunk in CodeChunker(chunk_size=size, language="python").chunk(text)
+        ]
+        assert len(chunks) > 2
+        assert min(map(len, chunks)) * 10 >= size, chunks
+
+
+def test_class_line_and_docstring_are_kept_with_the_signature() -> None:
+    docstring = '    """Boils.\n\n    It takes a while. It may boil over.\n    """'
+    lines = "    x = 1\n" * 9
+    text = f"class Kettle:\n    size = 1\n\n{lines}\ndef boil():\n{docstring}\n    pass\n"
+    for chunker in chunkers_of("python", 100):
+        assert any(f"def boil():\n{docstring}" in chunk.text for chunk in chunker.chunk(text))
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("java", "if (a) {\n}"),
+        ("ts", "describe('it', () => {\n  f();\n});"),
+        ("cpp", "return f(a);\n"),
+        ("cpp", "f(a);\n"),
+        ("python", "class of things\n"),
+        ("python", "def f(\n\n"),
+        ("markdown", "def f():\n"),
+    ],
+)
+def test_other_lines_are_no_signatures(language: str, text: str) -> None:
+    assert list(find_signatures(text, language)) == []
+
+
+@hostile
+@given(data=st.data(), language=st.sampled_from(sorted(SIGNATURES)))
+def test_presets_keep_the_guarantees(data: st.DataObject, language: str) -> None:
+    parts = [*"".join(SIGNATURES[language]).splitlines(keepends=True), "def f(", "{", "}\n", "\n"]
+    text = "".join(data.draw(st.lists(st.sampled_from(parts), max_size=30)))
+    check_chunker(RecursiveChunker(chunk_size=60, chunk_overlap=15, language=language), text)
+    check_chunker(CodeChunker(chunk_size=60, chunk_overlap=15, language=language), text)

@@ -14,6 +14,7 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks.indents import IndentPacker
 from rag_splitters.structure.grammars import GRAMMARS
 from rag_splitters.structure.kinds import language_named, language_of
+from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
@@ -33,10 +34,10 @@ class CodeChunker(SizedChunker):
     """Cuts source code between definitions, and a definition that is too big between statements.
 
     Use it for repositories, the code of notebooks, and configuration files. A definition keeps its
-    decorators, its attributes and the comments directly above it. A chunk keeps the indentation of
-    its first line if that fits. tree-sitter parses bash, C, C++, C#, CSS, Go, HTML, Java,
-    JavaScript, JSON, PHP, Python, Ruby, Rust, SQL, TOML, TypeScript (and TSX) and YAML. It needs no
-    network.
+    decorators, its attributes and the comments directly above it, and a signature that fits is not
+    cut. A chunk keeps the indentation of its first line if that fits. tree-sitter parses bash, C,
+    C++, C#, CSS, Go, HTML, Java, JavaScript, JSON, PHP, Python, Ruby, Rust, SQL, TOML, TypeScript
+    (and TSX) and YAML. It needs no network.
 
     Other languages, and texts with errors in more than a fifth of their length, are cut at the
     separators of `RecursiveChunker` for the language. The metadata `fallback` says why: "unknown
@@ -71,7 +72,7 @@ class CodeChunker(SizedChunker):
         details = {key: value for key, value in details.items() if value}
         levels = _syntax_levels(text, syntax) if syntax else _fallback_levels(text, language)
         spans, previous_end = [], 0
-        for start, end in self._pack(text, levels, syntax or Syntax()):
+        for start, end in self._pack(text, levels, syntax or _fallback_syntax(text, language)):
             own = max(start, previous_end)
             path = syntax.path(own, _before_closers(text, own, end)) if syntax else []
             spans.append(Span(start, end, {**details, "definitions": path} if path else details))
@@ -147,7 +148,17 @@ def _syntax_levels(text: str, syntax: Syntax) -> list[Finder]:
     return [*finders, paragraphs(text), positions(syntax.joints), lines(text), words(text)]
 
 
+def _fallback_syntax(text: str, language: str | None) -> Syntax:
+    """The signatures that are found without a grammar."""
+    return Syntax(signatures=sorted(find_signatures(text, _preset(language))))
+
+
+def _preset(language: str | None) -> str:
+    """The key of a language in `LANGUAGES`, if it is there."""
+    return _NAMES.get(language or "", language or "")
+
+
 def _fallback_levels(text: str, language: str | None) -> list[Finder]:
-    patterns = LANGUAGES.get(_NAMES.get(language or "", language or ""), ())
+    patterns = LANGUAGES.get(_preset(language), ())
     opening = [separators(text, (pattern,), True) for pattern in patterns]
     return [*opening, *recursive_levels(text)]

@@ -10,6 +10,8 @@ from rag_splitters.chunker import MergingChunker
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.fields import Texts
 from rag_splitters.span import Span
+from rag_splitters.structure.signatures import find_signatures
+from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
 from rag_splitters.text.separators import KeepSeparator, pack_pieces, separator_pattern
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
@@ -25,8 +27,9 @@ class RecursiveChunker(MergingChunker):
     """Cuts at the best separator that fits, and at a finer one only if a piece is too big.
 
     Use it by default. It keeps whole paragraphs if they fit, else whole lines, sentences or words.
-    It corresponds to LangChain's `RecursiveCharacterTextSplitter`. Only `keep_separator="none"`
-    drops text: the separators at which the text is cut, and those at its edges.
+    With a `language`, a signature that fits is not cut. It corresponds to LangChain's
+    `RecursiveCharacterTextSplitter`. Only `keep_separator="none"` drops text: the separators at
+    which the text is cut, and those at its edges.
 
     Raises ValueError if both separators and language are given, if the language is unknown, if a
     separator is not a valid regular expression, or if the sizes are inconsistent.
@@ -66,6 +69,7 @@ class RecursiveChunker(MergingChunker):
     def spans(self, text: str) -> list[Span]:
         is_preset = self.separators is None
         patterns = LANGUAGES[self.language] if self.language else self.separators or ()
+        signatures = find_signatures(text, self.language) if self.language else ()
         return pack_pieces(
             text,
             [(each,) for each in patterns if each],
@@ -75,5 +79,6 @@ class RecursiveChunker(MergingChunker):
             strip=self.strip_whitespace,
             keep_leads=is_preset,
             min_size=self.min_chunk_size,
+            atoms=Atoms(text, signatures, **self.sizes) if self.language else None,
             **self.sizes,
         )

@@ -49,7 +49,7 @@ class Syntax:
         joints: offsets between the parts of one node, such as a header and its body.
         definitions: the definitions, in the order of their starts.
         signatures: the start and end of each signature, up to the bracket that opens the body, with
-            and without its comments, decorators and docstring.
+            and without its comments and decorators, the docstring or first line of the body.
         errors: number of code points in parts that the grammar does not understand.
     """
 
@@ -146,7 +146,7 @@ class _Reader:
             self.prefix = (position, self._trimmed(node.end_byte))
         if kind in _WRAPPERS:
             self.wrapper = (position, node.end_byte, depth)
-        if is_definition or (opens and node.child_by_field_name("parameters")):
+        if (is_definition and kind not in _PAIRS) or (opens and "signature" in kind):
             self._sign(node, depth, line, position)
         if is_definition:
             self._define(node, depth, position)
@@ -199,8 +199,9 @@ class _Reader:
 
     def _sign(self, node: Any, depth: int, line: int, start: int) -> None:
         """Record the signature of a definition in this line whose comments begin at `start`."""
-        value = node.child_by_field_name("value") or node
-        body = value.child_by_field_name("body")
+        body = node.child_by_field_name("body")
+        if body is None and (value := node.child_by_field_name("value")):
+            body = value.child_by_field_name("body")
         if body is None and node.child_by_field_name("parameters") is None:
             return
         begin, wrapper_end, wrapper_depth = self.wrapper
@@ -209,8 +210,9 @@ class _Reader:
         if node.start_byte - line > _INDENT or b"}" in self.code[line : node.start_byte]:
             start = line = node.start_byte
         ends = [_header_end(body) if body else node.end_byte]
-        if body and body.named_child_count and _is_docstring(body.named_child(0)):
-            ends.append(body.named_child(0).end_byte)
+        first = body.named_child(0) if body and body.named_child_count else None
+        if first and (_is_docstring(first) or _is_line(first)):
+            ends.append(node.end_byte if body.named_child_count == 1 else first.end_byte)
         self.syntax.signatures += [(first, last) for first in {start, line} for last in ends]
 
     def _name(self, node: Any) -> str:
@@ -249,6 +251,12 @@ class _Reader:
             stop = starts[following] if following < len(starts) else len(self.code)
             each.end = max(each.end, min(line_end, stop))
         return syntax
+
+
+def _is_line(node: Any) -> bool:
+    """Is it a whole line by itself, and no comment or decorator of the next one?"""
+    is_prefix = node.type in _PREFIXES or node.type.endswith("comment")
+    return not is_prefix and bool(node.start_point.row == node.end_point.row)
 
 
 def _header_end(body: Any) -> int:
