@@ -18,6 +18,7 @@ from rag_splitters.cli.play import play
 from rag_splitters.cli.query import query
 from rag_splitters.cli.split import split
 from rag_splitters.cli.strategies import strategies
+from rag_splitters.cli.views import unwrapped
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # click's, wherever this Typer keeps it
 
@@ -85,4 +86,4 @@ def _user_errors() -> Iterator[None]:
 
 
 for _command in (demo, split, strategies, index, query, compare, play):
-    app.command()(_user_errors()(_command))
+    app.command(help=unwrapped(_command.__doc__))(_user_errors()(_command))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +15,7 @@ from rich.text import Text
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import chunker_class, parameter_docs, strategy_name
-from rag_splitters.cli.views import console
+from rag_splitters.cli.views import console, unwrapped
 
 
 def strategies(
@@ -36,8 +35,8 @@ def strategies(
 
 def _show_strategy(out: Console, name: str, kind: type[Chunker]) -> None:
     out.print(Text(f"{name} ({kind.__name__})", style="bold"))
-    description = (inspect.getdoc(kind) or "").split("\n>>> ")[0].rstrip()
-    out.print(Text(re.sub(r"(?<=\S)\n(?=[^\s*-])", " ", description) + "\n"))  # the console wraps
+    description = unwrapped(inspect.getdoc(kind)).split("\n>>> ")[0].rstrip()
+    out.print(Text(description + "\n"))
     table = Table("parameter", "default", "meaning", box=box.SIMPLE_HEAD)
     for parameter, (default, meaning) in parameter_docs(kind).items():
         table.add_row(Text(parameter, style="bold"), Text(_default(default)), Text(meaning))

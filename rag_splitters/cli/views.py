@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -32,6 +34,11 @@ def console(*, error: bool = False) -> Console:
 def printable(text: str) -> str:
     """The text without control characters, in its original length."""
     return text.translate(_INVISIBLE)
+
+
+def unwrapped(docstring: str | None) -> str:
+    """A docstring with each paragraph on one line, for a terminal of any width."""
+    return re.sub(r"(?<=\S)\n(?=[^\s*>-]|--)", " ", inspect.cleandoc(docstring or ""))
 
 
 def note_left_out(files: Sequence[Path]) -> None:
