@@ -142,6 +142,14 @@ def test_items_and_rows_end_where_the_next_begins() -> None:
     assert [text[start:end] for start, end in find_atoms(text)] == parts
 
 
+def test_centred_heading_is_not_part_of_an_item() -> None:
+    text = f"  1. {SENTENCES}\n\n                NO WARRANTY\n\n  2. {SENTENCES}"
+    assert [text[start:end] for start, end in find_atoms(text)] == [
+        f"1. {SENTENCES}".strip(),
+        f"2. {SENTENCES}".strip(),
+    ]
+
+
 def test_rows_of_a_table_need_no_outer_bars() -> None:
     text = "\n\n  Name | What it is\n  :--- | ----------\n  Assam | Black. Strong.\n\nIt | is"
     rows = ["Name | What it is", ":--- | ----------", "Assam | Black. Strong."]

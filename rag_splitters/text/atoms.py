@@ -23,6 +23,7 @@ _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\r?\n|\Z)")
 _BARE_RULE = re.compile(  # below a header, of a table whose rows do not begin with a bar
     r"\n[ \t]*:?-{2,}:?[ \t]*\|[ \t|:-]*(?=\r?\n|\Z)(?:\n[^\n|]*\|[^\n]*)*"
 )
+_MOST_INDENT = 8  # columns, from the mark of an item to the paragraphs that belong to it
 _LINE = re.compile(r"[^\s][^\n]*")
 _TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
 
@@ -135,14 +136,15 @@ def _closing(lines: str, mark: str, start: int) -> int:
 def _block_end(lines: str, kind: str, indent: int, end: int) -> int:
     """The end of an item or a quotation whose first line ends at `end`.
 
-    It goes on to a blank line or another mark. Indented paragraphs behind belong to an item.
+    It goes on to a blank line or another mark. Indented paragraphs behind belong to an item, but
+    not what is centred.
     """
     while end < len(lines):
         following = _LINE.search(lines, end)
         if following is None:
             break
         gap = lines[end : following.start()]
-        is_indented = len(gap) - gap.rfind("\n") > indent
+        is_indented = 0 < len(gap) - gap.rfind("\n") - indent <= _MOST_INDENT
         opening = _OPENING.match(lines, end + gap.rfind("\n"))
         is_other = opening is not None and not (kind == opening.lastgroup == "quote")
         if is_other or (gap.count("\n") > 1 and (kind == "quote" or not is_indented)):
