@@ -97,15 +97,12 @@ def json_text(results: Results) -> str:
         {"question": each.text, "document": each.document, "references": each.references}
         for each in results.questions
     ]
-    settings_json = {
-        "k": settings.k,
-        "budgets": settings.budgets,
-        "unit": settings.unit,
-        "model": settings.model,
-        "resamples": settings.resamples,
-        "seed": settings.seed,
+    names = ("k", "budgets", "unit", "model", "resamples", "seed")
+    whole = {
+        "settings": {name: getattr(settings, name) for name in names},
+        "questions": questions,
+        "strategies": strategies,
     }
-    whole = {"settings": settings_json, "questions": questions, "strategies": strategies}
     return json.dumps(whole, indent=1) + "\n"
 
 

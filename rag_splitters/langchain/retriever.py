@@ -257,9 +257,10 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         options = {**self.search_kwargs, **kwargs}
         max_children = self._check_k(options).pop("k", None)
         k = next(each for each in (k, self.k, max_children, 4) if each is not None)
+        whole_number(k, "k", 1)
         query = Query(
             text=text,
-            k=self._candidate_count(k),
+            k=k if self.reranker is None else max(k, self.rerank_k or 4 * k),
             retrieve=self.retrieve,
             search_type=self.search_type,
             fusion=self.fusion,
@@ -277,11 +278,6 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
                 )
             )
         return documents[:k]
-
-    def _candidate_count(self, k: int) -> int:
-        """Return how many results are looked for, so that the reranker has something to choose."""
-        whole_number(k, "k", 1)
-        return k if self.reranker is None else max(k, self.rerank_k or 4 * k)
 
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:

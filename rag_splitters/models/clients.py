@@ -79,12 +79,12 @@ def _undecorated(function: Any) -> Any:
 
 def is_embedding_client(model: Any) -> bool:
     """Whether it is an embedding model of LangChain or LlamaIndex, or of the same shape."""
-    return _method(model, "embed_documents", "get_text_embedding_batch") is not None
+    return first_method(model, "embed_documents", "get_text_embedding_batch") is not None
 
 
 def embed_call(model: Any) -> _Function:
     """The function that embeds a list of texts."""
-    return _method(model, "embed_documents", "get_text_embedding_batch") or model
+    return first_method(model, "embed_documents", "get_text_embedding_batch") or model
 
 
 def async_embed_call(model: Any) -> _AsyncFunction:
@@ -95,7 +95,7 @@ def async_embed_call(model: Any) -> _AsyncFunction:
 
 def query_call(model: Any) -> _Function | None:
     """The function that embeds a question, if the model has one of its own."""
-    return _method(model, "embed_query", "get_query_embedding")
+    return first_method(model, "embed_query", "get_query_embedding")
 
 
 def async_query_call(model: Any) -> _AsyncFunction:
@@ -173,11 +173,11 @@ class _Probe(BaseModel):
 
 
 def _is_langchain(model: Any) -> bool:
-    return None not in (_method(model, "invoke"), _method(model, "ainvoke"))
+    return None not in (first_method(model, "invoke"), first_method(model, "ainvoke"))
 
 
 def _is_llama_index(model: Any) -> bool:
-    return None not in (_method(model, "complete"), _method(model, "acomplete"))
+    return None not in (first_method(model, "complete"), first_method(model, "acomplete"))
 
 
 def _runnable(model: Any, schema: _Schema) -> Any:
@@ -186,7 +186,7 @@ def _runnable(model: Any, schema: _Schema) -> Any:
 
 def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
     """LangChain's runnable that answers with the schema; None if the model does not support it."""
-    if (method := _method(model, "with_structured_output")) is None:
+    if (method := first_method(model, "with_structured_output")) is None:
         return None
     try:
         return method(schema)
@@ -204,7 +204,7 @@ def _template() -> Any:
 # Methods
 
 
-def _method(model: Any, *names: str) -> _Function | None:
+def first_method(model: Any, *names: str) -> _Function | None:
     """The first method that the model has, if any."""
     methods = (getattr(model, name, None) for name in names)
     return next((method for method in methods if callable(method)), None)
@@ -212,7 +212,7 @@ def _method(model: Any, *names: str) -> _Function | None:
 
 def _async_method(model: Any, *names: str) -> _AsyncFunction | None:
     """The first of these methods that the model has and that does not block, if any."""
-    return _method(model, *(name for name in names if not blocks_when_awaited(model, name)))
+    return first_method(model, *(name for name in names if not blocks_when_awaited(model, name)))
 
 
 def _awaitable(model: Any, function: _Function) -> _AsyncFunction:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
-from rag_splitters.calls import Call
+from rag_splitters.calls import Call, arun, run
 from rag_splitters.evaluation.judging.judge import Failure
 from rag_splitters.models.calling import abounded, run_async
-from rag_splitters.models.clients import is_awaitable
+from rag_splitters.models.clients import first_method, is_awaitable
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.secrets import without_secrets
 
@@ -29,8 +28,8 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
     """A call for the texts that are retrieved for each question, in order.
 
     If the retriever raises an error, the question has a failure instead, and the others go on.
-    Awaiting the call raises TypeError if this is not a retriever, or if it returns anything but
-    texts. In an event loop, up to four questions run at once if the retriever is async.
+    Raises TypeError if this is not a retriever, or, when awaited, if it returns anything but texts.
+    In an event loop, up to four questions run at once if the retriever is async.
 
     >>> from rag_splitters.calls import run
     >>> async def shout() -> list[Retrieved]:
@@ -38,61 +37,38 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
     >>> run(shout())
     [('WHO?',)]
     """
-    return Call(partial(_retrieve, retriever, questions), partial(_aretrieve, retriever, questions))
-
-
-def _retrieve(retriever: Retriever, questions: Sequence[str]) -> list[Retrieved]:
-    search = _search_function(retriever)
-    if search is None:
-        return run_async(_aretrieve(retriever, questions))
-    results: list[Retrieved] = []
-    for question in questions:
-        try:
-            result = search(question)
-        except Exception as error:  # a user's retriever may raise anything
-            results.append(_failure(retriever, error))
-        else:
-            results.append(_texts(retriever, result))
-    return results
-
-
-async def _aretrieve(retriever: Retriever, questions: Sequence[str]) -> list[Retrieved]:
-    search, max_concurrency = _async_search_function(retriever)
+    search, async_search = _search_functions(retriever)
 
     async def answer(question: str) -> Retrieved:
+        twin = None if async_search is None else partial(async_search, question)
         try:
-            result = await search(question)
+            result = await Call(lambda: search(question), twin)
         except Exception as error:  # a user's retriever may raise anything
             return _failure(retriever, error)
         return _texts(retriever, result)
 
-    return await abounded(answer, questions, max_concurrency)
+    async def answers() -> list[Retrieved]:
+        # A blocking function may not be thread-safe.
+        limit = 1 if async_search is None else _MAX_CONCURRENCY
+        return await abounded(lambda question: arun(answer(question)), questions, limit)
+
+    if search is None:
+        return Call(lambda: run_async(answers()), answers)
+    return Call(lambda: [run(answer(question)) for question in questions], answers)
 
 
-def _search_function(retriever: Retriever) -> Callable[[str], Any] | None:
-    """The retriever's blocking function; None if it has only an async one."""
-    for name in ("invoke", "retrieve"):
-        if callable(method := getattr(retriever, name, None)):
-            search: Callable[[str], Any] = method
-            return search
+def _search_functions(retriever: Retriever) -> tuple[Any, Any]:
+    """The retriever's blocking function and its async one; None for one that it lacks."""
+    search = first_method(retriever, "invoke", "retrieve")
+    async_search = first_method(retriever, "ainvoke", "aretrieve")
+    if search or async_search:
+        return search, async_search
     if isinstance(retriever, type) or not callable(retriever):
         raise TypeError(
             "a retriever must be a LangChain retriever, a LlamaIndex retriever or a function from "
             f"a question to a list of texts, got {describe_model(retriever)}"
         )
-    return None if is_awaitable(retriever) else lambda question: retriever(question)
-
-
-def _async_search_function(retriever: Retriever) -> tuple[Callable[[str], Awaitable[Any]], int]:
-    """The retriever's async function, and how many of its calls may run at once."""
-    for name in ("ainvoke", "aretrieve"):
-        if callable(method := getattr(retriever, name, None)):
-            return method, _MAX_CONCURRENCY
-    search = _search_function(retriever)
-    if search is None:
-        return lambda question: retriever(question), _MAX_CONCURRENCY
-    # One at a time: a blocking function may not be thread-safe.
-    return lambda question: asyncio.to_thread(search, question), 1
+    return (None, retriever) if is_awaitable(retriever) else (retriever, None)
 
 
 def _texts(retriever: Retriever, result: Any) -> tuple[str, ...]:

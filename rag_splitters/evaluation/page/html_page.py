@@ -92,10 +92,8 @@ def _curve_table(results: Results) -> str:
     titles = "".join(f'<th scope="col">{escape(each.name)}</th>' for each in results.strategies)
     curves = [results.curve(strategy.name) for strategy in results.strategies]
     rows = [
-        f'<tr><th scope="row">{budget:,}</th>{"".join(map(_cell, estimates))}</tr>'
-        for budget, *estimates in (
-            (at[0][0], *(estimate for _, estimate in at)) for at in zip(*curves, strict=True)
-        )
+        f'<tr><th scope="row">{at[0][0]:,}</th>{"".join(_cell(each) for _, each in at)}</tr>'
+        for at in zip(*curves, strict=True)
     ]
     head = f'<thead><tr><th scope="col">{escape(results.settings.unit)}</th>{titles}</tr></thead>'
     return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"

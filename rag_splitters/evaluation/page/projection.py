@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+_BLOCK, _ROUNDS = 8, 60
+
 
 def project(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], float]:
     """Two coordinates from 0 to 1 for each vector, and the share of the variance that they keep.
@@ -15,17 +17,9 @@ def project(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float64], float]:
     >>> places.shape, round(share, 6)
     ((3, 2), 1.0)
     """
-    places, share = _pca(np.asarray(vectors, dtype=np.float64))
-    low, high = places.min(axis=0), places.max(axis=0)
-    return (places - low) / np.where(high > low, high - low, 1.0), share
-
-
-_BLOCK, _ROUNDS = 8, 60
-
-
-def _pca(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """By subspace iteration, because a full decomposition of 3,000 dimensions takes a minute."""
-    centred = vectors - vectors.mean(axis=0)
+    exact = np.asarray(vectors, dtype=np.float64)
+    centred = exact - exact.mean(axis=0)
+    # Subspace iteration, because a full decomposition of 3,000 dimensions takes a minute.
     block = (centred.shape[1], min(_BLOCK, centred.shape[1]))
     directions = np.linalg.qr(np.random.default_rng(0).standard_normal(block))[0]
     for _ in range(_ROUNDS):
@@ -37,7 +31,8 @@ def _pca(vectors: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
     if best.shape[1] < 2:
         best = np.pad(best, ((0, 0), (0, 1)))
     largest = np.abs(best).argmax(axis=0)
-    best = best * np.where(
-        best[largest, [0, 1]] < 0, -1.0, 1.0
-    )  # fixes the sign, which is arbitrary
-    return centred @ best, float(variances[::-1][:2].sum()) / whole if whole > 0 else 1.0
+    best = best * np.where(best[largest, [0, 1]] < 0, -1.0, 1.0)  # the sign is arbitrary
+    places = centred @ best
+    low, high = places.min(axis=0), places.max(axis=0)
+    share = float(variances[::-1][:2].sum()) / whole if whole > 0 else 1.0
+    return (places - low) / np.where(high > low, high - low, 1.0), share
