@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import pickle
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.distributed.batches import (
-    ChunkRow,
-    chunk_batch,
-    chunk_rows,
-    metadata_batch,
-    read_sources,
-    split_sources,
-)
 from rag_splitters.distributed.columns import (
     TEXT,
+    TYPED,
+    array,
     arrow,
     check_id_type,
     check_names,
@@ -27,12 +23,21 @@ from rag_splitters.distributed.columns import (
     metadata_fields,
 )
 from rag_splitters.fields import whole_number
+from rag_splitters.models import ModelError
 from rag_splitters.span import Source, Span
+from rag_splitters.text.ids import ChunkIds, source_identity
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+_ChunkRow = tuple[Any, ...]
+"""A chunk's values for `columns.chunk_fields`, in that order."""
+
+_NO_DETAILS: tuple[Any, ...] = (*([None] * len(TYPED)), "{}")
+_NUMBERS = re.compile(r"\bdocuments? (\d+)(?: to (\d+))?")
 
 _MAX_BYTES = 1 << 25
 """The approximate size of a batch of chunks; only a single chunk may be larger.
@@ -148,23 +153,33 @@ class TableSplitter:
 
     def _split(self, rows: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         own = chunk_fields()
-        metadata = metadata_batch(rows, list(schema)[len(own) :])
-        names = metadata.schema.names
-        sources = read_sources(rows, self.text_column, self.id_column, names)
-        chunks: list[ChunkRow] = []
+        metadata = _metadata_batch(rows, list(schema)[len(own) :])
+        sources = self._sources(rows, metadata.schema.names)
+        chunks: list[_ChunkRow] = []
         numbers: list[int] = []
         size = 0
-        for source, spans in zip(sources, split_sources(self.chunker, sources), strict=True):
+        for source, spans in zip(sources, _split_sources(self.chunker, sources), strict=True):
             metadata_size = metadata.slice(source.number, 1).nbytes
-            for chunk in chunk_rows(source, self._with_pages(source, spans)):
+            for chunk in _chunk_rows(source, self._with_pages(source, spans)):
                 chunks.append(chunk)
                 numbers.append(source.number)
                 size += metadata_size + len(chunk[TEXT]) + len(chunk[-1])
                 if size >= _MAX_BYTES:
-                    yield chunk_batch(own, chunks, metadata, numbers)
+                    yield _chunk_batch(own, chunks, metadata, numbers)
                     chunks, numbers, size = [], [], 0
         if chunks:
-            yield chunk_batch(own, chunks, metadata, numbers)
+            yield _chunk_batch(own, chunks, metadata, numbers)
+
+    def _sources(self, rows: pa.RecordBatch, metadata: Sequence[str]) -> list[Source]:
+        """The documents in some rows, with the columns that are their metadata."""
+        texts = rows.column(self.text_column).to_pylist()
+        key = self.id_column
+        ids = [None] * len(texts) if key is None else rows.column(key).to_pylist()
+        documents = zip(texts, rows.select(metadata).to_pylist(), ids, strict=True)
+        return [
+            Source(text or "", details, None if name is None else str(name), number)
+            for number, (text, details, name) in enumerate(documents)
+        ]
 
     def _with_pages(self, source: Source, spans: list[Span]) -> list[Span]:
         pattern = self.page_break or getattr(self.chunker, "page_break", None)
@@ -172,6 +187,115 @@ class TableSplitter:
             return spans
         breaks = page_breaks(source.text, pattern)
         return with_pages(spans, breaks, first_page(source.metadata))
+
+
+# Documents in, chunks out
+
+
+def _split_sources(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list[Span]]:
+    """The spans of each source, with errors that name the document.
+
+    Raises: ValueError that names the document. A missing package is no document's fault: its
+    ImportError is raised as it is.
+    """
+    results = chunker.split(sources)
+    for source in sources:
+        try:
+            spans = next(results)
+        except ImportError:
+            raise
+        except ModelError as error:
+            raise ValueError(f"{error}{_names(str(error), sources)}") from error
+        except Exception as error:
+            # A plan takes many sources at once: split them one by one to find the one that fails.
+            for each in sources:
+                try:
+                    next(chunker.split([each]))
+                except Exception as own_error:
+                    raise _failure(each, own_error) from own_error
+            raise _failure(source, error) from error
+        yield spans
+
+
+def _chunk_rows(source: Source, spans: Sequence[Span]) -> Iterator[_ChunkRow]:
+    """The rows of a document's chunks.
+
+    Raises: ValueError that names the document, if metadata cannot be written as JSON.
+    """
+    text, new_id = source.text, ChunkIds(source.text, source.metadata, source.id).of
+    document_id = source_identity(text, source.metadata, source.id) if spans else ""
+    ids: list[str] = []
+    for index, span in enumerate(spans):
+        start, end, content = span.start, span.end, span.content
+        ids.append(new_id(start, end, content))
+        values = _NO_DETAILS
+        if details := span.to_metadata():
+            if span.parent is not None:
+                details["parent_id"] = ids[span.parent]
+            try:
+                values = (*(details.pop(key, None) for key in TYPED), _json(details))
+            except Exception as error:  # metadata may hold anything
+                raise _failure(source, error) from error
+        chunk_text = text[start:end] if content is None else without_surrogates(content)
+        yield ids[-1], document_id, chunk_text, start, end, index, *values
+
+
+def _metadata_batch(rows: pa.RecordBatch, fields: Sequence[pa.Field]) -> pa.RecordBatch:
+    """The documents' columns that their chunks repeat, with the types of `fields`."""
+    pa = arrow()
+    columns = [rows.column(field.name) for field in fields]
+    converted = [  # through Python objects, because Arrow 17 cannot cast views
+        column if column.type == field.type else pa.array(column.to_pylist(), field.type)
+        for column, field in zip(columns, fields, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(converted, schema=pa.schema(fields))
+
+
+def _chunk_batch(
+    fields: Sequence[pa.Field],
+    chunks: Sequence[_ChunkRow],
+    metadata: pa.RecordBatch,
+    numbers: Sequence[int],
+) -> pa.RecordBatch:
+    """A record batch of chunks.
+
+    Parameters:
+        metadata: the columns of the documents that the chunks repeat.
+        numbers: the row of each chunk's document in `metadata`.
+    """
+    pa = arrow()
+    values = zip(*chunks, strict=True)
+    own = [
+        array(field.name, column, field.type) for field, column in zip(fields, values, strict=True)
+    ]
+    rows = pa.array(numbers, pa.int64())
+    columns = [*own, *(column.take(rows) for column in metadata.columns)]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema([*fields, *metadata.schema]))
+
+
+def _name(source: Source) -> str:
+    return repr(source.id) if source.id is not None else f"(no id) {source.text[:60]!r}"
+
+
+def _failure(source: Source, error: Exception) -> ValueError:
+    return ValueError(
+        f"document {_name(source)} could not be split: {type(error).__name__}: {error}"
+    )
+
+
+def _names(message: str, sources: Sequence[Source]) -> str:
+    """The names of the documents that a model's error refers to by number."""
+    mentioned = {int(n) for match in _NUMBERS.findall(message) for n in match if n}
+    numbers = sorted(number for number in mentioned if number < len(sources))
+    numbers = numbers or [0, len(sources) - 1]
+    names = ", ".join(f"document {number} is {_name(sources[number])}" for number in numbers)
+    return f" (in this batch of {len(sources)}, {names})"
+
+
+def _json(details: Mapping[str, Any]) -> str:
+    """The metadata as JSON; lone surrogates become escapes, because Arrow cannot hold them."""
+    text = json.dumps(details, ensure_ascii=False, allow_nan=False)
+    return text if without_surrogates(text) == text else json.dumps(details)
 
 
 @lru_cache(maxsize=4)
