@@ -12,8 +12,7 @@ from rag_splitters.calls import arun, run
 from rag_splitters.fields import whole_number
 from rag_splitters.models.calling import client_retries, for_each, retrying, run_async
 from rag_splitters.models.clients import (
-    ask_call,
-    async_ask_call,
+    ask_calls,
     is_awaitable,
     is_chat_client,
     is_structured,
@@ -106,13 +105,13 @@ class ChatModel(ModelHolder):
         return await arun(self._ask(prompts, schema))
 
     async def _ask(self, prompts: Sequence[str], schema: _Schema) -> list[Answer]:
-        ask, async_ask = ask_call(self.model, schema), async_ask_call(self.model, schema)
+        calls = ask_calls(self.model, schema)
         retries = 0 if client_retries(self.model) else self.max_retries
 
         async def answer(index: int) -> Answer:
             prompt = without_surrogates(prompts[index])
             try:
-                response = await retrying(ask, async_ask, prompt, retries=retries)
+                response = await retrying(*calls, prompt, retries=retries)
                 return _read(self.model, response, schema, index)
             except ModelError as error:
                 return error

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 _Function: TypeAlias = Callable[[Any], Any]
 _AsyncFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
+_Calls: TypeAlias = tuple[_Function, _AsyncFunction]
 _Schema: TypeAlias = "type[BaseModel] | None"
 
 _BATCH = 100  # texts in a request of LlamaIndex, instead of its default
@@ -82,26 +83,16 @@ def is_embedding_client(model: Any) -> bool:
     return first_method(model, "embed_documents", "get_text_embedding_batch") is not None
 
 
-def embed_call(model: Any) -> _Function:
-    """The function that embeds a list of texts."""
-    return first_method(model, "embed_documents", "get_text_embedding_batch") or model
+def embed_calls(model: Any) -> _Calls:
+    """How to embed a list of texts: a function that blocks, and a coroutine function."""
+    embed = first_method(model, "embed_documents", "get_text_embedding_batch") or model
+    return embed, _twin(model, embed, "aembed_documents", "aget_text_embedding_batch")
 
 
-def async_embed_call(model: Any) -> _AsyncFunction:
-    """The coroutine function that embeds a list of texts."""
-    names = ("aembed_documents", "aget_text_embedding_batch")
-    return _async_method(model, *names) or _awaitable(model, embed_call(model))
-
-
-def query_call(model: Any) -> _Function | None:
-    """The function that embeds a question, if the model has one of its own."""
-    return first_method(model, "embed_query", "get_query_embedding")
-
-
-def async_query_call(model: Any) -> _AsyncFunction:
-    """The coroutine function that embeds a question."""
-    names = ("aembed_query", "aget_query_embedding")
-    return _async_method(model, *names) or _awaitable(model, query_call(model) or model)
+def query_calls(model: Any) -> _Calls | None:
+    """The same for a question, if the model has a method of its own for questions."""
+    embed = first_method(model, "embed_query", "get_query_embedding")
+    return embed and (embed, _twin(model, embed, "aembed_query", "aget_query_embedding"))
 
 
 def client_batch(model: Any) -> int | None:
@@ -138,32 +129,30 @@ def is_structured(model: Any) -> bool:
     return _is_llama_index(model)
 
 
-def ask_call(model: Any, schema: _Schema) -> _Function:
-    """The function that sends a prompt and waits for the answer."""
+def ask_calls(model: Any, schema: _Schema) -> _Calls:
+    """How to send a prompt: a function that waits for the answer, and a coroutine function."""
     if _is_langchain(model):
-        ask: _Function = _runnable(model, schema).invoke
-        return ask
+        runnable = (_with_schema(model, schema) if schema else None) or model
+        return runnable.invoke, runnable.ainvoke
     if not _is_llama_index(model):
-        return lambda prompt: model(prompt)
-    if schema is None:
-        return lambda prompt: model.complete(prompt)
-    return lambda prompt: model.structured_predict(schema, _template(), text=prompt)
-
-
-def async_ask_call(model: Any, schema: _Schema) -> _AsyncFunction:
-    """The coroutine function that sends a prompt."""
-    if _is_langchain(model):
-        ask: _AsyncFunction = _runnable(model, schema).ainvoke
-        return ask
-    if not _is_llama_index(model):
-        return _awaitable(model, model)
+        return model, _twin(model, model)
     metadata = getattr(model, "metadata", None)
     is_chat = schema is not None and getattr(metadata, "is_chat_model", False)
-    if blocks_when_awaited(model, "achat" if is_chat else "acomplete"):
-        return _awaitable(model, ask_call(model, schema))
     if schema is None:
-        return lambda prompt: model.acomplete(prompt)
-    return lambda prompt: model.astructured_predict(schema, _template(), text=prompt)
+        ask, async_ask = model.complete, model.acomplete
+    else:
+        ask, async_ask = (
+            _predict(model, name, schema) for name in ("structured_predict", "astructured_predict")
+        )
+    blocks = blocks_when_awaited(model, "achat" if is_chat else "acomplete")
+    return ask, _twin(model, ask) if blocks else async_ask
+
+
+def _predict(model: Any, method: str, schema: type[BaseModel]) -> Any:
+    """LlamaIndex's method that answers with the schema; braces in the prompt stay text."""
+    from llama_index.core.prompts import PromptTemplate
+
+    return lambda prompt: getattr(model, method)(schema, PromptTemplate("{text}"), text=prompt)
 
 
 class _Probe(BaseModel):
@@ -180,10 +169,6 @@ def _is_llama_index(model: Any) -> bool:
     return None not in (first_method(model, "complete"), first_method(model, "acomplete"))
 
 
-def _runnable(model: Any, schema: _Schema) -> Any:
-    return (_with_schema(model, schema) if schema else None) or model
-
-
 def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
     """LangChain's runnable that answers with the schema; None if the model does not support it."""
     if (method := first_method(model, "with_structured_output")) is None:
@@ -192,13 +177,6 @@ def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
         return method(schema)
     except NotImplementedError:
         return None
-
-
-def _template() -> Any:
-    """A LlamaIndex template of the prompt alone, so that braces in the prompt stay text."""
-    from llama_index.core.prompts import PromptTemplate
-
-    return PromptTemplate("{text}")
 
 
 # Methods
@@ -210,14 +188,12 @@ def first_method(model: Any, *names: str) -> _Function | None:
     return next((method for method in methods if callable(method)), None)
 
 
-def _async_method(model: Any, *names: str) -> _AsyncFunction | None:
-    """The first of these methods that the model has and that does not block, if any."""
-    return first_method(model, *(name for name in names if not blocks_when_awaited(model, name)))
+def _twin(model: Any, function: _Function, *names: str) -> _AsyncFunction:
+    """The first of the model's methods of these names that does not block when awaited.
 
-
-def _awaitable(model: Any, function: _Function) -> _AsyncFunction:
-    """The model itself if it is an async function; otherwise the function in a thread."""
-    if function is model and is_awaitable(model):
-        async_function: _AsyncFunction = function
-        return async_function
+    Without one, the function itself if it is an async function, else the function in a thread.
+    """
+    method = first_method(model, *(name for name in names if not blocks_when_awaited(model, name)))
+    if method or (function is model and is_awaitable(model)):
+        return method or function
     return lambda argument: asyncio.to_thread(function, argument)

@@ -12,13 +12,11 @@ from rag_splitters.calls import arun, run
 from rag_splitters.fields import whole_number
 from rag_splitters.models.calling import client_retries, for_each, retrying, run_async
 from rag_splitters.models.clients import (
-    async_embed_call,
-    async_query_call,
     blocks_when_awaited,
-    embed_call,
+    embed_calls,
     is_awaitable,
     is_embedding_client,
-    query_call,
+    query_calls,
     with_batch,
 )
 from rag_splitters.models.describing import describe_model, load_model, stable_name
@@ -96,7 +94,7 @@ class Embedder(ModelHolder):
     @property
     def has_questions(self) -> bool:
         """Whether the model embeds questions by a method of its own."""
-        return query_call(self.model) is not None
+        return query_calls(self.model) is not None
 
     def embed(
         self, texts: Sequence[str], places: Sequence[Place] | None = None
@@ -162,13 +160,13 @@ class Embedder(ModelHolder):
     async def _embed_questions(
         self, questions: Sequence[str], is_awaited: bool
     ) -> NDArray[np.float32]:
-        if not questions or (ask := query_call(self.model)) is None:
+        if not questions or (calls := query_calls(self.model)) is None:
             return await self._embed(questions, None, is_awaited)
-        async_ask, retries = async_query_call(self.model), self._retries
+        retries = self._retries
 
         async def vector(question: str) -> Any:
             try:
-                return await retrying(ask, async_ask, without_surrogates(question), retries=retries)
+                return await retrying(*calls, without_surrogates(question), retries=retries)
             except Exception as error:  # whatever a client raises
                 raise model_error(self.model, "failed on a question", error)  # noqa: B904
 
@@ -211,7 +209,7 @@ class _Batches:
         self.texts, self.numbers, self.places = list(row_of), numbers, places
         self.embedder, self.retries = embedder, embedder._retries
         model = with_batch(embedder.model, embedder.max_texts)
-        self.ask, self.async_ask = embed_call(model), async_embed_call(model)
+        self.calls = embed_calls(model)
         bounds = limits(model, is_awaited, embedder.max_texts, embedder.max_tokens)
         self.requests = requests(token_counts(model, self.texts, bounds.tokens), bounds)
 
@@ -220,7 +218,7 @@ class _Batches:
         _, start, end = request
         texts = self.texts[start:end]
         try:
-            answer = await retrying(self.ask, self.async_ask, texts, retries=self.retries)
+            answer = await retrying(*self.calls, texts, retries=self.retries)
         except Exception as error:  # whatever a client raises
             raise self._error(f"failed on {self._name(request)}", error)  # noqa: B904
         try:
