@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -124,34 +125,19 @@ def chunk_nodes(
 
 def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: bool) -> None:
     """Give each chunk of a tree its parent and its children, and each its neighbours if asked."""
-    related = _Related(chunks)
-    _tie_family(chunks, spans, related)
+    related = cache(lambda index: _relation(chunks[index]))  # each is described once
+    children: dict[int, list[RelatedNodeInfo]] = defaultdict(list)
+    for index, span in enumerate(spans):
+        if span.parent is not None:
+            children[span.parent].append(related(index))
+            chunks[index].relationships[NodeRelationship.PARENT] = related(span.parent)
+    for index, relations in children.items():
+        chunks[index].relationships[NodeRelationship.CHILD] = relations
     if include_neighbours:
         _tie_neighbours(chunks, related)
 
 
-class _Related(dict[int, RelatedNodeInfo]):
-    """What nodes know of other nodes, by their number; each is described once."""
-
-    def __init__(self, chunks: Sequence[TextNode]) -> None:
-        self._chunks = chunks
-
-    def __missing__(self, index: int) -> RelatedNodeInfo:
-        relation = self[index] = _relation(self._chunks[index])
-        return relation
-
-
-def _tie_family(chunks: Sequence[TextNode], spans: Sequence[Span], related: _Related) -> None:
-    children: dict[int, list[RelatedNodeInfo]] = defaultdict(list)
-    for index, span in enumerate(spans):
-        if span.parent is not None:
-            children[span.parent].append(related[index])
-            chunks[index].relationships[NodeRelationship.PARENT] = related[span.parent]
-    for index, relations in children.items():
-        chunks[index].relationships[NodeRelationship.CHILD] = relations
-
-
-def _tie_neighbours(chunks: Sequence[TextNode], related: _Related) -> None:
+def _tie_neighbours(chunks: Sequence[TextNode], related: Callable[[int], RelatedNodeInfo]) -> None:
     """In a tree, leaves have leaves for neighbours."""
     rows: dict[Any, list[int]] = defaultdict(list)
     for index, chunk in enumerate(chunks):
@@ -159,8 +145,8 @@ def _tie_neighbours(chunks: Sequence[TextNode], related: _Related) -> None:
         rows[chunk.metadata.get("level") if is_inner else None].append(index)
     for row in rows.values():
         for one, other in pairwise(row):
-            chunks[one].relationships[NodeRelationship.NEXT] = related[other]
-            chunks[other].relationships[NodeRelationship.PREVIOUS] = related[one]
+            chunks[one].relationships[NodeRelationship.NEXT] = related(other)
+            chunks[other].relationships[NodeRelationship.PREVIOUS] = related(one)
 
 
 def _kind(node: BaseNode) -> tuple[Callable[..., TextNode], dict[str, Any]]:

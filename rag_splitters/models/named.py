@@ -6,10 +6,10 @@ message shows one.
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from pkgutil import resolve_name
 from typing import Any, TypeVar
 
 from rag_splitters.models import ChatModel, Embedder, HashingEmbeddings, chat_model
@@ -86,15 +86,6 @@ def load_function(name: str, parameter: str, wrap: Callable[[Any], T]) -> T:
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        return wrap(_import_object(name.removeprefix("function:")))
+        return wrap(resolve_name(name.removeprefix("function:")))
     except Exception as error:  # the user's module may raise anything
         raise ValueError(f"{parameter}: {name} cannot be used: {error}") from error
-
-
-def _import_object(path: str) -> Any:
-    """Import an object by a path like "module:Class.method"."""
-    module, _, names = path.partition(":")
-    target: Any = importlib.import_module(module)
-    for name in names.split("."):
-        target = getattr(target, name)
-    return target
