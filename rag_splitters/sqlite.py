@@ -69,9 +69,8 @@ class Database:
     def write_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """Run a statement for each row, all or none, and return how many table rows changed."""
         with self.transaction() as connection:
-            return max(
-                connection.executemany(statement, rows).rowcount, 0
-            )  # -1 if no row was given
+            changed = connection.executemany(statement, rows).rowcount
+            return max(changed, 0)  # it is -1 if no row was given
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

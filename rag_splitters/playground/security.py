@@ -8,6 +8,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
 
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 
 MAX_BYTES = 16_000_000
@@ -52,15 +53,12 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = {
-            key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]
-        }
+        headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
 
         async def send_with_headers(message: _Message) -> None:
             if message["type"] == "http.response.start":
-                own = [(key.encode(), value.encode()) for key, value in _HEADERS.items()]
-                message["headers"] = [*message.get("headers", ()), *own]
+                MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
 
         if not self._allows(host):
