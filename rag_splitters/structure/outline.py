@@ -103,16 +103,19 @@ class Outline:
         """The texts of the headings that `position` stands under, the outermost first.
 
         A passage may begin with several nested headings. If you pass its `end`, the headings go
-        down to the deepest one that the whole passage stands under.
+        down to the deepest one that the whole passage stands under. Text before the first heading
+        of a document counts as part of its section if the passage ends there.
 
         >>> outline = Outline.of("# Tea\\n\\n## Green\\n\\nCool the water.")
         >>> outline.above(0), outline.above(0, 32)
         (('Tea',), ('Tea', 'Green'))
         """
         index = bisect_right(self._starts, position) - 1
+        stop = position if end is None else end
+        if index < 0 and self._starts and self._starts[0] < stop <= self._section_ends[0]:
+            index = 0
         if index < 0:
             return ()
-        stop = position if end is None else end
         deeper = index + 1
         while deeper < len(self._nested) and self._nested[deeper] and self._starts[deeper] < stop:
             index = deeper if stop <= self._section_ends[deeper] else index

@@ -35,25 +35,41 @@ _CELL = re.compile(r"<t[dh]\b", re.IGNORECASE)
 _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 
 
-def _section_breaks(blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:
+def _section_breaks(
+    blocks: Sequence[Block], measure: Measure, size: int
+) -> tuple[list[int], set[int]]:
     """Where new chunks begin: at every section, except inside a section that fits in one chunk.
 
-    There is no break between a heading and a deeper one right below it.
+    There is no break between a heading and a deeper one right below it. If there are only a few
+    words between them, less than a tenth of a chunk, they stay together too: the second result
+    holds the starts of such deeper headings.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     ends = _section_ends(blocks, headings)
     breaks: list[int] = []
-    fitting = run = -1  # where a section that fits ends, where a row of headings begins
+    joined: set[int] = set()
+    fitting = -1  # where a section that fits ends
+    run, level = blocks[0].start if blocks else 0, 0  # where a chunk begins, and the level there
     for index, end in zip(headings, ends, strict=True):
         block = blocks[index]
         if block.start < fitting:
             continue
-        if not (index and heads(blocks[index - 1], block)):
-            run = block.start
+        if index and heads(blocks[index - 1], block):
+            level = block.level
+        elif run < block.start and level < block.level and _is_tiny(measure, run, block, size):
+            joined.add(block.start)
+            level = block.level
+        else:
+            run, level = block.start, block.level
             breaks.append(run)
         if measure.length(run, end) <= size:
             fitting = end
-    return breaks
+    return breaks, joined
+
+
+def _is_tiny(measure: Measure, start: int, block: Block, size: int) -> bool:
+    """Is the text from `start` to the block less than a tenth of a chunk?"""
+    return measure.length(start, block.start) * 10 < size
 
 
 def _section_ends(blocks: Sequence[Block], headings: Sequence[int]) -> list[int]:
@@ -74,16 +90,20 @@ def heads(heading: Block, block: Block) -> bool:
     return block.kind != "heading" or block.level > heading.level
 
 
-def _block_levels(text: str, blocks: Sequence[Block], is_html: bool = False) -> list[Finder]:
+def _block_levels(
+    text: str, blocks: Sequence[Block], joined: Collection[int], is_html: bool = False
+) -> list[Finder]:
     """The levels of cuts, from coarse to fine. A heading is cut off only if no word fits after it.
 
     Parameters:
         text: the text.
         blocks: its blocks.
+        joined: the starts of headings that belong to the few words before them.
         is_html: whether the text is HTML with its tags, inside which nothing is cut.
     """
     following = [(one, block) for one, block in pairwise(blocks)]
-    sections = [block.start for one, block in following if block.kind == "heading"]
+    headings = [block.start for _, block in following if block.kind == "heading"]
+    sections = [start for start in headings if start not in joined]
     groups = [b.start for one, b in following if not b.group or b.group != one.group]
     outer = [b.start for one, b in following if b.level < 2 or b.kind == "heading"]
     coarse = [sections, groups, outer, [block.start for _, block in following]]
@@ -253,12 +273,12 @@ def pack_blocks(
         apart: offsets at which a chunk begins that repeats nothing.
     """
     measure = sizer(length_function)(text)
-    sections = _section_breaks(blocks, measure, size)
+    sections, joined = _section_breaks(blocks, measure, size)
     packer = _BlockPacker(
         text,
         measure,
         size,
-        _block_levels(text, blocks, is_html),
+        _block_levels(text, blocks, joined, is_html),
         blocks=blocks,
         borders=breaks,
         breaks=sorted({*sections, *breaks}),
