@@ -121,7 +121,7 @@ def test_tree_follows_the_headings() -> None:
             list(span.headings),
             " ".join(span.text_of(TEXT).split())[:20],
         )
-        for span in HierarchicalChunker(emit="all").spans(TEXT)
+        for span in HierarchicalChunker(emit="all", chunk_size=50).spans(TEXT)
     ]
     assert found == [
         (0, None, ["Tea"], "# Tea ## Boil Boil w"),
@@ -135,6 +135,27 @@ def test_tree_follows_the_headings() -> None:
         (4, 7, ["Tea", "Serve", "Milk"], "### Milk First."),
         (4, 7, ["Tea", "Serve", "Milk"], "Or last."),
         (2, 0, ["Coffee"], "# Coffee No."),
+    ]
+
+
+def test_tiny_leaves_join_a_neighbour_of_their_section() -> None:
+    text = "# Tea\n\nBoil the water, and pour it on the leaves.\n\nWait.\n\n# Milk\n\nNo."
+    leaves = [chunk.text for chunk in HierarchicalChunker(chunk_size=100).chunk(text)]
+    assert leaves == [
+        "# Tea\n\nBoil the water, and pour it on the leaves.\n\nWait.",
+        "# Milk\n\nNo.",
+    ]
+    short = HierarchicalChunker(chunk_size=55).chunk(text)  # the neighbours do not fit together
+    assert [chunk.text for chunk in short][1] == "Wait."
+
+
+def test_leaf_does_not_end_with_a_lead_in() -> None:
+    text = "It is easy to make tea.\n\nYou need:\n\n- a pot\n- a cup\n\nThen boil the water."
+    leaves = [chunk.text for chunk in HierarchicalChunker(chunk_size=60).chunk(text)]
+    assert leaves == [
+        "It is easy to make tea.",
+        "You need:\n\n- a pot\n- a cup",
+        "Then boil the water.",
     ]
 
 

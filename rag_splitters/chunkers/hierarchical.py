@@ -17,7 +17,7 @@ from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.stripping import plain_page
-from rag_splitters.structure.blocks.tree import Node, family, sections, units
+from rag_splitters.structure.blocks.tree import Node, family, merged_units, sections
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.sizing import sizer
@@ -28,9 +28,11 @@ class HierarchicalChunker(SizedChunker):
 
     Use it if small chunks are searched and large ones are read, for example by a retriever that
     merges children into their parents. The leaves are paragraphs (with the heading above them),
-    whole lists and quotes, tables and code. A leaf that is larger than `chunk_size` is cut as in
-    `ContentAwareChunker`. With `chunk_sizes`, the tree has one level for each size instead. Each
-    chunk of a level is cut into chunks of the next: whole sections if they fit, else finer parts.
+    whole lists and quotes, tables and code. A leaf below a tenth of `chunk_size` joins a neighbour
+    of its section if both fit, and a lead-in such as "You need:" joins what follows. A leaf that is
+    larger than `chunk_size` is cut as in `ContentAwareChunker`. With `chunk_sizes`, the tree has
+    one level for each size instead. Each chunk of a level is cut into chunks of the next: whole
+    sections if they fit, else finer parts.
 
     Metadata: `headings` over the chunk, the outermost first; `level`, 0 for the document; with
     `emit="all"` also `parent_id`, the id of the parent. Parents come before their children and
@@ -45,7 +47,7 @@ class HierarchicalChunker(SizedChunker):
     not the last of them.
 
     >>> text = "# Tea\\n\\nBoil water.\\n\\nWait.\\n\\n# Milk\\n\\nIf you like."
-    >>> for chunk in HierarchicalChunker(emit="all").chunk(text)[1:]:
+    >>> for chunk in HierarchicalChunker(emit="all", chunk_size=50).chunk(text)[1:]:
     ...     print(chunk.metadata["level"], repr(chunk.text))
     1 '# Tea\\n\\nBoil water.\\n\\nWait.'
     2 '# Tea\\n\\nBoil water.'
@@ -142,7 +144,9 @@ class HierarchicalChunker(SizedChunker):
         outer, borders = [], []
         if self.chunk_sizes is None:
             outer = sections(blocks)
-            borders = [line_start(text, begin) for begin in units(blocks)]
+            measure = sizer(self.length_function)(text)
+            starts = merged_units(text, blocks, measure, self.chunk_size)
+            borders = [line_start(text, begin) for begin in starts]
         for level, size in enumerate((self.chunk_sizes or ())[:-1]):
             pieces = self._cut(text, blocks, text_format, borders, size=size)
             outer += [Node(piece.start, piece.end, level) for piece in pieces]

@@ -26,10 +26,14 @@ def recursive_levels(text: str) -> list[Finder]:
 class RecursiveChunker(MergingChunker):
     """Cuts at the best separator that fits, and at a finer one only if a piece is too big.
 
-    Use it by default. It keeps whole paragraphs if they fit, else whole lines, sentences or words.
-    With a `language`, a signature that fits is not cut. It corresponds to LangChain's
-    `RecursiveCharacterTextSplitter`. Only `keep_separator="none"` drops text: the separators at
-    which the text is cut, and those at its edges.
+    Use it by default. It keeps whole paragraphs if they fit, else whole lines, sentences, clauses
+    or words. Headings and lead-ins, such as a line that ends with a colon, stay with what follows
+    them. A single line break inside a paragraph that was wrapped to a width ranks below the end of
+    a sentence. With a `language`, a signature that fits is not cut. Separators of your own are
+    obeyed exactly, without these rules.
+
+    It corresponds to LangChain's `RecursiveCharacterTextSplitter`. Only `keep_separator="none"`
+    drops text: the separators at which the text is cut, and those at its edges.
 
     Raises ValueError if both separators and language are given, if the language is unknown, if a
     separator is not a valid regular expression, or if the sizes are inconsistent.
@@ -40,7 +44,7 @@ class RecursiveChunker(MergingChunker):
     """
 
     separators: Texts | None = None
-    """Separators from coarse to fine; None means paragraphs, lines, sentences and words."""
+    """Separators from coarse to fine; None means paragraphs, lines, sentences, clauses and words."""
 
     is_regex: bool = False
     """Whether the separators are regular expressions."""

@@ -24,8 +24,10 @@ class SentenceChunker(SizedChunker):
     """Packs whole sentences up to `chunk_size`.
 
     Use it for prose, if no chunk should end in the middle of a sentence. A sentence that is larger
-    than `chunk_size` fills one chunk and continues in the next. A code fence, a table row, a list
-    item or a quotation is not cut if it fits into `chunk_size` less `chunk_overlap`.
+    than `chunk_size` is cut at a line end that wraps no paragraph, else after a clause in the last
+    third of the chunk, else between words. Headings and lead-ins, such as a line that ends with a
+    colon, stay with what follows them. A code fence, a table row, a list item or a quotation is not
+    cut if it fits into `chunk_size` less `chunk_overlap`.
 
     Raises ValueError if both `overlap_sentences` and `chunk_overlap` are given, if the segmenter is
     unknown or does not return an ascending list of (start, end), or if `secondary_chunking_regex`

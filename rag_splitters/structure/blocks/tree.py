@@ -8,6 +8,9 @@ from itertools import pairwise
 
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.structure.blocks.layout import heads
+from rag_splitters.text.boundaries import trim_space
+from rag_splitters.text.leads import lead_start
+from rag_splitters.text.sizing import Measure
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -61,6 +64,31 @@ def units(blocks: Sequence[Block]) -> list[int]:
         if not heads(one, block) and (not block.group or block.group != one.group):
             starts.append(block.start)
     return starts
+
+
+def merged_units(text: str, blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:
+    """The units, with the tiny ones merged with a neighbour in their section if both fit.
+
+    A unit is tiny if it measures less than a tenth of `size`. It joins what follows, or else what
+    precedes. A lead-in, such as a line that ends with a colon, joins what follows as well.
+    """
+    section_starts = {node.start for node in sections(blocks)}
+    starts = units(blocks)
+    stops = [*starts[1:], len(text)] if starts else []
+
+    def is_tiny(start: int, stop: int) -> bool:
+        return measure.length(start, trim_space(text, start, stop)) * 10 < size
+
+    merged: list[int] = []
+    for start, stop in zip(starts, stops, strict=True):
+        if merged and start not in section_starts:
+            group = merged[-1]
+            belongs = is_tiny(group, start) or is_tiny(start, stop)
+            belongs = belongs or lead_start(text, group, start) < start
+            if belongs and measure.length(group, trim_space(text, start, stop)) <= size:
+                continue
+        merged.append(start)
+    return merged
 
 
 def family(nodes: Iterable[Node]) -> list[tuple[Node, int | None]]:
