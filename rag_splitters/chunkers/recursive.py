@@ -44,7 +44,7 @@ class RecursiveChunker(MergingChunker):
     """
 
     separators: Texts | None = None
-    """Separators from coarse to fine; None means paragraphs, lines, sentences, clauses and words."""
+    """Separators from coarse to fine; None: paragraphs, lines, sentences, clauses and words."""
 
     is_regex: bool = False
     """Whether the separators are regular expressions."""

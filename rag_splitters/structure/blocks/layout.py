@@ -40,9 +40,9 @@ def _section_breaks(
 ) -> tuple[list[int], set[int]]:
     """Where new chunks begin: at every section, except inside a section that fits in one chunk.
 
-    There is no break between a heading and a deeper one right below it. If there are only a few
-    words between them, less than a tenth of a chunk, they stay together too: the second result
-    holds the starts of such deeper headings.
+    There is no break between a heading and the next one if there is no text between them, nor, if
+    the next one is deeper, if there are only a few words, less than a tenth of a chunk. The second
+    result holds the starts of the headings that stay with what is before them.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     ends = _section_ends(blocks, headings)
@@ -54,9 +54,9 @@ def _section_breaks(
         block = blocks[index]
         if block.start < fitting:
             continue
-        if index and heads(blocks[index - 1], block):
-            level = block.level
-        elif run < block.start and level < block.level and _is_tiny(measure, run, block, size):
+        before = blocks[index - 1].kind if index else "paragraph"
+        is_deeper = run < block.start and level < block.level
+        if before == "heading" or (is_deeper and _is_tiny(measure, run, block, size)):
             joined.add(block.start)
             level = block.level
         else:
