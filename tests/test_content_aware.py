@@ -266,3 +266,18 @@ def test_stripped_html_has_positions_of_its_evidence() -> None:
 def test_contradictory_sizes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"min_chunk_size must not be larger .* got 30"):
         ContentAwareChunker(chunk_size=20, min_chunk_size=30)
+
+
+def test_few_words_before_the_first_subsection_stay_with_it() -> None:
+    text = "# Tea\n\nHot.\n\n## Green\n\n" + "Cool the water, and wait. " * 5
+    text += "\n\n## Black\n\n" + "Boil the water, and wait. " * 5
+    chunks = ContentAwareChunker(chunk_size=200).chunk(text)
+    assert [chunk.text[:14] for chunk in chunks] == ["# Tea\n\nHot.\n\n", "## Black\n\nBoil"]
+    long = text.replace("Hot.", "It is a hot drink of many kinds.")  # more than a tenth
+    assert len(ContentAwareChunker(chunk_size=200).chunk(long)) == 3
+
+
+def test_heading_without_text_stays_with_the_next_one() -> None:
+    text = "# Tea\n\n# Coffee\n\n" + "Boil the water, and wait. " * 9
+    chunks = ContentAwareChunker(chunk_size=120).chunk(text)
+    assert chunks[0].text.startswith("# Tea\n\n# Coffee\n\nBoil")

@@ -54,9 +54,9 @@ def _section_breaks(
         block = blocks[index]
         if block.start < fitting:
             continue
-        before = blocks[index - 1].kind if index else "paragraph"
-        is_deeper = run < block.start and level < block.level
-        if before == "heading" or (is_deeper and _is_tiny(measure, run, block, size)):
+        before = blocks[index - 1] if index else block
+        is_tiny = measure.length(run, before.end) * 10 < size
+        if block is not before and (before.kind == "heading" or (level < block.level and is_tiny)):
             joined.add(block.start)
             level = block.level
         else:
@@ -65,11 +65,6 @@ def _section_breaks(
         if measure.length(run, end) <= size:
             fitting = end
     return breaks, joined
-
-
-def _is_tiny(measure: Measure, start: int, block: Block, size: int) -> bool:
-    """Is the text from `start` to the block less than a tenth of a chunk?"""
-    return measure.length(start, block.start) * 10 < size
 
 
 def _section_ends(blocks: Sequence[Block], headings: Sequence[int]) -> list[int]:
