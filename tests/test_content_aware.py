@@ -272,7 +272,7 @@ def test_few_words_before_the_first_subsection_stay_with_it() -> None:
     text = "# Tea\n\nHot.\n\n## Green\n\n" + "Cool the water, and wait. " * 5
     text += "\n\n## Black\n\n" + "Boil the water, and wait. " * 5
     chunks = ContentAwareChunker(chunk_size=200).chunk(text)
-    assert [chunk.text[:14] for chunk in chunks] == ["# Tea\n\nHot.\n\n", "## Black\n\nBoil"]
+    assert [chunk.text[:14] for chunk in chunks] == ["# Tea\n\nHot.\n\n#", "## Black\n\nBoil"]
     long = text.replace("Hot.", "It is a hot drink of many kinds.")  # more than a tenth
     assert len(ContentAwareChunker(chunk_size=200).chunk(long)) == 3
 
