@@ -21,6 +21,7 @@ from rag_splitters.text.excerpt import Excerpt
 _SPACE = " \t\n\f\r"
 _ENTITY = r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[A-Za-z]\w{1,32});?"
 _PIECE = re.compile(rf"[{_SPACE}]+|{_ENTITY}|[^&{_SPACE}]+(?: [^&{_SPACE}]+)*|&")
+_BARS = re.compile(r"\||[^|]+")
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 _LIST_TAGS = _LISTS | {"li", "dt", "dd"}
 _DEEPEST = 8  # levels of a list that are indented
@@ -158,7 +159,8 @@ class _Writer:
             position = table.end
         self._write_part(position, block.end)
         if self._length > self._begin:
-            span = (self._begin, self._length)
+            last = self.parts[-1]
+            span = (self._begin, self._length - len(last) + len(last.rstrip()))
             self.blocks.append(Block(block.kind, *span, block.level, block.title, block.group))
             self.last = block.end
             self._last = block
@@ -202,10 +204,13 @@ class _Writer:
             piece = match.group()
             if piece[0] == "&":
                 self._write(html.unescape(piece), *match.span())
-            elif piece[0] not in _SPACE:
-                self._write(piece, *match.span())
-            else:
+            elif piece[0] in _SPACE:
                 self._space(piece if self._verbatim else " ", match.start())
+            elif self._in_row and "|" in piece:
+                for part in _BARS.finditer(self._source, *match.span()):
+                    self._write(part.group(), *part.span())
+            else:
+                self._write(piece, *match.span())
 
     def _space(self, space: str, position: int) -> None:
         if not self._pending:
@@ -219,6 +224,10 @@ class _Writer:
 
     def _write(self, piece: str, start: int, end: int) -> None:
         is_first = self._length == self._begin
+        if is_first and piece[:1].isspace():
+            piece, start = self._without_space(piece, start, end)
+            if not piece:
+                return
         if is_first:
             self._between()
             self._indent(start)
@@ -229,6 +238,14 @@ class _Writer:
             self._put(self._lead.lstrip("\n") if is_first else self._lead, start, start)
             self._lead = ""
         self._put(piece.replace("|", "\\|") if self._in_row else piece, start, end)
+
+    def _without_space(self, piece: str, start: int, end: int) -> tuple[str, int]:
+        """What begins a block without the space before it, such as no-break spaces."""
+        visible = piece.lstrip()
+        space = piece[: len(piece) - len(visible)]
+        if self._verbatim:
+            self._space(space, start)
+        return visible, start + len(space) if end - start == len(piece) else start
 
     def _between(self) -> None:
         """Write the line breaks between two blocks."""

@@ -10,6 +10,7 @@ from rag_splitters.structure.tables.html_tables import HtmlTable, html_tables, p
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable, separated_tables
+from rag_splitters.text.boundaries import boundary_after, boundary_before
 
 _OPENING = re.compile(r"<table(?=[\s>])", re.IGNORECASE)
 _MARKS = re.compile(r"[ \t>]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+[ \t>]*)*")
@@ -98,7 +99,7 @@ def _in_html(text: str, block: Block) -> list[Table]:
     if tables and block.kind == "table":
         first, last = tables[0], tables[-1]
         if not plain_html(text, block.start, first.start).text.strip():
-            first.start = block.start
+            first.start = boundary_before(text, block.start)
         if not plain_html(text, last.end, block.end).text.strip():
-            last.end = block.end
+            last.end = boundary_after(text, block.end)
     return list(tables)
