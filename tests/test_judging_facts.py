@@ -83,7 +83,7 @@ class Harness(OpenAIServer):
         again = self.asked[request["body"]["messages"][-1]["content"]] > 1
         if kind == "limited" or (kind == "recovers" and not again):
             return Fault(status=429, headers={"Retry-After": "0"}, body=SECRET.encode())
-        return {"late": Fault(delay=1.6), "cut": Fault(cut=True)}.get(kind, fault)
+        return {"late": Fault(delay=3.0), "cut": Fault(cut=True)}.get(kind, fault)
 
     def tell(self, prompt: str) -> str:
         kind = kind_in(prompt)
@@ -108,7 +108,7 @@ class HttpLlamaIndex(CustomLLM):
         return LLMMetadata(model_name="gpt-4o")
 
     def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        client = openai.OpenAI(base_url=self.url, api_key=self.api_key, max_retries=0, timeout=0.8)
+        client = openai.OpenAI(base_url=self.url, api_key=self.api_key, max_retries=0, timeout=2.0)
         messages: Any = [{"role": "user", "content": prompt}]
         answer = client.chat.completions.create(model="gpt-4o", messages=messages)
         return CompletionResponse(text=answer.choices[0].message.content or "")
@@ -118,7 +118,7 @@ class HttpLlamaIndex(CustomLLM):
 
 
 def langchain_client(url: str) -> Any:
-    return ChatOpenAI(model="gpt-4o", base_url=url, api_key=SECRET, max_retries=1, timeout=0.8)
+    return ChatOpenAI(model="gpt-4o", base_url=url, api_key=SECRET, max_retries=1, timeout=2.0)
 
 
 def llama_index_double(url: str) -> Any:
@@ -127,7 +127,7 @@ def llama_index_double(url: str) -> Any:
 
 def llama_index_client(url: str) -> Any:
     own = pytest.importorskip("llama_index.llms.openai")
-    return own.OpenAI(model="gpt-4o", api_base=url, api_key=SECRET, max_retries=1, timeout=0.8)
+    return own.OpenAI(model="gpt-4o", api_base=url, api_key=SECRET, max_retries=1, timeout=2.0)
 
 
 CLIENTS = [langchain_client, llama_index_double, llama_index_client]
