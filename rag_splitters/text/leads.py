@@ -104,7 +104,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     while end > low and text[end - 1].isspace():
         end -= 1
     gap = text[end:cut]
-    if _CLOSING_HEADING.match(text, max(low, end - 5), end):
+    is_tag = end > low and text[end - 1] == ">"
+    if is_tag and _CLOSING_HEADING.match(text, max(low, end - 5), end):
         nearest = max(low, end - _REACH)
         opening = max(text.rfind("<h", nearest, end), text.rfind("<H", nearest, end))
         heading = opening >= 0 and _HTML_HEADING.match(text[opening:end])
@@ -114,26 +115,31 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     start = max(text.rfind("\n", low, end) + 1, low)
     has_colon = text.endswith(_COLONS, start, end)
     tags = None
-    if text[end - 1] == ">":
+    if is_tag:
         tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end)
     if end - start > 4 * _LONGEST_TITLE and not has_colon and not tags:
         return -1, "lead"
-    line, following = text[start - _indent_before(text, start) : end], _line_at(text, cut)
     is_last = gap.count("\n") > 1
-    if _HEADING.match(line) or _LABEL.match(line):
+    content = text[start:end].lstrip()
+    has_mark = not content[0].isalnum()
+    is_usual = content[-1] in _STOPS and not has_mark and (is_last or text[cut].isalnum())
+    if is_usual and not _NUMBERED.match(content):
+        return -1, "title"  # the usual end of a line
+    line, following = text[start - _indent_before(text, start) : end], _line_at(text, cut)
+    if has_mark and (_HEADING.match(line) or _LABEL.match(line)):
         return start, "lead"
     if tags:
         element = text.rfind(f"<{tags[1]}", max(low, end - _REACH), end)
         return (element if element >= 0 else start), "lead"
     if has_colon:
         return _lead_in_start(text, low, start, end), "lead"
-    if _ADORNMENT.match(line) or _TABLE_RULE.match(line):
+    if has_mark and (_ADORNMENT.match(line) or _TABLE_RULE.match(line)):
         return _above(text, low, start), "lead"
     if not is_last and (_ADORNMENT.match(following) or _TABLE_RULE.match(following)):
         return start, "lead"
     if not is_last and line.endswith("*/"):
         return _comment_start(text, low, end), "lead"
-    if not is_last and _COMMENT.match(line):
+    if not is_last and has_mark and _COMMENT.match(line):
         return start, "lead"
     is_outer = _indent(following) > _indent(line) and not _BULLET.match(line)
     if not is_last and is_outer and not line.endswith(_STOPS):

@@ -134,33 +134,42 @@ class Packer:
         chunks: list[tuple[int, int]] = []
         start = end = begin
         while begin < text_end:
-            start, cut = self._next_chunk(start, end, begin, text_end)
+            if self.overlap and start < end:
+                start, cut = self._next_chunk(self.overlap, start, end, begin, text_end)
+            else:
+                start, cut = begin, self._cut_alone(begin, text_end)
             end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
             if trim or not text[start:end].isspace():
                 chunks.append((start, end))
             begin = self._next_begin(cut, text_end)
         return self._merge_last(chunks) if self.min_size else chunks
 
-    def _next_chunk(self, start: int, end: int, begin: int, text_end: int) -> tuple[int, int]:
+    def _cut_alone(self, begin: int, text_end: int) -> int:
+        """Where to cut the chunk that begins at `begin`, without an overlap."""
+        cut = self.find_cut(begin, begin, text_end)
+        return cut if cut > begin else cluster_end(self.text, begin)
+
+    def _next_chunk(
+        self, overlap: Overlap, start: int, end: int, begin: int, text_end: int
+    ) -> tuple[int, int]:
         """Where the chunk after that from `start` to `end` begins, and where to cut it.
 
         It has the longest overlap that leaves room for new text. If that room holds only a lead,
         such as a heading, the overlap leaves room for all that fits without any.
         """
-        overlap, cut = self.overlap if start < end else None, begin
-        next_start = overlap(start, end, 0) if overlap else -1
-        while overlap and next_start >= 0:
+        next_start = overlap(start, end, 0)
+        while next_start >= 0:
             cut = self.find_cut(next_start, begin, text_end)
             if cut > begin:
                 break
             next_start = overlap(start, end, next_start + 1)
-        if begin < cut != self._after_lead:
+        else:
+            return begin, self._cut_alone(begin, text_end)
+        if cut != self._after_lead:
             return next_start, cut
-        alone = self.find_cut(begin, begin, text_end)
-        if alone <= begin:
-            alone = cluster_end(self.text, begin)
-        if overlap is None or cut <= begin or alone == self._after_lead:
-            return (next_start, cut) if cut > begin else (begin, alone)
+        alone = self._cut_alone(begin, text_end)
+        if alone == self._after_lead:
+            return next_start, cut
         stop = trim_space(self.text, begin, alone) if self.trim else alone
         next_start = overlap(start, end, self.measure.earliest(stop, self.size))
         while next_start >= 0 and self.measure.length(next_start, stop) > self.size:
@@ -247,10 +256,10 @@ class Packer:
 
     def before_leads(self, begin: int, cut: int) -> int:
         """The cut, moved before the atom that it would part and the lines that belong to that."""
-        cut = self.before_atom(begin, cut)
+        cut = self.before_atom(begin, cut) if self.atoms else cut
         lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
-        atom = self.atoms.start_of(lead) if self.atoms else lead
-        lead = atom if atom > begin else lead
+        if self.atoms and (atom := self.atoms.start_of(lead)) > begin:
+            lead = atom
         return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
 
     def before_atom(self, begin: int, cut: int) -> int:

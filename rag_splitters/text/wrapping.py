@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import groupby, pairwise
-from operator import itemgetter
+from itertools import accumulate, groupby
 
 from rag_splitters.text.boundaries import Finder, lines
 
 _REACH = 500  # characters before and after a line break that tell whether its paragraph is wrapped
 _WIDTHS = range(45, 121)  # characters in the longest line of a wrapped paragraph
-_LINE = re.compile(r"\n")
-_BLANK_LINES = ("\n\n", "\n\r\n")
 _ITEM = r"[ \t]{0,8}(?:[-*+•◦▪–—|>#]|\d{1,3}[.)]|\(?[a-z\d]{1,3}\))[ \t]"
 _LINE_END = re.compile(rf"\n(?=[ \t]*\r?\n|{_ITEM})")  # in a wrapped paragraph
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
@@ -32,7 +29,7 @@ def unwrapped_lines(text: str) -> Finder:
     >>> unwrapped_lines(text)(0, 25)
     21
     """
-    last_line = lines(text)
+    last_line, blank_lines = lines(text), ("\n\n", "\n\r\n") if "\r" in text else ("\n\n",)
     paragraph, ends = (0, 0), list[int]()
 
     def last(low: int, high: int) -> int:
@@ -40,7 +37,7 @@ def unwrapped_lines(text: str) -> Finder:
         cut = last_line(low, high)
         while cut > low:
             if not paragraph[0] < cut < paragraph[1]:
-                paragraph = _paragraph(text, cut)
+                paragraph = _paragraph(text, cut, blank_lines)
                 ends = _line_ends(text, *paragraph)
             begin = max(low, paragraph[0])
             if cut <= begin:  # before the paragraph's first line
@@ -54,55 +51,63 @@ def unwrapped_lines(text: str) -> Finder:
     return last
 
 
-def _paragraph(text: str, cut: int) -> tuple[int, int]:
+def _paragraph(text: str, cut: int, blank_lines: Sequence[str]) -> tuple[int, int]:
     """The whole lines around an offset between two blank lines, within reach."""
     low, high = max(0, cut - _REACH), min(len(text), cut + _REACH)
-    start = max(text.rfind(blank, low, cut) for blank in _BLANK_LINES) + 1
-    ends = [end for blank in _BLANK_LINES if (end := text.find(blank, cut - 1, high)) >= 0]
-    first = (text.find("\n", low, cut) + 1 or low) if low else 0
-    last = text.rfind("\n", cut - 1, high) if high < len(text) else high
-    return start or first, max(min(ends, default=last), cut)
+    start = max(text.rfind(blank, low, cut) for blank in blank_lines) + 1
+    if not start:
+        start = (text.find("\n", low, cut) + 1 or low) if low else 0
+    ends = [end for blank in blank_lines if (end := text.find(blank, cut - 1, high)) >= 0]
+    if not ends:
+        ends = [text.rfind("\n", cut - 1, high) if high < len(text) else high]
+    return start, max(min(ends), cut)
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
     """The ends of the lines in a paragraph that are no part of wrapped text, ascending."""
     while start < end and text[start] in "\r\n":
         start += 1
-    cuts = [match.end() for match in _LINE.finditer(text, start, end)]
-    edges = [start, *cuts, end] if not cuts or cuts[-1] < end else [start, *cuts]
-    rows = [text[first:behind].strip() for first, behind in pairwise(edges)]
-    wrapped = _wrapped_breaks(rows)
+    rows = text[start:end].split("\n")
+    cuts = list(accumulate((len(row) + 1 for row in rows), initial=start))[1:]
+    if cuts[-1] > end:  # the last line goes on, or ends where the paragraph does
+        cuts.pop()
+    wrapped = _wrapped_breaks([row.strip() for row in rows])
+    if not any(wrapped):
+        return cuts
     items = {match.end() for match in _LINE_END.finditer(text, start, end + _AHEAD)}
+    wrapped.append(False)
     return [
         cut
-        for cut, is_wrapped in zip(cuts, [*wrapped, False], strict=False)
+        for cut, is_wrapped in zip(cuts, wrapped, strict=False)
         if not is_wrapped or cut in items
     ]
 
 
 def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     """For each line but the last: is it followed by a line break that only wraps a paragraph?"""
-    width = max(map(len, rows), default=0)
-    if len(rows) < 2 or width not in _WIDTHS:
+    lengths = list(map(len, rows))
+    if len(rows) < 2 or max(lengths) not in _WIDTHS:
         return [False] * (len(rows) - 1)
-    pairs = list(pairwise(rows))
+    room = [max(lengths) - length for length in lengths]
     full = [
-        len(line) + len((following.split(None, 1) or [""])[0]) >= width for line, following in pairs
+        len((following.split(None, 1) or [""])[0]) >= rest
+        for following, rest in zip(rows[1:], room, strict=False)
     ]
-    if 3 * sum(full) >= 2 * len(full) and _goes_on(pairs):
+    if 3 * sum(full) >= 2 * len(full) and _goes_on(rows):
         return [True] * len(full)
     result: list[bool] = []
-    for is_full, group in groupby(zip(full, pairs, strict=True), key=itemgetter(0)):
-        run = [pair for _, pair in group]
-        result += [is_full and len(run) > 1 and _goes_on(run)] * len(run)
+    for is_full, group in groupby(full):
+        run = rows[len(result) : len(result) + len(list(group)) + 1]
+        result += [is_full and len(run) > 2 and _goes_on(run)] * (len(run) - 1)
     return result
 
 
-def _goes_on(pairs: Sequence[tuple[str, str]]) -> bool:
+def _goes_on(rows: Sequence[str]) -> bool:
     """Do enough of the lines go on in lower case in the next one, and have several words?"""
-    lower = sum(following[:1].isalpha() and not following[0].isupper() for _, following in pairs)
-    short = sum(line.count(" ") < 3 for line, _ in pairs)
-    return lower * 3 >= len(pairs) >= short * 3
+    firsts = [row[:1] for row in rows[1:]]
+    lower = sum(first.isalpha() and not first.isupper() for first in firsts)
+    short = sum(row.count(" ") < 3 for row in rows[:-1])
+    return lower * 3 >= len(firsts) >= short * 3
 
 
 def clauses(text: str) -> Finder:
