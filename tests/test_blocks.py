@@ -284,7 +284,7 @@ def test_text_blocks() -> None:
     blocks = read_blocks(text, "text", keywords=("§",))
     headings = [(block.title, block.level) for block in blocks if block.kind == "heading"]
     assert headings == [
-        ("THE TITLE", 2),
+        ("THE TITLE", 1),
         ("Chapter IV: The sea", 2),
         ("2.3 Results", 3),
         ("Under", 2),

@@ -137,6 +137,17 @@ CASES: list[tuple[TextFormat, str, list[str]]] = [
         " " * 30 + "The Protocol\n\nx\n\n" + " " * 50 + "14 October 2022\n",
         ["## The Protocol"],
     ),
+    (
+        "text",
+        "Making paper\n\n1. Tools\n\nx\n\n2. Work\n\nx\n",
+        ["# Making paper", "## 1. Tools", "## 2. Work"],
+    ),
+    ("text", "Dear Ann,\n\nCome.\n\nTHE END\n\nx\n", ["## THE END"]),
+    (
+        "text",
+        " " * 30 + "TEA LAWS\n   ALL THE TERMS\n\nx\n\n1. Green\n\nx\n",
+        ["# TEA LAWS ALL THE TERMS", "## 1. Green"],
+    ),
     # Markdown
     ("markdown", "# Tea {#tea .hot}\n\n## Milk ¶\n", ["# Tea", "## Milk"]),
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -41,7 +42,7 @@ _WIKI = re.compile(r"=(?: ?=){0,5}")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
 _LONGEST_KEYWORD = 120
 _IN_CONTENTS = re.compile(r"\.{3}|(?:\. ){3}|[ \t]{2,}\S*\d\Z|\t[ivx\d]+\Z")
-_NO_TITLE = re.compile(r"[=<>{}|\\]|\S[ \t]{3,}\S")
+_NO_TITLE = re.compile(r"[=<>{}|\\]|\S[ \t]{3,}\S|\AEND OF ")
 _SMALL_WORDS = 4  # letters: longer words have a capital in a title that ends with a full stop
 _SHORT = 45  # characters: a shorter line is not in the middle of a wrapped paragraph
 _CHAINS = 4
@@ -146,7 +147,8 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     A heading is a line that begins with a keyword and a number ("Chapter 3", "Article IV: ..."), a
     short line with the number after its sibling's ("2.3 Results" after 2.2), a short line in
     capitals between blank lines, one between equals signs ("== Results =="), or one that is
-    underlined. Numbered lines with no text between them are a list or a table of contents.
+    underlined. Numbered lines with no text between them are a list or a table of contents. In a
+    text with headings, a short first line alone is the title.
 
     Parameters:
         text: any text.
@@ -159,11 +161,15 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     pattern = _pattern(tuple(keywords))
     headings: dict[int, Block] = {}
     candidates: list[_Numbered] = []
-    following = 0  # where the text after the last heading begins
+    displays: list[int] = []  # where headings in capitals or in the middle of a line begin
+    following = first = skip_space(text, 0)  # where the text after the last heading begins
+    title: Block | None = None
     for line in _short_lines(text):
         start = line.end - len(line.raw.lstrip())
         if start < following:
             continue
+        if start == first and not line.after.strip() and _may_be_title(line.text):
+            title = _heading(text, start, line.end, 1, line.text)
         is_first = line.is_first or start == following
         if is_first and (level := _underlined(line)):
             end = line.end + len(line.line_break) + len(line.after)
@@ -171,15 +177,46 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
         elif level := _level(line, pattern, is_first):
             wiki = wiki_heading(line.text)
             headings[start] = _heading(text, start, line.end, level, wiki[1] if wiki else line.text)
+        elif _is_displayed(line, is_first):
+            words = line.text
+            if (
+                displays
+                and start == following
+                and _is_continued(text, headings[displays[-1]], line)
+            ):
+                words = f"{headings[displays[-1]].title} {words}"
+                start = displays.pop()
+            displays.append(start)
+            headings[start] = _heading(text, start, line.end, 2, words)
         elif candidate := _numbered(line, is_first):
             candidates.append(candidate)
         if start in headings:
             following = skip_space(text, headings[start].end)
-    for number, line, _ in _in_sequence(text, candidates):
-        start = skip_space(text, line.start)
-        level = min(len(number) + 1, 6)
-        headings[start] = _heading(text, start, line.end, level, line.text)
+    numbered = {
+        skip_space(text, line.start): _heading(
+            text, skip_space(text, line.start), line.end, min(len(number) + 1, 6), line.text
+        )
+        for number, line, _ in _in_sequence(text, candidates)
+    }
+    for start in displays:
+        if numbered and start < min(numbered):
+            headings[start] = replace(headings[start], level=1)
+    headings |= numbered
+    if title and headings and min(block.level for block in headings.values()) > 1:
+        headings.setdefault(title.start, title)
     return [headings[start] for start in sorted(headings)]
+
+
+def _may_be_title(line: str) -> bool:
+    """May the first line of a text be its title?"""
+    is_short = len(line) <= _LONGEST and line[0].isalpha()
+    return is_short and line[-1] not in ".,;:!?。！？…" and not _NO_TITLE.search(line)
+
+
+def _is_continued(text: str, heading: Block, line: _Line) -> bool:
+    """Is this line part of the heading before it: right below it, or both in the middle?"""
+    is_below = "\n" not in text[heading.end : line.start].strip(" \t\r").removeprefix("\n")
+    return len(heading.title) <= _LONGEST and (is_below or _is_centred(line))
 
 
 def _heading(text: str, start: int, end: int, level: int, title: str) -> Block:
@@ -222,14 +259,21 @@ def _level(line: _Line, keywords: re.Pattern[str], is_first: bool) -> int:
             return 5
         if is_first and word[0].isupper() and _is_title(content[match.end() :], line.after):
             return _KEYWORDS[word.lower()]
-    if width > _LONGEST or not is_first or content[-1] in ".,;:!?" or _NO_TITLE.search(content):
+    if width > _LONGEST or not is_first or content[-1] in ".,;:!?":
         return 0
-    is_centred = line.is_first and _is_centred(line) and content[0].isupper()
-    if not is_centred and line.after.strip():
-        return 0
+    return 2 if not line.after.strip() and _ROMAN.match(content) else 0
+
+
+def _is_displayed(line: _Line, is_first: bool) -> bool:
+    """Is it a heading by its capitals, or by its place in the middle of a line?"""
+    content = line.text
+    if len(line.raw) > _LONGEST or content[-1] in ".,;:!?" or _NO_TITLE.search(content):
+        return False
+    if line.is_first and content[0].isupper() and _is_centred(line):
+        return True
     letters = [each for each in content if each.isalpha()]
-    is_capitals = len(letters) >= 3 and all(map(str.isupper, letters))
-    return 2 if is_centred or is_capitals or _ROMAN.match(content) else 0
+    is_alone = is_first and not line.after.strip()
+    return is_alone and len(letters) >= 3 and all(map(str.isupper, letters))
 
 
 def _is_centred(line: _Line) -> bool:
