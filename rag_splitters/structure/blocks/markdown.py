@@ -85,6 +85,7 @@ def _parser() -> MarkdownIt:
     own: dict[str, _Rule] = {rule.name: rule.fn for rule in block.__rules__}
     block.at("table", _whole_table(own["table"]), {"alt": ["paragraph", "reference"]})
     block.before("table", "formula", _formula, {"alt": interrupted})
+    block.before("formula", "prose", _prose, {"alt": []})
     block.before("lheading", "wiki", _wiki, {"alt": interrupted[:3]})
     for name, ends in (("blockquote", interrupted), ("list", interrupted[:3])):
         limited = _limit_nesting(_linear_quote(own[name]) if name == "blockquote" else own[name])
@@ -112,12 +113,30 @@ _Rule: TypeAlias = "Callable[[StateBlock, int, int, bool], bool]"
 _MAX_NESTING = 32  # levels of lists, items and quotes; deeper marks are text
 _MAX_REREAD = 4  # levels; a deeper quote ends with its lazy lines
 _MAX_FORMULA = 200  # lines
+_MARKS_AT_START = frozenset("#>*+-=_|:~`<[!$\\0123456789")
 _OPENING = re.compile(r"\$\$|\\\[|\\begin\{([a-z]{1,20}\*?)\}")
 _ENVIRONMENTS = frozenset(
     name + star
     for name in ("equation", "align", "gather", "multline", "eqnarray", "displaymath", "math")
     for star in ("", "*")
 )
+
+
+def _prose(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The rule of paragraphs in which no line begins with a mark or a digit.
+
+    No other rule can match or end them, so most lines of prose are read without trying any.
+    """
+    line = start
+    while line < end and not state.isEmpty(line):
+        if state.src[state.bMarks[line] + state.tShift[line]] in _MARKS_AT_START:
+            return False
+        if state.is_code_block(line):
+            return False
+        line += 1
+    state.push("prose", "", 0).map = [start, line]
+    state.line = line
+    return True
 
 
 def _limit_nesting(rule: _Rule) -> _Rule:
