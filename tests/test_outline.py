@@ -19,7 +19,7 @@ from rag_splitters import (
     TitledChunker,
 )
 from rag_splitters.structure.blocks import detect_format, read_blocks
-from rag_splitters.structure.outline import Heading, Outline
+from rag_splitters.structure.outline import Heading, Outline, title_of
 
 ROOT = Path(__file__).parent.parent
 
@@ -281,3 +281,20 @@ def test_title_stands_before_rewritten_chunks() -> None:
         'Prices\n\n[{"tea": "green", "price": "4"}]',
         'Prices\n\n[{"tea": "black", "price": "3"}]',
     ]
+
+
+def test_the_title_of_a_long_text_needs_only_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths: list[int] = []
+    read = Outline.of
+
+    def count(text: str, *arguments: Any, **options: Any) -> Outline:
+        lengths.append(len(text))
+        return read(text, *arguments, **options)
+
+    monkeypatch.setattr(Outline, "of", count)
+    prose = "Boil *water*.\n\n" * 10_000
+    assert title_of("# Tea\n\n" + prose, {}) == "Tea"
+    assert max(lengths) < 6_000
+    assert title_of("[a](b)\n\n" + prose + "# Late", {}) == "Late"
+    matter = "---\n" + "# a: b\n\n" * 2_000 + "x: y\n---\n\n# Tea\n\n"
+    assert title_of(matter + prose, {"source": "a.md"}) == "Tea"

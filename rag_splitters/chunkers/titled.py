@@ -10,7 +10,7 @@ from rag_splitters.calls import together
 from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outline import Outline
+from rag_splitters.structure.outline import Outline, title_of
 
 
 class TitledChunker(Chunker):
@@ -51,8 +51,9 @@ class TitledChunker(Chunker):
 
     async def _titled(self, source: Source) -> list[Span]:
         """The chunks of one text, all but the first with the title before them."""
-        text, outline = source.text, Outline.of(source.text, metadata=source.metadata)
-        title = str(source.metadata.get("title") or outline.title or self.title or "")
+        text, metadata = source.text, source.metadata
+        outline = Outline.of(text, metadata=metadata) if self.include_headings else Outline("", [])
+        title = title_of(text, metadata) or self.title or ""
         prefixes = self._prefixes(title, outline.paths if self.include_headings else ())
         reserve = max(prefixes.values(), key=len)
         titled: list[Span] = []

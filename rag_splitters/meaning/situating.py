@@ -10,7 +10,7 @@ from typing import Any
 from rag_splitters.models import ModelError
 from rag_splitters.models.asking import fill
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outline import Outline
+from rag_splitters.structure.outline import Outline, title_of
 from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
 from rag_splitters.text.ids import stable_uuid
 
@@ -79,8 +79,7 @@ def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
 
 def anchor_of(text: str, metadata: Mapping[str, Any]) -> str:
     """What a document is known by after an edit: its title, or first heading, and its source."""
-    title = metadata.get("title") or Outline.of(text, metadata=metadata).title
-    return f"{title}\n{metadata.get('source', '')}"
+    return f"{title_of(text, metadata)}\n{metadata.get('source', '')}"
 
 
 def room_for_context(fits: Fits) -> str:

@@ -12,6 +12,7 @@ from rag_splitters.structure.blocks.html import html_blocks
 from rag_splitters.text.boundaries import boundary_before, skip_space
 
 _LONGEST = 120  # characters
+_BEGINNING = 5_000  # characters
 _LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?[#.][^{}]*\}|[¶\uf0c1]))+\Z")
 _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 
@@ -121,6 +122,24 @@ class Outline:
             index = deeper if stop <= self._section_ends[deeper] else index
             deeper += 1
         return self.paths[index]
+
+
+def title_of(text: str, metadata: Mapping[str, Any]) -> str:
+    """The title of a document: the metadata's `title`, else its first heading, else "".
+
+    Of a long Markdown text, only the beginning is read if the first heading stands there.
+
+    >>> title_of("# Tea\\n\\nHot.", {}), title_of("# Tea\\n\\nHot.", {"title": "Milk"})
+    ('Tea', 'Milk')
+    """
+    if title := metadata.get("title"):
+        return str(title)
+    text_format = detect_format(text, metadata)
+    end = text.find("\n\n", _BEGINNING) if text_format == "markdown" else -1
+    beginning = text[: max(end, 0)]
+    if beginning[:3] not in ("---", "+++") and (title := Outline.of(beginning, "markdown").title):
+        return str(title)
+    return Outline.of(text, text_format).title
 
 
 def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
