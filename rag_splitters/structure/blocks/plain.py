@@ -267,13 +267,14 @@ def _level(line: _Line, keywords: re.Pattern[str], is_first: bool) -> int:
 def _is_displayed(line: _Line, is_first: bool) -> bool:
     """Is it a heading by its capitals, or by its place in the middle of a line?"""
     content = line.text
-    if len(line.raw) > _LONGEST or content[-1] in ".,;:!?" or _NO_TITLE.search(content):
+    if not is_first or len(line.raw) > _LONGEST or content[-1] in ".,;:!?":
         return False
     if line.is_first and content[0].isupper() and _is_centred(line):
-        return True
+        return not _NO_TITLE.search(content)
+    if line.after.strip() or not content.isupper() or _NO_TITLE.search(content):
+        return False
     letters = [each for each in content if each.isalpha()]
-    is_alone = is_first and not line.after.strip()
-    return is_alone and len(letters) >= 3 and all(map(str.isupper, letters))
+    return len(letters) >= 3 and all(map(str.isupper, letters))
 
 
 def _is_centred(line: _Line) -> bool:
