@@ -418,7 +418,7 @@ def test_index_takes_a_named_file_whatever_its_suffix(folder: Path) -> None:
 
 def test_index_of_a_folder_with_nothing_to_read_is_an_error(folder: Path) -> None:
     (folder / "empty").mkdir()
-    assert "empty holds no files to read (.htm " in refused("index", "idx", "empty")
+    assert "empty holds no files to read (.adoc " in refused("index", "idx", "empty")
     assert not (folder / "idx").exists()
 
 

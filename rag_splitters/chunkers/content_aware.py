@@ -1,4 +1,4 @@
-"""ContentAwareChunker: keeps the blocks of Markdown, HTML and plain text whole."""
+"""ContentAwareChunker: keeps the blocks of a text of any format whole."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from rag_splitters.text.boundaries import skip_space
 
 
 class ContentAwareChunker(SizedChunker):
-    """Packs the blocks of Markdown, HTML or plain text, and keeps each block whole if it fits.
+    """Packs the blocks of a text, and keeps each block whole if it fits.
 
-    Use it for documentation, web pages and notes. A section that fits is one chunk, with its
+    Use it for documentation, web pages and notes: Markdown, HTML, RST, AsciiDoc, LaTeX, man pages,
+    mail and plain text. A section that fits is one chunk, with its
     subsections. If it does not fit, each subsection is cut on its own, so no chunk crosses a
     heading of its own level or above. A heading stays with the text under it, a lead-in such as
     "You need:" with what follows, and a few words before the first subsection with that. Code,

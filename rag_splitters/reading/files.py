@@ -8,8 +8,14 @@ from pathlib import Path
 
 from rag_splitters.reading.pdf import pdf_text
 from rag_splitters.span import Source
+from rag_splitters.structure.kinds import KINDS
 
-SUFFIXES = frozenset({".htm", ".html", ".markdown", ".md", ".pdf", ".rst", ".txt"})
+_PROSE = ("markdown", "html", "rst", "asciidoc", "latex", "mail", "subtitles")
+SUFFIXES = frozenset(
+    f".{suffix}"
+    for suffixes in ("pdf txt", *(KINDS[name].suffixes for name in _PROSE))
+    for suffix in suffixes.split()
+)
 """The files that are read when a folder is named."""
 
 

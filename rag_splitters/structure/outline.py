@@ -73,10 +73,10 @@ class Outline:
         metadata: Mapping[str, Any] | None = None,
         blocks: Sequence[Block] | None = None,
     ) -> Outline:
-        """The outline of a Markdown, HTML, wiki or plain text, in linear time.
+        """The outline of a text, in linear time.
 
-        Front matter, source code, code blocks, `<pre>` and comments have no headings, and neither
-        have the menus and sidebars of an HTML page, unless its blocks are passed.
+        Front matter, source code, logs, code blocks, `<pre>` and comments have no headings, and
+        neither have the menus and sidebars of an HTML page, unless its blocks are passed.
 
         Parameters:
             text: any text.
