@@ -19,7 +19,6 @@ from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
 from rag_splitters.text.separators import separators
-from rag_splitters.text.sizing import sizer
 
 _MAX_ERRORS = 0.2
 _NAMES = {"javascript": "js", "typescript": "ts", "tsx": "ts"}  # the keys of `LANGUAGES`
@@ -81,10 +80,9 @@ class CodeChunker(SizedChunker):
 
     def _pack(self, text: str, levels: Sequence[Finder], syntax: Syntax) -> list[tuple[int, int]]:
         """The start and end of each chunk, with the indentation of its first line."""
-        measure = sizer(self.length_function)(text)
         atoms = Atoms(text, syntax.signatures, **self.sizes)
         packer = _CodePacker(
-            text, measure, self.chunk_size, levels, repeated=self.overlap, atoms=atoms
+            text, atoms.measure, self.chunk_size, levels, repeated=self.overlap, atoms=atoms
         )
         packer.syntax = syntax
         return packer.pack()

@@ -18,7 +18,7 @@ from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, own_cuts
-from rag_splitters.text.sizing import Measure, sizer
+from rag_splitters.text.sizing import Measure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,8 +98,8 @@ class EmbeddingSizes(SizedChunker):
 
     def _packed(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
         """Chunks that begin at the breaks; what is too big is cut by sentences, then words."""
-        measure = sizer(self.length_function)(text)
-        breaks = self._breaks(units, vectors, measure) if len(vectors) else []
+        atoms = Atoms(text, **self.sizes)
+        breaks = self._breaks(units, vectors, atoms.measure) if len(vectors) else []
         starts = [start for start, _ in units]
         return pack(
             text,
@@ -107,7 +107,7 @@ class EmbeddingSizes(SizedChunker):
             **self.sizes,
             breaks=[starts[unit] for unit in breaks],
             min_size=self.min_size,
-            atoms=Atoms(text, **self.sizes),
+            atoms=atoms,
             sentence_cuts=own_cuts(self.segmenter, text) if self.overlap else None,
         )
 

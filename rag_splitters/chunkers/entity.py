@@ -19,7 +19,7 @@ from rag_splitters.text.boundaries import Finder, cluster_end, cluster_floor, po
 from rag_splitters.text.overlaps import Starts, longest_overlap, sentence_starts, word_starts
 from rag_splitters.text.packing import Packer
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
-from rag_splitters.text.sizing import Measure, sizer
+from rag_splitters.text.sizing import Measure
 
 
 class EntityChunker(MergingChunker):
@@ -74,7 +74,8 @@ class EntityChunker(MergingChunker):
         return [self._spans(text, own) for text, own in zip(texts, mentions, strict=True)]
 
     def _spans(self, text: str, mentions: list[Mention]) -> list[Span]:
-        measure, cuts = sizer(self.length_function)(text), segmenter_cuts(self.segmenter, text)
+        atoms = Atoms(text, **self.sizes)
+        measure, cuts = atoms.measure, segmenter_cuts(self.segmenter, text)
         ranges = _ranges(text, mentions, measure, self.chunk_size)
         rows = _rows(text, mentions, cuts)
         breaks = _borders(rows, cuts, self.max_gap)
@@ -89,7 +90,7 @@ class EntityChunker(MergingChunker):
             breaks=[each for each in breaks if ranges.floor(each) == each],
             overlap=longest_overlap(measure, self.overlap, outside) if self.overlap else None,
             min_size=self.min_chunk_size,
-            atoms=Atoms(text, **self.sizes),
+            atoms=atoms,
         )
         packer.ranges = ranges
         return [_with_entities(text, start, end, mentions) for start, end in packer.pack()]

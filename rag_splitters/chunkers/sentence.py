@@ -16,7 +16,6 @@ from rag_splitters.text.overlaps import counted_overlap
 from rag_splitters.text.packing import Packer, pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.text.separators import separator_pattern, separators
-from rag_splitters.text.sizing import sizer
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 
@@ -90,8 +89,8 @@ class SentenceChunker(SizedChunker):
         ]
 
     def _overlapping(self, text: str) -> list[Span]:
-        measure, size = sizer(self.length_function)(text), self.chunk_size
         atoms = Atoms(text, **self.sizes)
+        measure, size = atoms.measure, self.chunk_size
         cuts = atoms.outside(segmenter_cuts(self.segmenter, text))
         overlap = counted_overlap(text, cuts, measure, size, self.overlap_sentences)
         levels = self._levels(text, positions(cuts))

@@ -39,6 +39,8 @@ class Atoms:
         overlap: how much of a chunk the next one repeats, at most.
         length_function: the unit of these sizes.
 
+    The attribute `measure` is the text's measure, so that the text is measured once.
+
     >>> text = "One. Two.\\n- Three. Four."
     >>> atoms = Atoms(text, size=20, overlap=0, length_function="characters")
     >>> atoms.start_of(5), atoms.start_of(19)
@@ -54,14 +56,14 @@ class Atoms:
         overlap: int,
         length_function: LengthFunction,
     ) -> None:
-        measure = sizer(length_function)(text)
+        self.measure = sizer(length_function)(text)
         self._starts: list[int] = []
         self._ends: list[int] = []
         outer_first = sorted(find_atoms(text) if ranges is None else ranges, key=_outer_first)
         for start, end in outer_first:
             begin = trim_space(text, 0, start) if overlap else start
             is_inside = bool(self._ends) and start < self._ends[-1]
-            if not is_inside and measure.length(begin, end) <= size - overlap:
+            if not is_inside and self.measure.length(begin, end) <= size - overlap:
                 self._starts.append(skip_space(text, start))
                 self._ends.append(end)
 

@@ -51,7 +51,7 @@ def pack(
     >>> pack(text, [words(text)], size=8, overlap=0, length_function="characters")[1].text_of(text)
     'three'
     """
-    measure = sizer(length_function)(text)
+    measure = atoms.measure if atoms else sizer(length_function)(text)
     if is_exact:
         repeat = exact_overlap(text, measure, overlap)
     else:
