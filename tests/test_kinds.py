@@ -246,3 +246,22 @@ def work_of(text: str) -> int:
     finally:
         sys.setprofile(before)
     return calls
+
+
+def test_front_ends_pass_the_name_of_a_file() -> None:
+    from langchain_core.documents import Document
+    from llama_index.core.schema import Document as LlamaDocument
+
+    from rag_splitters.langchain import ContentAwareTextSplitter
+    from rag_splitters.llama_index import ContentAwareNodeParser
+
+    text = "# TODO\n\n" + "x = 1\n" * 30
+    for name, has_headings in (("a.md", True), ("a.conf", False)):
+        documents = [Document(text, metadata={"source": name})]
+        chunks = ContentAwareTextSplitter(chunk_size=80).split_documents(documents)
+        assert ("headings" in chunks[0].metadata) is has_headings
+        parser = ContentAwareNodeParser(chunk_size=80, length_function="characters")
+        nodes = parser.get_nodes_from_documents(
+            [LlamaDocument(text=text, metadata={"file_name": name})]
+        )
+        assert ("headings" in nodes[0].metadata) is has_headings

@@ -231,7 +231,7 @@ def _latex(text: str) -> list[Block]:
 def _closing_brace(text: str, start: int) -> int:
     """The offset after the brace that closes the one before `start`; -1 if it is far."""
     depth = 1
-    for mark in _TEX_BRACE.finditer(text, start, start + 1000):
+    for mark in _TEX_BRACE.finditer(text, start, start + 500):
         depth += {"{": 1, "}": -1}.get(mark.group(), 0)
         if mark.group()[0] == "\n":
             return -1
