@@ -49,13 +49,14 @@ def _section_breaks(
     breaks: list[int] = []
     joined: set[int] = set()
     fitting = -1  # where a section that fits ends
-    run, level = blocks[0].start if blocks else 0, 0  # where a chunk begins, and the level there
+    text = (block.start for block in blocks if block.kind != "front_matter")
+    run, level = next(text, 0), 0  # where a chunk begins, and the level there
     for index, end in zip(headings, ends, strict=True):
         block = blocks[index]
         if block.start < fitting:
             continue
         before = blocks[index - 1] if index else block
-        is_tiny = measure.length(run, before.end) * 10 < size
+        is_tiny = run < before.end and measure.length(run, before.end) * 10 < size
         if block is not before and (before.kind == "heading" or (level < block.level and is_tiny)):
             joined.add(block.start)
             level = block.level
