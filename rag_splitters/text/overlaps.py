@@ -75,12 +75,15 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
         kinds: the places at which it may begin, the preferred kind first.
     """
 
+    earliest, is_monotone = measure.earliest, measure.is_monotone
+
     def next_start(start: int, end: int, low: int) -> int:
-        low = max(low, start)
-        position = max(measure.earliest(end, size), low)
+        low = low if low > start else start
+        position = earliest(end, size)
+        position = position if position > low else low
         for kind in kinds:
             place = kind.first(start, position, end)
-            if not measure.is_monotone:
+            if not is_monotone:
                 place = _longer(kind, place, start, end, low, position)
             if place >= 0:
                 return place

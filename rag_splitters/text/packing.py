@@ -52,9 +52,10 @@ def pack(
     'three'
     """
     measure = atoms.measure if atoms else sizer(length_function)(text)
-    if is_exact:
+    repeat: Overlap | None = None
+    if overlap and is_exact:
         repeat = exact_overlap(text, measure, overlap)
-    else:
+    elif overlap:
         repeat = tail_overlap(text, measure, overlap, size, sentence_cuts)
     packer = Packer(
         text,
@@ -62,7 +63,7 @@ def pack(
         size,
         levels,
         breaks=breaks,
-        overlap=repeat if overlap else None,
+        overlap=repeat,
         min_size=min_size,
         trim=trim,
         part=part,

@@ -64,6 +64,7 @@ _RUN_IN_HEADING = re.compile(
 _MARKED_HEADING = re.compile(r"#{1,6}[ \t]|=+ .* =+\Z")
 _NUMBERING = re.compile(r"(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,4}|[^\W\d_])\Z")
 _QUICK_CLOSERS = '")”’]'
+_QUICK_ENDS = '.?!")”’'
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
 _MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
@@ -176,9 +177,14 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     last, begin = text[gap - 1], gap
     if last in _RUN or last >= "\u2000" or "[" in text[max(0, gap - _REACH) : gap]:
         begin = max(0, gap - _MARGIN)  # a boundary's marks may begin before
+    stop = high - 1  # a sentence that the last marks end begins at `high` or behind it
+    while stop > begin and text[stop] in _QUICK_ENDS:
+        stop -= 1
+    if _MARK.search(text, begin, stop + 1) is None:
+        return -1
     has_headings = "#" in text[max(0, begin - _CONTEXT) : high]
     cut = begin
-    for mark in _MARK.finditer(text, begin, high):
+    for mark in _MARK.finditer(text, begin, stop + 1):
         at = mark.start()
         if at < cut or (not has_headings and _INSIDE.match(text, at)):
             continue  # inside a sentence, or in the run of marks that was read last
