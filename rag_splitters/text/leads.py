@@ -51,6 +51,7 @@ _COLONS = (":", "：", ":**", ":__")
 _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
+_SPEECH = '"“„«'
 _ENDS = frozenset(f"{mark}\n\n" for mark in _STOPS)
 _LONG_LINE = 100  # characters: longer lines that end with such a mark are no leads
 
@@ -73,8 +74,11 @@ def lead_start(text: str, low: int, cut: int) -> int:
     if text[cut - 3 : cut] in _ENDS:
         nearest = max(low, cut - _LONG_LINE)
         line = text.rfind("\n", nearest, cut - 2) + 1 or nearest
+        if line == cut - _LONG_LINE:
+            return cut
         content = text[line:cut].lstrip()
-        if line == cut - _LONG_LINE or (content[0].isalpha() and not _NUMBERED.match(content)):
+        is_speech = content[0] in _SPEECH and content[1].isalpha()
+        if is_speech or (content[0].isalpha() and not _NUMBERED.match(content)):
             return cut  # the usual end of a paragraph
     visible = _VISIBLE.search(text, cut, cut + _REACH)  # a cut may be before or after white space
     if visible is None or not text[visible.start() - 1].isspace():
