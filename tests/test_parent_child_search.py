@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import random
+import sqlite3
 import uuid
 import zlib
 from collections.abc import Sequence
+from contextlib import closing
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -386,6 +388,39 @@ def test_scores_tell_whether_a_question_is_about_the_documents() -> None:
     retriever.search_kwargs = {"score_threshold": 0.5}
     assert all(retriever.invoke(question) for question in SAMPLE_QUESTIONS)
     assert [each for each in others if retriever.invoke(each)] == ["Why do leaves fall?"]
+
+
+def test_hybrid_search_takes_a_stores_distances_for_what_they_are() -> None:
+    class Distant(InMemoryVectorStore):
+        def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:
+            pairs = super().similarity_search_with_score(*args, **kwargs)
+            return [(document, 1 - score) for document, score in pairs]
+
+    def found(kind: type[InMemoryVectorStore], question: str) -> list[str]:
+        retriever = langchain.parent_document_retriever(
+            documents,
+            vectorstore=kind(HashingEmbeddings()),  # type: ignore[arg-type]
+            search_type="hybrid",
+            k=6,
+        )
+        return [result.page_content for result in retriever.invoke(question)]
+
+    documents = [Document(page_content=sentence(n), id=str(n)) for n in range(200)]
+    for question in (QUESTION, "birch fjord n5", "heath inlet"):
+        assert found(Distant, question) == found(InMemoryVectorStore, question) != []
+
+
+def test_a_keyword_file_of_another_format_is_made_anew(tmp_path: Path) -> None:
+    documents = [Document(page_content=text, id=name) for name, text in TEXTS.items()]
+    with closing(langchain.parent_document_retriever(documents, path=tmp_path)) as retriever:
+        found = [(each.id, each.metadata["score"]) for each in retriever.invoke(QUESTION)]
+    (file,) = (path for path in tmp_path.rglob("*.sqlite") if "keyword" in path.name)
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("DELETE FROM children")
+        connection.execute("PRAGMA user_version = 1")
+        connection.commit()
+    with closing(langchain.parent_document_retriever(path=tmp_path)) as retriever:
+        assert found == [(each.id, each.metadata["score"]) for each in retriever.invoke(QUESTION)]
 
 
 @every_front_end

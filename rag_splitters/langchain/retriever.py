@@ -67,8 +67,9 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     A result has the parent's metadata with `start_index` and `end_index` in the source (if the
     splitters report exact positions), `score` and `matches`. The score is that of its best child: a
     similarity, higher is better, if the vector store says how to read its numbers, as Chroma does;
-    else the store's own number, or None if it has none. The matches are position and score of the
-    children, best first.
+    else the store's own number, or None if it has none. With hybrid search it is between 0 and 1,
+    and low if the question has nothing to do with the documents. The matches are position and score
+    of the children, best first.
 
     Documents are identified by their `id` or, without one, by their text and metadata. An unchanged
     document is split again, but not embedded or written; a changed one replaces what was there. The
@@ -123,7 +124,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     `lambda_mult` (0.5); other arguments of the vector store's search, such as `filter`."""
     smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
     """Mixes each child's vector with its neighbours' in the document, by a Gaussian of this width
-    in children; 0 does not. Needs Chroma."""
+    in children, and counts their words half for keywords; 0 does neither. Needs Chroma."""
     headings: bool = False
     """Puts a document's title (`metadata["title"]`) and the headings above a child before its text
     where that is embedded and indexed; the text itself stays as it is. Needs Chroma."""
@@ -347,9 +348,9 @@ def parent_document_retriever(
     `k` counts results (4), and `search_kwargs={"k": ...}` counts the children that are used. With
     only the second, all the parents of these children are returned, as in `langchain_classic`.
 
-    `search_type`, `smoothing` and `headings` default to what retrieves best by the figures in the
-    README: "hybrid", 0.6 and True. A `vectorstore` that you pass is searched by "similarity" alone,
-    as it is. The other parameters are the retriever's.
+    `search_type`, `smoothing` and `headings` default to what retrieves best by the documentation's
+    benchmarks: "hybrid", 0.6 and True. A `vectorstore` that you pass is searched by "similarity"
+    alone, as it is. The other parameters are the retriever's.
 
     Raises ValueError for options that contradict each other, and for a folder of another model;
     FolderInUseError (a RuntimeError) for a folder that another process has open.

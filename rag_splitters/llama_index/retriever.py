@@ -89,7 +89,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         mmr_prefetch_k: for "mmr", the number of children to choose from.
         filters: metadata that children must have.
         smoothing: mixes each child's vector with its neighbours' in the document, by a Gaussian of
-            this width in children; 0 does not.
+            this width in children, and counts their words half for keywords; 0 does neither.
         headings: puts a document's title (`metadata["title"]`) and the headings above a child
             before its text where that is embedded and indexed; the text itself stays as it is.
         reranker: reorders results: a function (question, texts) -> scores, or a node postprocessor.
@@ -286,8 +286,8 @@ def parent_document_retriever(
     `RecursiveNodeParser(chunk_size=400, length_function="characters")`, and `parent_parser` to the
     same with 2,000 characters; `parent_parser=None` takes documents whole.
 
-    `search_type`, `smoothing` and `headings` default to what retrieves best by the figures in the
-    README: "hybrid", 0.6 and True. A `vector_store` that you pass is searched by "similarity"
+    `search_type`, `smoothing` and `headings` default to what retrieves best by the documentation's
+    benchmarks: "hybrid", 0.6 and True. A `vector_store` that you pass is searched by "similarity"
     alone, as it is. The other parameters are the retriever's.
 
     Raises ValueError for options that contradict each other, and for a folder of another model;

@@ -185,6 +185,9 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> tuple[list[Match], 
         similarities = {match.child.id or "": match.score or 0.0 for match in nearest}
         unseen = [name for name, _ in by_keyword.best if name not in children]
         similarities |= await stores.children.similarities(query.text, unseen)
+        ranked = [similarities[name] for name in children]
+        if ranked and ranked[0] < ranked[-1]:  # the store returns distances: the least is the best
+            similarities = {name: -distance for name, distance in similarities.items()}
         scores = _relative_scores(similarities, by_keyword)
     ordered = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
     matches = [Match(children.get(name) or Entry("", {}, name), score) for name, score in ordered]
