@@ -390,6 +390,15 @@ def test_scores_tell_whether_a_question_is_about_the_documents() -> None:
     assert [each for each in others if retriever.invoke(each)] == ["Why do leaves fall?"]
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_children_that_cannot_be_told_apart_have_the_score_of_their_match(count: int) -> None:
+    documents = [Document(page_content="The red kettle boils.", id=str(n)) for n in range(count)]
+    retriever = langchain.parent_document_retriever(documents)
+    scores = [each.metadata["score"] for each in retriever.invoke("red kettle boils")]
+    assert scores == pytest.approx([1.0] * count, abs=0.05)
+    assert retriever.invoke("a wedding cake")[0].metadata["score"] < 0.2
+
+
 def test_hybrid_search_takes_a_stores_distances_for_what_they_are() -> None:
     class Distant(InMemoryVectorStore):
         def similarity_search_with_score(self, *args: Any, **kwargs: Any) -> Any:

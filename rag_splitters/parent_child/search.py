@@ -214,11 +214,10 @@ def _relative_scores(
     keywords = dict(by_keyword.best) | by_keyword.others
     names = list(dict.fromkeys([*similarities, *keywords]))
     sides = [relative for side in (similarities, keywords) if (relative := _relative(side, names))]
-    strength = max(by_keyword.coverage, *similarities.values(), 0.0)
-    return {
-        name: min(strength, 1.0) * sum(side[name] for side in sides) / max(len(sides), 1)
-        for name in names
-    }
+    strength = min(max(by_keyword.coverage, *similarities.values(), 0.0), 1.0)
+    if not sides:  # a single child, or children that cannot be told apart
+        return dict.fromkeys(names, strength)
+    return {name: strength * sum(side[name] for side in sides) / len(sides) for name in names}
 
 
 def _relative(scores: Mapping[str, float], names: Sequence[str]) -> dict[str, float]:
