@@ -189,7 +189,12 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> tuple[list[Match], 
         if ranked and ranked[0] < ranked[-1]:  # the store returns distances: the least is the best
             similarities = {name: -distance for name, distance in similarities.items()}
         scores = _relative_scores(similarities, by_keyword)
-    ordered = sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+    keywords = (
+        dict(by_keyword.best) | by_keyword.others
+    )  # of equal ones, what has the words is first
+    ordered = sorted(
+        scores.items(), key=lambda item: (-item[1], -keywords.get(item[0], 0.0), item[0])
+    )
     matches = [Match(children.get(name) or Entry("", {}, name), score) for name, score in ordered]
     return matches, is_complete and has_all_keywords
 

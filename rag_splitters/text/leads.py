@@ -77,8 +77,8 @@ def lead_start(text: str, low: int, cut: int) -> int:
         if line == cut - _LONG_LINE:
             return cut
         content = text[line:cut].lstrip()
-        is_speech = content[0] in _SPEECH and content[1].isalpha()
-        if is_speech or (content[0].isalpha() and not _NUMBERED.match(content)):
+        is_speech = content[:1] in _SPEECH and content[1:2].isalpha()
+        if is_speech or (content[:1].isalpha() and not _NUMBERED.match(content)):
             return cut  # the usual end of a paragraph
     visible = _VISIBLE.search(text, cut, cut + _REACH)  # a cut may be before or after white space
     if visible is None or not text[visible.start() - 1].isspace():
