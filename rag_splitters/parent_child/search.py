@@ -189,9 +189,8 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> tuple[list[Match], 
         if ranked and ranked[0] < ranked[-1]:  # the store returns distances: the least is the best
             similarities = {name: -distance for name, distance in similarities.items()}
         scores = _relative_scores(similarities, by_keyword)
-    keywords = (
-        dict(by_keyword.best) | by_keyword.others
-    )  # of equal ones, what has the words is first
+    keywords = dict(by_keyword.best) | by_keyword.others
+    # Of equal ones, the child that has more of the question's words is first.
     ordered = sorted(
         scores.items(), key=lambda item: (-item[1], -keywords.get(item[0], 0.0), item[0])
     )
