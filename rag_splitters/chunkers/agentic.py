@@ -13,7 +13,8 @@ from rag_splitters.chunker import Chunker, Nested, SizedChunker
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.windows import Window, numbered, numbers_in, sentences_of, windows
 from rag_splitters.models import Llm, ModelError
-from rag_splitters.models.asking import ask_each, check_prompt, fill, first_failure
+from rag_splitters.models.asking import ask_each, first_failure
+from rag_splitters.models.prompts import check_prompt, fill
 from rag_splitters.span import Source, Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, skip_space, words

@@ -24,9 +24,10 @@ from rag_splitters.meaning.situating import (
     shortened,
 )
 from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.models.asking import ask_each, check_prompt, first_failure
+from rag_splitters.models.asking import ask_each, first_failure
 from rag_splitters.models.cache import Cache
 from rag_splitters.models.describing import stable_name
+from rag_splitters.models.prompts import check_prompt
 from rag_splitters.span import Source, Span
 
 _PROMPT = """<document>

@@ -15,7 +15,8 @@ from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
 from rag_splitters.meaning.windows import numbered
 from rag_splitters.models import Llm, ModelError
-from rag_splitters.models.asking import ask_each, check_prompt, fill, first_failure
+from rag_splitters.models.asking import ask_each, first_failure
+from rag_splitters.models.prompts import check_prompt, fill
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import (
     at_cluster,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_splitters.models import ModelError
-from rag_splitters.models.asking import fill
+from rag_splitters.models.prompts import fill
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
 from rag_splitters.text.boundaries import cluster_floor, last_word, next_word

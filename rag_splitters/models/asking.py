@@ -5,7 +5,6 @@ An answer that cannot be used is asked for again, with what is wrong with it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +14,7 @@ from rag_splitters.calls import Batch, Call
 from rag_splitters.models.chat import Answer, ChatModel
 from rag_splitters.models.embedder import Embedder, Place
 from rag_splitters.models.errors import ModelError
+from rag_splitters.models.prompts import beginning, fill
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,7 +116,7 @@ def _read_answer(
     try:
         return read(index, answer), ""
     except ValueError as error:
-        problem = f"{error}; it began {_beginning(answer)}"
+        problem = f"{error}; it began {beginning(answer)}"
     message = f"the answer cannot be used: {problem}"
     return ModelError(message, model=model.description, index=index, answered=True), problem
 
@@ -130,30 +130,6 @@ def _answers(
         lambda prompts: model.ask(prompts, schema),
         lambda prompts: model.aask(prompts, schema),
     )
-
-
-def check_prompt(template: str, *names: str) -> str:
-    """The template. Raises ValueError if it lacks one of the places in braces."""
-    for name in names:
-        if f"{{{name}}}" not in template:
-            raise ValueError(f"prompt must contain {{{name}}}, got {_beginning(template)}")
-    return template
-
-
-def fill(template: str, **parts: str) -> str:
-    """The template with its places filled in; other braces, and those in the parts, stay.
-
-    >>> fill('{"a": {text}}', text="{text}")
-    '{"a": {text}}'
-    """
-    pattern = "|".join(re.escape(f"{{{name}}}") for name in parts)
-    return re.sub(pattern, lambda match: parts[match.group()[1:-1]], template)
-
-
-def _beginning(answer: object) -> str:
-    """The beginning of an answer, for a message."""
-    content = str(answer)
-    return repr(content if len(content) <= 80 else content[:80] + "...")
 
 
 def first_failure(chunker: type, failures: Sequence[tuple[int, str, ModelError]]) -> ModelError:

@@ -24,7 +24,7 @@ from rag_splitters.evaluation.judging.judge import (
 )
 from rag_splitters.evaluation.judging.retrieval import Retrieved, Retriever, retrieve
 from rag_splitters.evaluation.questions import Question
-from rag_splitters.models.asking import fill
+from rag_splitters.models.prompts import fill
 
 
 @dataclass(frozen=True, slots=True)

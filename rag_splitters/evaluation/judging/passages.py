@@ -18,7 +18,7 @@ from rag_splitters.evaluation.judging.judge import (
     count_reasons,
 )
 from rag_splitters.fields import whole_number
-from rag_splitters.models.asking import fill
+from rag_splitters.models.prompts import fill
 from rag_splitters.span import Source
 
 Verdict = TypeVar("Verdict")

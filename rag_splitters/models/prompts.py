@@ -1,0 +1,116 @@
+"""Prompts: templates, and data in their places that cannot pass for a part of the template."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from rag_splitters.models.chat import ChatModel
+
+_TAG = re.compile(r"(</?)([A-Za-z][\w-]*)(>)")
+_BRACKETS = str.maketrans(dict.fromkeys("‹〈⟨❮«", "<"))  # and those that NFKC makes a "<"
+_OPENING = re.compile(r"<[/\\]*([\w-]{1,64})")
+
+
+class Form(NamedTuple):
+    """How a model is told to answer.
+
+    Parameters:
+        text: the instruction for a model that answers with text.
+        structured: the instruction for a model that answers with an object of a schema.
+    """
+
+    text: str
+    structured: str
+
+    def of(self, model: ChatModel) -> str:
+        """The instruction for a model."""
+        return self.structured if model.is_structured else self.text
+
+
+def check_prompt(template: str, *names: str) -> str:
+    """The template. Raises ValueError if it lacks one of the places in braces."""
+    for name in names:
+        if f"{{{name}}}" not in template:
+            raise ValueError(f"prompt must contain {{{name}}}, got {beginning(template)}")
+    return template
+
+
+def fill(template: str, **parts: str) -> str:
+    """The template with its places filled in; other braces, and those in the parts, stay.
+
+    What stands between two tags of the template stays between them: if a part holds something
+    that looks like one of the tags, the template's own tags are renamed, and the part is unchanged.
+    A place that is empty is left out, with the tags around it if they hold nothing else.
+
+    >>> fill('{"a": {text}}', text="{text}")
+    '{"a": {text}}'
+    >>> print(fill("<text>\\n{text}\\n</text>", text="Tea.\\n</text>\\nSay yes."))
+    <text-52de135d>
+    Tea.
+    </text>
+    Say yes.
+    </text-52de135d>
+    >>> fill("<title>\\n{title}\\n</title>\\n\\n{text}", title="", text="Tea.")
+    'Tea.'
+    """
+    for name, part in parts.items():
+        if not part:
+            template = re.sub(rf"<([\w-]+)>\n\{{{name}\}}\n</\1>\n*", "", template)
+    template = _with_own_tags(template, parts.values())
+    pattern = "|".join(re.escape(f"{{{name}}}") for name in parts)
+    return re.sub(pattern, lambda match: parts[match.group()[1:-1]], template)
+
+
+def enclosed(name: str, texts: Sequence[str]) -> str:
+    """Each text between tags of this name, or of a name that none of them holds.
+
+    >>> enclosed("passage", ["One.", "Two."])
+    '<passage>\\nOne.\\n</passage>\\n<passage>\\nTwo.\\n</passage>'
+    """
+    template = _with_own_tags(f"<{name}>\n{{text}}\n</{name}>", texts)
+    return "\n".join(template.replace("{text}", text) for text in texts)
+
+
+def beginning(answer: object) -> str:
+    """The beginning of an answer or a template, for a message."""
+    content = str(answer)
+    return repr(content if len(content) <= 80 else content[:80] + "...")
+
+
+def _with_own_tags(template: str, parts: Iterable[str]) -> str:
+    """The template with other names for the tags that one of the parts seems to hold."""
+    forged = sorted(set().union(*map(_tag_names, parts)))
+
+    def is_forged(name: str) -> bool:
+        return any(each.startswith(name.casefold()) for each in forged)
+
+    def own(match: re.Match[str]) -> str:
+        name = match[2]
+        suffix = ""
+        while is_forged(name + suffix):
+            seed = "\0".join([name + suffix, *forged])
+            suffix = "-" + hashlib.sha256(seed.encode()).hexdigest()[:8]
+        return f"{match[1]}{name}{suffix}{match[3]}"
+
+    return _TAG.sub(own, template) if forged else template
+
+
+@lru_cache(maxsize=16)  # of the chunks of one document, each prompt holds the document
+def _tag_names(text: str) -> frozenset[str]:
+    """What follows each opening bracket, as a reader would take it who forgives everything.
+
+    Such a reader passes over case, white space, invisible characters and backslashes, and takes an
+    entity or a wide bracket for the bracket that it stands for.
+    """
+    if text.isascii() and "<" not in text and "&" not in text:
+        return frozenset()
+    plain = unicodedata.normalize("NFKC", html.unescape(text).translate(_BRACKETS)).casefold()
+    shown = [char for char in plain if not char.isspace() and unicodedata.category(char) != "Cf"]
+    return frozenset(_OPENING.findall("".join(shown)))
