@@ -46,6 +46,8 @@ class Details(TypedDict, total=False):
     """The number of a chunk's topic."""
     topic_terms: list[str]
     """The strongest terms of a chunk's topic."""
+    window: str
+    """The text around a sentence, with the sentence itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from rag_splitters import (
     RecursiveChunker,
     SemanticChunker,
     SentenceChunker,
+    SentenceWindowChunker,
     SeparatorChunker,
     SlidingWindowChunker,
     TableChunker,
@@ -157,6 +158,11 @@ CASES: dict[str, list[Chunker]] = {
         SentenceChunker(
             chunk_size=30, paragraph_separator="\n", secondary_chunking_regex="[^,.]+[,.]?"
         ),
+    ],
+    "sentence_window": [
+        SentenceWindowChunker(),
+        *(SentenceWindowChunker(**size) for size in SIZES),
+        SentenceWindowChunker(window_size=0, segmenter=halves),
     ],
     "paragraph": [
         ParagraphChunker(),

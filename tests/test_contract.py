@@ -42,6 +42,7 @@ VIOLATIONS = (
     " \U000e6146\u0600\u0600 \u0600",
     "item\n<|endoftext|>```\n\u3000<table><tr><td>ⲉ각![a](g)",
     "aDr. No said so.\n\nDr. No said so.",
+    " \u0301नमस्ते। Is it? Yes!",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 

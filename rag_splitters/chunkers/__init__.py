@@ -22,6 +22,7 @@ from rag_splitters.chunkers.proposition import PropositionChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.semantic import SemanticChunker
 from rag_splitters.chunkers.sentence import SentenceChunker
+from rag_splitters.chunkers.sentence_window import SentenceWindowChunker
 from rag_splitters.chunkers.separator import SeparatorChunker
 from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
 from rag_splitters.chunkers.table import TableChunker
@@ -49,6 +50,7 @@ __all__ = [
     "RecursiveChunker",
     "SemanticChunker",
     "SentenceChunker",
+    "SentenceWindowChunker",
     "SeparatorChunker",
     "SlidingWindowChunker",
     "TableChunker",
@@ -64,6 +66,7 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "token": TokenChunker,
     "recursive": RecursiveChunker,
     "sentence": SentenceChunker,
+    "sentence_window": SentenceWindowChunker,
     "paragraph": ParagraphChunker,
     "keyword": KeywordChunker,
     "page": PageChunker,

@@ -48,6 +48,7 @@ __all__ = [
     "RecursiveTextSplitter",
     "SemanticTextSplitter",
     "SentenceTextSplitter",
+    "SentenceWindowTextSplitter",
     "SeparatorTextSplitter",
     "SlidingWindowTextSplitter",
     "TableTextSplitter",
@@ -312,6 +313,10 @@ class SentenceTextSplitter(chunkers.SentenceChunker, ChunkerTextSplitter):
 
     chunk_size: Size = 4000
     chunk_overlap: Overlap = 200
+
+
+class SentenceWindowTextSplitter(chunkers.SentenceWindowChunker, ChunkerTextSplitter):
+    """LangChain splitter for `SentenceWindowChunker`."""
 
 
 class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):

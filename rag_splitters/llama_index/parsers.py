@@ -58,6 +58,7 @@ __all__ = [
     "RecursiveNodeParser",
     "SemanticNodeParser",
     "SentenceNodeParser",
+    "SentenceWindowNodeParser",
     "SeparatorNodeParser",
     "SlidingWindowNodeParser",
     "TableNodeParser",
@@ -469,6 +470,45 @@ class SentenceNodeParser(chunkers.SentenceChunker, ChunkerNodeParser):
     chunk_size: Size = 1024
     chunk_overlap: Overlap = 200
     length_function: Unit = "tokens"
+
+
+class SentenceWindowNodeParser(_Tokens, chunkers.SentenceWindowChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `SentenceWindowChunker`."""
+
+    positional: ClassVar[tuple[str, ...]] = (
+        "sentence_splitter",
+        "window_size",
+        "window_metadata_key",
+        "original_text_metadata_key",
+        "include_metadata",
+        "include_prev_next_rel",
+        "callback_manager",
+        "id_func",
+    )
+
+    window_metadata_key: str = "window"
+    """The key of the metadata for the window."""
+
+    original_text_metadata_key: str = "original_text"
+    """The key of the metadata for the sentence itself."""
+
+    @override
+    def _assembled(
+        self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]
+    ) -> list[BaseNode]:
+        """The nodes, with the sentence beside its window under the keys that were asked for."""
+        pairs = zip(sources, results, strict=True)
+        return super()._assembled(
+            nodes, sources, (self._named(s.text, spans) for s, spans in pairs)
+        )
+
+    def _named(self, text: str, spans: list[Span]) -> list[Span]:
+        for span in spans:
+            span.metadata = {
+                self.window_metadata_key: span.metadata["window"],
+                self.original_text_metadata_key: span.text_of(text),
+            }
+        return spans
 
 
 class SeparatorNodeParser(chunkers.SeparatorChunker, ChunkerNodeParser):

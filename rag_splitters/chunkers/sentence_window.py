@@ -1,0 +1,77 @@
+"""SentenceWindowChunker: each sentence a chunk, with its neighbours in the metadata."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.fields import FunctionOrName
+from rag_splitters.span import Span
+from rag_splitters.text.atoms import Atoms, find_atoms
+from rag_splitters.text.boundaries import positions, words
+from rag_splitters.text.leads import lead_start
+from rag_splitters.text.packing import pack
+from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.wrapping import clauses, unwrapped_lines
+
+
+class SentenceWindowChunker(SizedChunker):
+    """Makes each sentence a chunk, and puts the text around it into the metadata.
+
+    Use it to search single sentences, whose embeddings are precise, and to give the model the
+    window around each hit. A heading or a lead-in is one chunk with the sentence that follows it,
+    and a code fence or a table row that fits is one sentence. A sentence that is larger than
+    `chunk_size` is cut as in `SentenceChunker`, and its parts count as sentences.
+
+    Metadata: `window`, the chunk with up to `window_size` chunks before and after it, as they stand
+    in the text. `SentenceWindowNodeParser` also adds `original_text`, the chunk itself, as
+    LlamaIndex's parser of that name does; `MetadataReplacementPostProcessor("window")` puts the
+    window in the place of the sentence.
+
+    Raises ValueError if `window_size` is negative, if the segmenter is unknown or does not return
+    an ascending list of (start, end), or if the sizes are inconsistent.
+
+    >>> chunks = SentenceWindowChunker(window_size=1).chunk("Rain fell. It was cold. Nobody came.")
+    >>> chunks[0].text, chunks[0].metadata["window"]
+    ('Rain fell.', 'Rain fell. It was cold.')
+    """
+
+    window_size: int = Field(default=3, ge=0)
+    """Number of sentences before and after each sentence that its window takes in."""
+
+    segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
+    """Segmenter: "rules", "punkt", "spacy:<model>" or a function text -> (start, end) pairs."""
+
+    def spans(self, text: str) -> list[Span]:
+        cuts = segmenter_cuts(self.segmenter, text)
+        spans = pack(
+            text,
+            [positions(cuts), unwrapped_lines(text), clauses(text), words(text)],
+            breaks=_without_leads(text, cuts),
+            atoms=Atoms(text, _fences_and_rows(text), **self.sizes),
+            sentence_cuts=None if self.segmenter == "rules" else cuts,
+            **self.sizes,
+        )
+        last, reach = len(spans) - 1, self.window_size
+        for index, span in enumerate(spans):
+            first = spans[max(index - reach, 0)].start
+            span.metadata = {"window": text[first : spans[min(index + reach, last)].end]}
+        return spans
+
+
+def _without_leads(text: str, cuts: list[int]) -> list[int]:
+    """The cuts, moved before headings and lead-ins, which stay with what follows them."""
+    breaks, begin = list[int](), 0
+    for cut in cuts:
+        start = lead_start(text, begin, cut)
+        if text[begin:start].strip():
+            breaks.append(start)
+            begin = start
+    return breaks
+
+
+def _fences_and_rows(text: str) -> list[tuple[int, int]]:
+    """The parts of a text in which full stops end no sentences."""
+    return [part for part in find_atoms(text) if text[part[0]] in "`~|"]
