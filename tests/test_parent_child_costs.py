@@ -220,3 +220,17 @@ def test_hybrid_search_finds_what_reading_everything_finds(
             assert scores == pytest.approx([strength * score for score in wanted], abs=1e-4)
             assert [expected[each.id or ""] for each in found] == pytest.approx(wanted, abs=1e-4)
         assert compared > 10
+
+
+def test_verify_lists_ids_once_and_pages_nothing(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        assert retriever.verify().is_sound
+        forget(asked)
+        assert retriever.verify().is_sound
+        assert asked["get"] == [{"include": []}], "an offset costs what it skips"
+        forget(asked)
+        retriever.delete(source="none")
+        assert not asked["get"]

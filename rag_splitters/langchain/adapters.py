@@ -18,7 +18,7 @@ from rag_splitters.calls import Call
 from rag_splitters.langchain.kvstores import DocumentStore, PostgresStore, RedisStore, SQLiteStore
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
-from rag_splitters.parent_child.keyvalue import KeyValueDocstore
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore, check_json
 from rag_splitters.parent_child.merging import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
@@ -109,7 +109,10 @@ def make_split(splitters: Mapping[Level, TextSplitter | None]) -> Split:
         chunks: list[list[Entry]] = [[] for _ in entries]
         for document in await call_method(splitter, "transform_documents", numbered):
             metadata = dict(document.metadata)
-            chunks[metadata.pop(_NUMBER_KEY)].append(Entry(document.page_content, metadata))
+            number = metadata.pop(_NUMBER_KEY)
+            if _NUMBER_KEY in entries[number].metadata:
+                metadata[_NUMBER_KEY] = entries[number].metadata[_NUMBER_KEY]
+            chunks[number].append(Entry(document.page_content, metadata))
         return chunks
 
     return split
@@ -131,6 +134,10 @@ class _StoreDocstore:
 
     def __init__(self, store: BaseStore[str, Document]) -> None:
         self._store = store
+
+    def check(self, metadata: Mapping[str, Any]) -> None:
+        if isinstance(self._store, ByteDocuments):
+            check_json(metadata, "metadata")
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         entries: list[Entry | None] = []

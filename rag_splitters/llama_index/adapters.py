@@ -10,7 +10,7 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 from llama_index.core.storage.docstore import BaseDocumentStore
-from llama_index.core.storage.kvstore.types import BaseKVStore
+from llama_index.core.storage.kvstore.types import BaseKVStore, MutableMappingKVStore
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
     MetadataFilters,
@@ -26,6 +26,7 @@ from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import (
     KeyValueDocstore,
     KeyValueStore,
+    check_json,
     entry_from_value,
     entry_to_value,
 )
@@ -37,7 +38,6 @@ from rag_splitters.text.sources import copy_metadata
 
 _BATCH = 1000
 _COLLECTION = "parent_child"
-_ROW_ID_KEY = "_row_id"
 
 
 def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
@@ -196,6 +196,10 @@ class _KVDocstore:
     def __init__(self, store: BaseKVStore) -> None:
         self._store = store
 
+    def check(self, metadata: Mapping[str, Any]) -> None:
+        if not isinstance(self._store, MutableMappingKVStore):  # which is in memory
+            check_json(metadata, "metadata")
+
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         values = [await call_method(self._store, "get", key, _COLLECTION) for key in keys]
         return [None if value is None else entry_from_value(value) for value in values]
@@ -221,6 +225,9 @@ class _NodeDocstore:
     def __init__(self, store: BaseDocumentStore) -> None:
         self._store = store
 
+    def check(self, metadata: Mapping[str, Any]) -> None:
+        check_json(metadata, "metadata")
+
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         entries: list[Entry | None] = []
         for key in keys:
@@ -228,8 +235,10 @@ class _NodeDocstore:
             if node is None:
                 entries.append(None)
                 continue
-            metadata = dict(node.metadata)
-            entries.append(Entry(text_of(node), metadata, metadata.pop(_ROW_ID_KEY, key)))
+            row = node.metadata
+            is_ours = row.keys() == {"metadata", "id"}
+            metadata, row_id = (row["metadata"], row["id"]) if is_ours else (row, key)
+            entries.append(Entry(text_of(node), dict(metadata), row_id))
         return entries
 
     async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
@@ -247,10 +256,8 @@ class _NodeDocstore:
 
 
 def _row_node(key: str, entry: Entry) -> TextNode:
-    metadata = copy_metadata(entry.metadata)
-    if entry.id != key:
-        metadata[_ROW_ID_KEY] = entry.id
-    return TextNode(id_=key, text=entry.text, metadata=metadata)
+    row = {"metadata": copy_metadata(entry.metadata), "id": entry.id}
+    return TextNode(id_=key, text=entry.text, metadata=row)
 
 
 # Vector stores

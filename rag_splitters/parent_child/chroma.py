@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import uuid
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -210,18 +210,10 @@ class ChromaChildren(ChildStore):
             children += _entries(rows)
         return children
 
-    async def read_all(self) -> AsyncIterator[Entry]:
-        """Read every child, without its text."""
-        start = 0
-        while True:
-            rows = await self._call(
-                self._collection.get, include=["metadatas"], limit=_READ_BATCH, offset=start
-            )
-            for child in _entries(rows):
-                yield child
-            if len(rows["ids"]) < _READ_BATCH:
-                return
-            start += _READ_BATCH
+    async def list_ids(self) -> list[str]:
+        """List all ids at once: Chroma walks to an offset, so pages would be quadratic."""
+        rows = await self._call(self._collection.get, include=[])
+        return list(rows["ids"])
 
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
         """Find the nearest children, with their similarity."""

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import has_metadata, is_stray, read_again
-from rag_splitters.parent_child.indexing import Outcome, add, find_documents, remove
-from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, is_parent_key
+from rag_splitters.parent_child.indexing import Outcome, add, check_refusals, find_documents, remove
+from rag_splitters.parent_child.records import (
+    RECORD_PREFIX,
+    SOURCE_KEY,
+    Entry,
+    Record,
+    is_parent_key,
+)
 from rag_splitters.parent_child.revisions import is_in_step, rebuild_keyword_index
 from rag_splitters.parent_child.stores import Stores, UnsupportedError
 from rag_splitters.text.ids import source_identity
 
 _GROUP_DOCUMENTS = 256
+_GROUP_CHILDREN = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,8 @@ class VerifyReport:
     """Does the keyword index, if one is kept, know all that is in the stores?"""
     classic_parents: int = 0
     """How many parents `langchain_classic` wrote that no document has replaced."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """With `repair`, the documents that could not be repaired, and why."""
 
     @property
     def is_sound(self) -> bool:
@@ -63,20 +72,26 @@ async def sync(
 ) -> SyncReport:
     """Make the index hold these documents and, within the scope, no others."""
     outcomes: dict[str, Outcome] = {}
-    for outcome in await add(stores, _check_scope(documents, scope)):
+    all_outcomes = await add(stores, _check_scope(documents, scope))
+    refused = {outcome.identity for outcome in all_outcomes if outcome.refusal}
+    for outcome in all_outcomes:
+        if outcome.refusal:
+            continue
         first = outcomes.setdefault(outcome.identity, outcome)
         if outcome.was_written and not first.was_written:
             outcomes[outcome.identity] = outcome
     identities = await find_documents(stores, scope)
-    deleted = await remove(stores, [each for each in identities if each not in outcomes], None)
-    return SyncReport(
+    unlisted = [each for each in identities if each not in outcomes and each not in refused]
+    report = SyncReport(
         added=[
             each.identity for each in outcomes.values() if each.was_written and not each.existed
         ],
         changed=[each.identity for each in outcomes.values() if each.was_written and each.existed],
         unchanged=[each.identity for each in outcomes.values() if not each.was_written],
-        deleted=deleted,
+        deleted=await remove(stores, unlisted, None),
     )
+    check_refusals(all_outcomes, report)
+    return report
 
 
 def _check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> Iterator[Entry]:
@@ -95,7 +110,7 @@ async def verify(stores: Stores, *, repair: bool) -> VerifyReport:
     report = await _compare(stores)
     if not repair or report.is_sound:
         return report
-    await _repair_documents(stores, report)
+    report = replace(report, failed=await _repair_documents(stores, report))
     if report.orphans:
         await stores.children.remove(report.orphans)
     await stores.docstore.remove(report.stray_parents)
@@ -106,36 +121,61 @@ async def verify(stores: Stores, *, repair: bool) -> VerifyReport:
     return report
 
 
-async def _repair_documents(stores: Stores, report: VerifyReport) -> None:
-    """Finish what was interrupted, and write again the documents that lack something."""
+async def _repair_documents(stores: Stores, report: VerifyReport) -> dict[str, str]:
+    """Finish what was interrupted, and write again the documents that lack something.
+
+    Returns the documents for which that fails, and why.
+    """
+    failed: dict[str, str] = {}
     damaged = {*report.unfinished, *report.without_parents, *report.without_children}
     for group in batched(sorted(damaged), _GROUP_DOCUMENTS):
         records = [record for record in await stores.read_records(group) if record is not None]
-        leaving = [record.identity for record in records if record.pending == "removing"]
-        await remove(stores, leaving, None)
-        staying = [record.document for record in records if record.pending != "removing"]
-        await add(stores, staying, always=True)
+        try:
+            failed |= await _repair_records(stores, records)
+        except OSError:  # no store or server answers: no document is to blame
+            raise
+        except Exception:  # one of them is harmful: the others are repaired one by one
+            for record in records:
+                try:
+                    failed |= await _repair_records(stores, [record])
+                except Exception as error:
+                    failed[record.identity] = f"{type(error).__name__}: {error}"
+    return failed
+
+
+async def _repair_records(stores: Stores, records: Sequence[Record]) -> dict[str, str]:
+    leaving = [record.identity for record in records if record.pending == "removing"]
+    await remove(stores, leaving, None)
+    staying = [record.document for record in records if record.pending != "removing"]
+    outcomes = await add(stores, staying, always=True)
+    return {outcome.identity: outcome.refusal for outcome in outcomes if outcome.refusal}
 
 
 async def _compare(stores: Stores) -> VerifyReport:
     read_again(stores)
     keys = await stores.docstore.list_keys("")
     parents = set(filter(is_parent_key, keys))
+    stored = await _list_children(stores)
     unfinished, without_parents, without_children = [], [], []
     listed_parents: set[str] = set()
     listed_children: set[str] = set()
     async for records in stores.read_all_records():
+        children = [child for record in records for child in record.children]
+        present = stored if stored is not None else await _find_present(stores, children)
         for record in records:
-            listed_parents.update(record.parents)
-            listed_children.update(record.children)
             if record.pending:
                 unfinished.append(record.identity)
                 continue
             if not parents.issuperset(record.parents):
                 without_parents.append(record.identity)
-            if None in await stores.children.read(record.children, "id"):
+            if not present.issuperset(record.children):
                 without_children.append(record.identity)
-    orphans, classic = await _scan_children(stores, listed_children, parents)
+        listed_parents.update(parent for record in records for parent in record.parents)
+        listed_children.update(children)
+    classic: dict[str, list[str]] = {}
+    orphans = None
+    if stored is not None:
+        orphans, classic = await _sort_unlisted(stores, stored - listed_children, parents)
     return VerifyReport(
         documents=sum(key.startswith(RECORD_PREFIX) for key in keys),
         unfinished=unfinished,
@@ -148,10 +188,24 @@ async def _compare(stores: Stores) -> VerifyReport:
     )
 
 
-async def _scan_children(
-    stores: Stores, listed: set[str], parents: set[str]
-) -> tuple[list[str] | None, dict[str, list[str]]]:
-    """Return the orphans, and the children of each of classic's parents.
+async def _list_children(stores: Stores) -> set[str] | None:
+    """Return the ids of all children; None if the store cannot be listed."""
+    try:
+        return set(await stores.children.list_ids())
+    except UnsupportedError:
+        return None
+
+
+async def _find_present(stores: Stores, ids: Sequence[str]) -> set[str]:
+    """Return those of the ids that are children."""
+    children = await stores.children.read(ids, "id")
+    return {child.id or "" for child in children if child is not None}
+
+
+async def _sort_unlisted(
+    stores: Stores, ids: set[str], parents: set[str]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the orphans among children that no record lists, and those of classic's parents.
 
     Classic's children without a parent are orphans only if this docstore has other parents of
     classic's: otherwise they belong to another docstore. Other programs' children are left alone.
@@ -159,19 +213,17 @@ async def _scan_children(
     orphans: list[str] = []
     orphans_of_classic: list[str] = []
     classic: dict[str, list[str]] = defaultdict(list)
-    try:
-        async for child in stores.children.read_all():
-            parent, child_id = child.metadata.get(stores.id_key), child.id or ""
-            if child_id in listed:
+    for batch in batched(sorted(ids), _GROUP_CHILDREN):
+        for child in await stores.children.read(batch, "metadata"):
+            if child is None:
                 continue
+            parent, child_id = child.metadata.get(stores.id_key), child.id or ""
             if SOURCE_KEY in child.metadata:
                 orphans.append(child_id)
             elif parent in parents:
                 classic[parent].append(child_id)
             elif parent is not None:
                 orphans_of_classic.append(child_id)
-    except UnsupportedError:
-        return None, classic
     return orphans + (orphans_of_classic if classic else []), classic
 
 

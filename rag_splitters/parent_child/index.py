@@ -14,7 +14,7 @@ from typing_extensions import Self
 from rag_splitters.calls import arun, call, run
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
 from rag_splitters.parent_child.guard import Guard
-from rag_splitters.parent_child.indexing import add, get, remove
+from rag_splitters.parent_child.indexing import add, check_refusals, get, remove
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
@@ -92,7 +92,11 @@ class ParentChildIndex(Generic[A, D, R]):
         """Convert a search result for the framework."""
 
     def add_documents(self, documents: Iterable[A], ids: Sequence[str] | None = None) -> list[str]:
-        """Add or replace documents, under `ids` if given, and return the id of each."""
+        """Add or replace documents, under `ids` if given, and return the id of each.
+
+        Raises RefusedDocumentsError, which names document and key, for documents whose metadata the
+        docstore cannot keep; the others are added all the same.
+        """
         return run(self._add(documents, ids))
 
     async def aadd_documents(
@@ -108,7 +112,9 @@ class ParentChildIndex(Generic[A, D, R]):
             documents: the documents; each must lie within the scope.
             scope: metadata that a document must have to be removed; None: every document.
 
-        Raises ValueError for a document outside of the scope.
+        Raises ValueError for a document outside of the scope, and, when all others are in the
+        index, RefusedDocumentsError for documents whose metadata the docstore cannot keep; what was
+        there under their ids stays.
         """
         return run(self._sync(documents, scope))
 
@@ -124,7 +130,8 @@ class ParentChildIndex(Generic[A, D, R]):
         Reports what an interrupted operation, or another program, left: documents that are half
         added or half removed, missing parents and children, children and parents of no document.
         With `repair`, interrupted operations are finished, what is missing is written again from
-        the source documents that the docstore keeps, and what belongs to no document is removed.
+        the source documents that the docstore keeps, and what belongs to no document is removed. A
+        document that cannot be repaired is reported under `failed`, and the rest is repaired.
         """
         return run(self._verify(repair))
 
@@ -153,7 +160,9 @@ class ParentChildIndex(Generic[A, D, R]):
         entries = self._entries(documents, ids)
         async with self.shared.guard.hold():
             outcomes = await add(self._stores(), entries)
-        return [outcome.identity for outcome in outcomes]
+        identities = [outcome.identity for outcome in outcomes if not outcome.refusal]
+        check_refusals(outcomes, identities)
+        return identities
 
     async def _remove(self, ids: Sequence[str] | None, source: str | None) -> list[str]:
         async with self.shared.guard.hold():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rag_splitters.chunker import grouped
 from rag_splitters.parent_child.batching import batched
@@ -21,7 +22,7 @@ from rag_splitters.parent_child.classic import (
     read_classic_children,
 )
 from rag_splitters.parent_child.drafts import Draft, draft_documents
-from rag_splitters.parent_child.records import Entry, Record, record_key
+from rag_splitters.parent_child.records import Entry, Record, check_metadata, record_key
 from rag_splitters.parent_child.revisions import begin_revision, update_keyword_index
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.ids import source_identity, stable_uuid
@@ -35,8 +36,31 @@ class Outcome:
     """What adding a document did."""
 
     identity: str
+    """Its id; for a refused document the one that the user gave it, or nothing."""
     existed: bool
     was_written: bool
+    refusal: str = ""
+    """Why it was refused: which document, which key."""
+
+
+class RefusedDocumentsError(TypeError):
+    """Some documents of a call cannot be stored. Nothing of them was written; the others were.
+
+    Attributes:
+        refusals: what is wrong with each document that was refused.
+        result: what the call would have returned for the other documents.
+    """
+
+    def __init__(self, refusals: Sequence[str], result: Any) -> None:
+        self.refusals, self.result = list(refusals), result
+        shown = [*self.refusals[:5], *(["..."] if len(refusals) > 5 else [])]
+        super().__init__(
+            f"{len(refusals)} of the documents cannot be stored and were left out; all the others "
+            f"were added. {'; '.join(shown)}"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.refusals, self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +76,47 @@ async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = Fals
     """Add or replace documents, and return the outcome of each, in order.
 
     Unchanged documents are skipped: nothing is embedded or written. Pass `always=True` to write
-    them anyway. If several documents share an identity, the last one wins.
+    them anyway. If several documents share an identity, the last one wins. A document that cannot
+    be stored is refused before anything of it is written.
     """
     outcomes: list[Outcome] = []
     for group in grouped(documents):
-        identities = [source_identity(each.text, each.metadata, each.id) for each in group]
-        by_identity = await _add_group(
-            stores, dict(zip(identities, group, strict=True)), always=always
-        )
-        outcomes += [by_identity[identity] for identity in identities]
+        refusals = [
+            _find_refusal(stores, document, number)
+            for number, document in enumerate(group, len(outcomes))
+        ]
+        identities = [
+            source_identity(each.text, each.metadata, each.id) if refusal is None else None
+            for each, refusal in zip(group, refusals, strict=True)
+        ]
+        pairs = zip(identities, group, strict=True)
+        storable = {identity: document for identity, document in pairs if identity is not None}
+        by_identity = await _add_group(stores, storable, always=always) if storable else {}
+        for identity, document, refusal in zip(identities, group, refusals, strict=True):
+            if identity is None:
+                outcomes.append(Outcome(document.id or "", False, False, refusal or ""))
+            else:
+                outcomes.append(by_identity[identity])
     return outcomes
+
+
+def _find_refusal(stores: Stores, document: Entry, number: int) -> str | None:
+    """Say why a document cannot be stored, if so, naming it and the key."""
+    try:
+        check_metadata(document.metadata)
+        stores.docstore.check(document.metadata)
+    except TypeError as error:
+        is_named = document.id is not None
+        name = repr(document.id) if is_named else f"number {number} ({document.text[:40]!r})"
+        return f"document {name}: {error}"
+    return None
+
+
+def check_refusals(outcomes: Iterable[Outcome], result: object) -> None:
+    """Raise a RefusedDocumentsError if documents were refused, with the result for the others."""
+    refusals = [outcome.refusal for outcome in outcomes if outcome.refusal]
+    if refusals:
+        raise RefusedDocumentsError(refusals, result)
 
 
 async def _add_group(

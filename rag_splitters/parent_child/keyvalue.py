@@ -219,6 +219,9 @@ class KeyValueDocstore:
     def __init__(self, store: KeyValueStore) -> None:
         self._store = store
 
+    def check(self, metadata: Mapping[str, Any]) -> None:
+        check_json(metadata, "metadata")
+
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         values = await self._store.read(keys)
         return [None if value is None else entry_from_value(value) for value in values]

@@ -17,6 +17,13 @@ SOURCE_KEY = "_source_id"
 NESTED_KEY = "_nested"
 """The key in a child's metadata that holds, as JSON, what its vector store cannot keep."""
 POSITION_KEYS = ("start_index", "end_index", "chunk_index")
+_OWN_KEYS = (SOURCE_KEY, NESTED_KEY)
+# What one child gives a vector store to filter on. Chroma's collection is damaged for good by a
+# few thousand values in one row, and each child of a document repeats them all.
+_MAX_VALUES = 200
+_MAX_CHARACTERS = 10_000
+_MAX_DEPTH = 100
+_CONTAINERS = (Mapping, list, tuple)
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
 STATE_PREFIX = "state/"
@@ -128,19 +135,68 @@ def is_parent_key(key: str) -> bool:
 
 
 def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metadata of a child as a vector store accepts it.
+    """Return the metadata of a child as a vector store accepts it, and no more than it can bear.
 
-    What vector stores can filter on stays as it is. The rest becomes JSON under one key, unless the
-    parent has the same, from which `restore_child` takes it back.
+    What vector stores can filter on stays as it is, up to 200 values and 10,000 characters; the
+    positions and what the parent does not have come first. The rest becomes JSON under one key,
+    unless the parent has the same, from which `restore_child` takes it back.
+
+    >>> flatten_metadata({"page": 3, "author": {"name": "Ann"}, "$price": 5}, {"$price": 5})
+    {'page': 3, '_nested': '{"author": {"name": "Ann"}}'}
     """
     flat: dict[str, Any] = {}
     nested: dict[str, Any] = {}
-    for key, value in metadata.items():
-        if _is_storable(value) and _is_storable_key(key):
-            flat[key] = _storable(value)
-        elif key not in parent or not _equal(parent[key], value):
+    values = characters = 0
+    for key, value, is_inherited in _by_importance(metadata, parent):
+        if _is_storable_key(key) and _is_storable(value):
+            items = value if isinstance(value, list) else [value]
+            size = len(key) + sum(len(item) for item in items if isinstance(item, str))
+            if values + len(items) <= _MAX_VALUES and characters + size <= _MAX_CHARACTERS:
+                flat[key] = _storable(value)
+                values, characters = values + len(items), characters + size
+                continue
+        if not is_inherited:
             nested[key] = value
-    return flat | {NESTED_KEY: json.dumps(nested, sort_keys=True)} if nested else flat
+    # A splitter's own object that JSON lacks becomes its text: the documents' values are checked.
+    return flat | {NESTED_KEY: json.dumps(nested, sort_keys=True, default=str)} if nested else flat
+
+
+def _by_importance(
+    metadata: Mapping[str, Any], parent: Mapping[str, Any]
+) -> list[tuple[str, Any, bool]]:
+    """Return key, value, and whether the parent has the same: positions, own values, the rest."""
+    rows = [(k, v, k in parent and _equal(parent[k], v)) for k, v in metadata.items()]
+    return sorted(rows, key=lambda row: (row[0] not in POSITION_KEYS, row[2]))
+
+
+def check_metadata(metadata: Mapping[Any, Any]) -> None:
+    """Raise a TypeError that names the place of what no store can keep.
+
+    That is a key that is not a string, and a value that is nested more than 100 levels deep.
+
+    >>> check_metadata({"sizes": {1: "small"}})
+    Traceback (most recent call last):
+    TypeError: metadata['sizes'] has the key 1 (int): keys must be strings
+    """
+    pending: list[tuple[Any, str, int]] = [(metadata, "metadata", 0)]
+    while pending:
+        item, place, depth = pending.pop()
+        if depth > _MAX_DEPTH:
+            top = place[: place.index("]") + 1]
+            raise TypeError(f"{top} is nested more than {_MAX_DEPTH} levels deep: flatten it")
+        if isinstance(item, Mapping):
+            for key, value in item.items():
+                if not isinstance(key, str):
+                    kind = type(key).__qualname__
+                    raise TypeError(f"{place} has the key {key!r} ({kind}): keys must be strings")
+                if isinstance(value, _CONTAINERS):
+                    pending.append((value, f"{place}[{key!r}]", depth + 1))
+        else:
+            pending += [
+                (value, f"{place}[{number}]", depth + 1)
+                for number, value in enumerate(item)
+                if isinstance(value, _CONTAINERS)
+            ]
 
 
 def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None = None) -> Entry:
@@ -149,15 +205,15 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     It has its parent's metadata: all of it or, if given, only the `inherited` keys.
     """
     own = copy_metadata(dict(sorted(child.metadata.items())))  # Chroma keeps no order
-    own.pop(SOURCE_KEY, None)
-    own.pop(NESTED_KEY, None)
+    nested: dict[str, Any] = {}
+    if own.pop(SOURCE_KEY, None) is not None:  # langchain_classic's children have neither
+        nested = json.loads(own.pop(NESTED_KEY, "{}"))
     parents = copy_metadata(_without_positions(parent.metadata))
     if inherited is not None:
         parents = {key: value for key, value in parents.items() if key in inherited}
     for key, value in parents.items():
         if key in own and _is_storable(value) and own[key] == _storable(value):
             own[key] = value  # the store has it without lone surrogates
-    nested = json.loads(child.metadata.get(NESTED_KEY) or "{}")
     text, start, outer = child.text, own.get("start_index"), parent.metadata.get("start_index")
     if isinstance(start, int) and isinstance(outer, int):
         exact = parent.text[start - outer : own["end_index"] - outer]
@@ -180,7 +236,9 @@ def _is_storable(value: object) -> bool:
 
 
 def _is_storable_key(key: str) -> bool:
-    return bool(key) and not key.startswith("chroma:") and key == without_surrogates(key)
+    """Does Chroma accept the key, and is it none of ours?"""
+    is_plain = key not in _OWN_KEYS and not key.startswith(("$", "#", "chroma:"))
+    return bool(key) and is_plain and key == without_surrogates(key)
 
 
 def _storable(value: Any) -> Any:
@@ -193,7 +251,7 @@ def _equal(one: object, other: object) -> bool:
     try:
         return bool(one == other)
     except (TypeError, ValueError):  # arrays compare item by item
-        return False
+        return repr(one) == repr(other)
 
 
 def _union(new: tuple[str, ...], old: tuple[str, ...]) -> tuple[str, ...]:

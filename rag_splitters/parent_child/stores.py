@@ -7,9 +7,9 @@ written once and `run` or `arun` drives it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -47,6 +47,9 @@ class ClassicParents:
 
 class Docstore(Protocol):
     """The key-value store of parents, and of a record for each source document."""
+
+    def check(self, metadata: Mapping[str, Any]) -> None:
+        """Raise a TypeError that names the place of what the store cannot keep."""
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         """Return the rows of the keys, in their order; None where there is none."""
@@ -105,10 +108,9 @@ class ChildStore(ABC):
         """
         raise UnsupportedError
 
-    async def read_all(self) -> AsyncIterator[Entry]:
-        """Return every child. Raises UnsupportedError if the store cannot be listed."""
+    async def list_ids(self) -> list[str]:
+        """Return the id of every child. Raises UnsupportedError if the store cannot be listed."""
         raise UnsupportedError
-        yield  # makes this a generator
 
     @abstractmethod
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
