@@ -29,7 +29,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import consistency, indexing
+from rag_splitters.parent_child import consistency, indexing, locks
 
 __all__ = ["DOCUMENTS", "document", "main", "opened"]
 
@@ -149,6 +149,7 @@ def main() -> None:
     """Do the jobs, one after the other."""
     for module in (indexing, consistency):
         module._GROUP_DOCUMENTS = 2  # an operation of several groups of documents
+    locks.LEASE = 1.0  # seconds in which a killed process is taken for dead
     for line in sys.stdin:
         job = json.loads(line)
         process = os.fork()

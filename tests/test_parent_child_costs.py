@@ -96,8 +96,9 @@ def test_adding_writes_every_parent_once_and_every_record_twice(
         assert not asked["query"]
         forget(asked)
         retriever.add_documents(DOCUMENTS)
-        assert {name for name, calls in asked.items() if calls} == {"read"}
-        assert len(asked["read"]) == 1
+        assert {name for name, calls in asked.items() if calls} == {"read", "get"}
+        assert len(asked["read"]) == 2  # the records, and whether their parents are there
+        assert [call["include"] for call in asked["get"]] == [[]], "are the children there?"
 
 
 def test_hybrid_search_adds_the_state_to_what_is_written(

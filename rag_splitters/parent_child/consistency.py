@@ -10,7 +10,14 @@ from typing import Any
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import has_metadata, is_stray, read_again
-from rag_splitters.parent_child.indexing import Outcome, add, check_refusals, find_documents, remove
+from rag_splitters.parent_child.indexing import (
+    Outcome,
+    add,
+    check_refusals,
+    find_documents,
+    remove_documents,
+)
+from rag_splitters.parent_child.locks import remove_stale_locks
 from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
     SOURCE_KEY,
@@ -88,7 +95,7 @@ async def sync(
         ],
         changed=[each.identity for each in outcomes.values() if each.was_written and each.existed],
         unchanged=[each.identity for each in outcomes.values() if not each.was_written],
-        deleted=await remove(stores, unlisted, None),
+        deleted=await remove_documents(stores, unlisted, scope),
     )
     check_refusals(all_outcomes, report)
     return report
@@ -108,6 +115,8 @@ def _check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) ->
 async def verify(stores: Stores, *, repair: bool) -> VerifyReport:
     """Compare records, parents, children and keyword index, and repair what does not agree."""
     report = await _compare(stores)
+    if repair:
+        await remove_stale_locks(stores.docstore)
     if not repair or report.is_sound:
         return report
     report = replace(report, failed=await _repair_documents(stores, report))
@@ -145,7 +154,7 @@ async def _repair_documents(stores: Stores, report: VerifyReport) -> dict[str, s
 
 async def _repair_records(stores: Stores, records: Sequence[Record]) -> dict[str, str]:
     leaving = [record.identity for record in records if record.pending == "removing"]
-    await remove(stores, leaving, None)
+    await remove_documents(stores, leaving)
     staying = [record.document for record in records if record.pending != "removing"]
     outcomes = await add(stores, staying, always=True)
     return {outcome.identity: outcome.refusal for outcome in outcomes if outcome.refusal}

@@ -14,7 +14,7 @@ from typing_extensions import Self
 from rag_splitters.calls import arun, call, run
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
 from rag_splitters.parent_child.guard import Guard
-from rag_splitters.parent_child.indexing import add, check_refusals, get, remove
+from rag_splitters.parent_child.indexing import add, check_ids, check_refusals, get, remove
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
@@ -34,6 +34,8 @@ class Shared:
     keywords: KeywordIndex = field(default_factory=lambda: KeywordIndex(None))
     classic: ClassicParents | None = field(default_factory=ClassicParents)
     """None if all the stores are our own."""
+    is_exclusive: bool = False
+    """Can no other process reach the stores, so that nothing has to be locked?"""
     resources: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
 
@@ -147,10 +149,14 @@ class ParentChildIndex(Generic[A, D, R]):
         """Asynchronous `close`."""
         await call(self.close).result()
 
+    def _writing_stores(self) -> Stores:
+        return replace(self._stores(), is_shared=not self.shared.is_exclusive)
+
     def _entries(self, documents: Iterable[A], ids: Sequence[str] | None) -> Iterable[Entry]:
         entries = map(self._entry, documents)
         if ids is None:
             return entries
+        check_ids(ids, "add_documents")
         listed = list(entries)
         if len(ids) != len(listed):
             raise ValueError(f"ids must be one for each of {len(listed)} documents, got {len(ids)}")
@@ -159,14 +165,14 @@ class ParentChildIndex(Generic[A, D, R]):
     async def _add(self, documents: Iterable[A], ids: Sequence[str] | None) -> list[str]:
         entries = self._entries(documents, ids)
         async with self.shared.guard.hold():
-            outcomes = await add(self._stores(), entries)
+            outcomes = await add(self._writing_stores(), entries)
         identities = [outcome.identity for outcome in outcomes if not outcome.refusal]
         check_refusals(outcomes, identities)
         return identities
 
     async def _remove(self, ids: Sequence[str] | None, source: str | None) -> list[str]:
         async with self.shared.guard.hold():
-            return await remove(self._stores(), ids, source)
+            return await remove(self._writing_stores(), ids, source)
 
     async def _get(self, ids: Sequence[str]) -> list[D]:
         return [self._document(entry) for entry in await get(self._stores(), ids)]
@@ -174,11 +180,11 @@ class ParentChildIndex(Generic[A, D, R]):
     async def _sync(self, documents: Iterable[A], scope: Mapping[str, Any] | None) -> SyncReport:
         entries = self._entries(documents, None)
         async with self.shared.guard.hold():
-            return await sync(self._stores(), entries, scope)
+            return await sync(self._writing_stores(), entries, scope)
 
     async def _verify(self, repair: bool) -> VerifyReport:
         async with self.shared.guard.hold():
-            return await verify(self._stores(), repair=repair)
+            return await verify(self._writing_stores(), repair=repair)
 
     async def _search(
         self, query: Query, filters: Mapping[str, Any], reranker: Reranker | None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from rag_splitters.chunker import grouped
@@ -22,6 +23,7 @@ from rag_splitters.parent_child.classic import (
     read_classic_children,
 )
 from rag_splitters.parent_child.drafts import Draft, draft_documents
+from rag_splitters.parent_child.locks import run_locked
 from rag_splitters.parent_child.records import Entry, Record, check_metadata, record_key
 from rag_splitters.parent_child.revisions import begin_revision, update_keyword_index
 from rag_splitters.parent_child.stores import Stores
@@ -125,19 +127,62 @@ async def _add_group(
     replaced = await find_replaced(stores, documents)
     drafts = await draft_documents(stores, documents)
     old_records = await stores.read_records(list(documents))
-    outcomes: dict[str, Outcome] = {}
+    outcomes = {
+        draft.identity: Outcome(draft.identity, existed=old is not None, was_written=False)
+        for draft, old in zip(drafts, old_records, strict=True)
+    }
+    changes = await _find_changes(stores, drafts, old_records, replaced, always=always)
+
+    async def write(locked: Stores) -> list[_Change]:
+        current = changes
+        if stores.is_shared:  # others may have written before the documents were locked
+            drafts = [change.draft for change in changes]
+            records = await locked.read_records([draft.identity for draft in drafts])
+            current = await _find_changes(locked, drafts, records, replaced, always=always)
+        if current:
+            await _write(locked, current)
+        return current
+
+    if changes:
+        for change in await run_locked(stores, [each.draft.identity for each in changes], write):
+            identity = change.draft.identity
+            outcomes[identity] = Outcome(identity, change.old is not None, was_written=True)
+    return outcomes
+
+
+async def _find_changes(
+    stores: Stores,
+    drafts: Sequence[Draft],
+    records: Sequence[Record | None],
+    replaced: Mapping[str, Record],
+    *,
+    always: bool,
+) -> list[_Change]:
+    """Return what has to be written of these drafts, whose documents have these records."""
     changes: list[_Change] = []
-    for draft, old in zip(drafts, old_records, strict=True):
-        new = _make_record(stores, draft)
+    unchanged: list[_Change] = []
+    for draft, record in zip(drafts, records, strict=True):
+        new, old = _make_record(stores, draft), record
         if draft.identity in replaced:
             old = replaced[draft.identity].pending_after(old)
         is_changed = old is None or bool(old.pending) or old.digest != new.digest
-        if is_changed or always:
-            changes.append(_Change(draft, new, old))
-        outcomes[draft.identity] = Outcome(draft.identity, old is not None, is_changed or always)
-    if changes:
-        await _write(stores, changes)
-    return outcomes
+        (changes if is_changed or always else unchanged).append(_Change(draft, new, old))
+    lost = await find_incomplete(stores, [each.new for each in unchanged])
+    return changes + [change for change in unchanged if change.new.identity in lost]
+
+
+async def find_incomplete(stores: Stores, records: Sequence[Record]) -> set[str]:
+    """Return the identities of the records whose parents or children are not all there."""
+    parents = [parent for record in records for parent in record.parents]
+    children = [child for record in records for child in record.children]
+    rows = zip(parents, await stores.docstore.read(parents), strict=True)
+    missing = {parent for parent, row in rows if row is None}
+    missing |= await stores.children.find_missing(children)
+    return {
+        record.identity
+        for record in records
+        if not missing.isdisjoint(record.parents) or not missing.isdisjoint(record.children)
+    }
 
 
 async def _write(stores: Stores, changes: Sequence[_Change]) -> None:
@@ -166,15 +211,44 @@ async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) 
     """
     if ids is None and source is None:
         raise ValueError('delete() needs ids=[...] or source="..."')
-    by_source = [] if source is None else await find_documents(stores, {"source": source})
-    removed: list[str] = []
-    for group in batched(list(dict.fromkeys([*(ids or ()), *by_source])), _GROUP_DOCUMENTS):
-        records = dict(zip(group, await stores.read_records(group), strict=True))
-        removed += await _remove_parents(stores, [i for i, each in records.items() if each is None])
-        removed += await _remove_records(
-            stores, [record for record in records.values() if record is not None]
-        )
+    check_ids(ids, "delete")
+    removed = await remove_documents(stores, ids or [])
+    if source is not None:
+        metadata = {"source": source}
+        found = await find_documents(stores, metadata)
+        removed += await remove_documents(stores, found, metadata)
     return removed
+
+
+def check_ids(ids: Sequence[str] | None, method: str) -> None:
+    """Raise a TypeError for a single id, which Python would take for one id per character."""
+    if isinstance(ids, str | bytes):
+        raise TypeError(f"{method}() needs a list of ids, got {ids!r}: write [{ids!r}]")
+
+
+async def remove_documents(
+    stores: Stores, identities: Sequence[str], metadata: Mapping[str, object] | None = None
+) -> list[str]:
+    """Remove documents that have these metadata, and return the identities of those that existed.
+
+    Another process may have changed a document's metadata since they were read to find it.
+    """
+    removed: list[str] = []
+    for group in batched(list(dict.fromkeys(identities)), _GROUP_DOCUMENTS):
+        work = partial(_remove_group, identities=group, metadata=metadata)
+        removed += await run_locked(stores, group, work)
+    return removed
+
+
+async def _remove_group(
+    stores: Stores, identities: Sequence[str], metadata: Mapping[str, object] | None
+) -> list[str]:
+    found = dict(zip(identities, await stores.read_records(identities), strict=True))
+    removed = await _remove_parents(stores, [i for i, each in found.items() if each is None])
+    records = [record for record in found.values() if record is not None]
+    return removed + await _remove_records(
+        stores, [each for each in records if has_metadata(each.document, metadata)]
+    )
 
 
 async def _remove_records(stores: Stores, records: Sequence[Record]) -> list[str]:
@@ -224,6 +298,7 @@ async def find_documents(stores: Stores, metadata: Mapping[str, object] | None) 
 
 async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     """Return source documents as they were added, or parents by their UUIDs, in order."""
+    check_ids(ids, "get")
     unique = list(dict.fromkeys(ids))
     records = await stores.read_records(unique)
     parents = await stores.docstore.read(unique)

@@ -25,6 +25,7 @@ _DELETE = "DELETE FROM rows WHERE key = ?"
 _KEYS = "SELECT key FROM rows WHERE key >= ? AND key < ? ORDER BY key LIMIT 1000"
 _WRITE_BATCH = 1000
 _NEXT = b"\0"  # makes a key the next possible one
+_MISSING = b""  # no JSON is empty
 _SCALARS = {str, int, float, bool, type(None)}
 
 
@@ -41,8 +42,8 @@ class KeyValueStore(ABC):
 
     All methods raise a `StoreError` if the back end fails or the store is closed.
 
-    A back end implements `_read`, `_write`, `_remove` and `_page`, which are given bytes. They are
-    plain functions or, if it overrides `_call` and `_acall`, coroutine functions.
+    A back end implements `_read`, `_write`, `_remove`, `_swap` and `_page`, which are given bytes.
+    They are plain functions or, if it overrides `_call` and `_acall`, coroutine functions.
     """
 
     _failures: tuple[type[Exception], ...] = ()
@@ -76,6 +77,28 @@ class KeyValueStore(ABC):
         """Asynchronous `mdelete`."""
         return await arun(self.remove(keys))
 
+    def mswap(
+        self,
+        expected: Mapping[str, Any],
+        key_value_pairs: Sequence[tuple[str, Any]],
+        removed_keys: Sequence[str] = (),
+    ) -> bool:
+        """Write and remove keys if others have the values that are expected of them.
+
+        Everything happens in one step, whoever else writes. None is expected of a key that is not
+        there. Returns whether the values were as expected; nothing is written if not.
+        """
+        return run(self.swap(expected, key_value_pairs, removed_keys))
+
+    async def amswap(
+        self,
+        expected: Mapping[str, Any],
+        key_value_pairs: Sequence[tuple[str, Any]],
+        removed_keys: Sequence[str] = (),
+    ) -> bool:
+        """Asynchronous `mswap`."""
+        return await arun(self.swap(expected, key_value_pairs, removed_keys))
+
     def yield_keys(self, prefix: str | None = None) -> Iterator[str]:
         """Return the keys that begin with `prefix`, in the order of their code points."""
         start, end = _bounds(prefix)
@@ -108,6 +131,21 @@ class KeyValueStore(ABC):
         """`mdelete` for coroutines that `calls.run` or `calls.arun` drives."""
         return int(await self._run_operation(self._remove, [encode(key) for key in keys]))
 
+    async def swap(
+        self,
+        expected: Mapping[str, Any],
+        key_value_pairs: Iterable[tuple[str, Any]],
+        removed_keys: Iterable[str],
+    ) -> bool:
+        """`mswap` for coroutines that `calls.run` or `calls.arun` drives."""
+        values = {
+            encode(key): _MISSING if value is None else encode(_to_json(key, value))
+            for key, value in expected.items()
+        }
+        rows = {encode(key): encode(_to_json(key, value)) for key, value in key_value_pairs}
+        removed = [encode(key) for key in removed_keys]
+        return bool(await self._run_operation(self._swap, values, rows, removed))
+
     async def list_keys(self, prefix: str) -> list[str]:
         """`yield_keys` for coroutines that `calls.run` or `calls.arun` drives."""
         keys: list[str] = []
@@ -132,6 +170,15 @@ class KeyValueStore(ABC):
     @abstractmethod
     def _remove(self, keys: list[bytes]) -> Any:
         """Remove all the keys, and return how many existed."""
+
+    @abstractmethod
+    def _swap(
+        self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
+    ) -> Any:
+        """Compare, write and remove in one step, and return whether all was as expected.
+
+        No bytes are expected of a key that is not there.
+        """
 
     @abstractmethod
     def _page(self, start: bytes, end: bytes) -> Any:
@@ -206,6 +253,16 @@ class SQLiteKeyValueStore(KeyValueStore):
     def _remove(self, keys: list[bytes]) -> int:
         return self._database.write_many(_DELETE, ((key,) for key in keys))
 
+    def _swap(
+        self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
+    ) -> bool:
+        with self._database.transaction() as connection:
+            if not is_as_expected(self._read(list(expected)), expected):
+                return False
+            connection.executemany(_UPSERT, rows.items())
+            connection.executemany(_DELETE, ((key,) for key in removed))
+        return True
+
     def _page(self, start: bytes, end: bytes) -> list[bytes]:
         return [key for (key,) in self._database.read(_KEYS, (start, end))]
 
@@ -234,8 +291,23 @@ class KeyValueDocstore:
         for batch in batched(keys, _WRITE_BATCH):
             await self._store.remove(batch)
 
+    async def swap(
+        self,
+        expected: Mapping[str, Entry | None],
+        rows: Sequence[tuple[str, Entry]],
+        removed: Sequence[str],
+    ) -> bool:
+        values = {key: row and entry_to_value(row) for key, row in expected.items()}
+        pairs = [(key, entry_to_value(entry)) for key, entry in rows]
+        return await self._store.swap(values, pairs, removed)
+
     async def list_keys(self, prefix: str) -> list[str]:
         return await self._store.list_keys(prefix)
+
+
+def is_as_expected(values: Mapping[bytes, bytes], expected: Mapping[bytes, bytes]) -> bool:
+    """Do the keys have the values that are expected, and those without any not exist?"""
+    return all(values.get(key, _MISSING) == value for key, value in expected.items())
 
 
 def entry_to_value(entry: Entry) -> dict[str, Any]:

@@ -51,6 +51,8 @@ class Place:
             raise ValueError(f"client would not be used: pass either client or {name}")
         self._resources, self._client = ExitStack(), client
         self._is_ours = path is not None and not has_children and docstore is None
+        # A folder is this process's own, and so is memory.
+        self._is_exclusive = not has_children and docstore is None
         self._folder = None if path is None else Path(path)
         self._guard = Guard()
         if self._folder is not None:
@@ -83,7 +85,7 @@ class Place:
     def hand_over(self, retriever: R, documents: Iterable[Any] | None) -> R:
         """Give a retriever all that was opened, and add documents to it."""
         classic = None if self._is_ours else ClassicParents()
-        retriever.shared = Shared(self._guard, self._keywords, classic)
+        retriever.shared = Shared(self._guard, self._keywords, classic, self._is_exclusive)
         if documents is not None:
             retriever.add_documents(documents)
         retriever.shared.resources = self._resources.pop_all()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import math
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
+from rag_splitters.parent_child.keyvalue import is_as_expected
 from rag_splitters.parent_child.remote import RemoteKeyValueStore
 
 if TYPE_CHECKING:
@@ -30,6 +31,10 @@ _WRITE = (
     "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
 _REMOVE = "DELETE FROM {table} WHERE key = ANY(%b::bytea[])"
+_LOCK_TABLE: Statement = (
+    "SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)",
+    [_LOCK],
+)
 _KEYS = "SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1000"
 
 
@@ -68,18 +73,24 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
         return values
 
     async def _write(self, rows: dict[bytes, bytes]) -> None:
-        for key in rows:
-            if len(key) > _MAX_KEY_BYTES:
-                raise ValueError(
-                    f"a key in PostgreSQL must not have more than {_MAX_KEY_BYTES} bytes, "
-                    f"got {len(key)}: {key[:40].decode('utf-8', 'replace')!r}..."
-                )
-        columns = (list(zip(*batch, strict=True)) for batch in bounded_requests(rows.items()))
-        await self._change(*((_WRITE, [list(keys), list(values)]) for keys, values in columns))
+        await self._change(*_write_statements(rows))
 
     async def _remove(self, keys: list[bytes]) -> int:
         batches = batched(keys, MAX_ROWS)
         return sum(await self._change(*((_REMOVE, [batch]) for batch in batches)))
+
+    async def _swap(
+        self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
+    ) -> bool:
+        changes = _write_statements(rows)
+        changes += [(_REMOVE, [batch]) for batch in batched(removed, MAX_ROWS)]
+        reading = (_READ, [list(expected)])
+
+        def go_on(results: list[Any]) -> bool:
+            return len(results) != 2 or is_as_expected(dict(results[1]), expected)
+
+        results = await self._transact(_LOCK_TABLE, reading, *changes, go_on=go_on)
+        return len(results) == 2 + len(changes)
 
     async def _page(self, start: bytes, end: bytes) -> list[bytes]:
         (rows,) = await self._transact((_KEYS, [start, end]))
@@ -87,14 +98,15 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
 
     async def _change(self, *statements: Statement) -> list[Any]:
         """Run statements for one store at a time, and return how many rows each changed."""
-        lock = ("SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)", [_LOCK])
-        return (await self._transact(lock, *statements))[1:] if statements else []
+        return (await self._transact(_LOCK_TABLE, *statements))[1:] if statements else []
 
-    async def _transact(self, *statements: Statement) -> list[Any]:
+    async def _transact(
+        self, *statements: Statement, go_on: Callable[[list[Any]], bool] | None = None
+    ) -> list[Any]:
         if not self._has_table:
             await self._create_table()
             self._has_table = True
-        return await self._connections.transact(self.table, *statements)
+        return await self._connections.transact(self.table, *statements, go_on=go_on)
 
     async def _create_table(self) -> None:
         """Create the table, unless it exists: some users may not create one."""
@@ -122,12 +134,22 @@ class PostgresConnections:
         host, port, name = (self._settings.get(key) or "" for key in ("host", "port", "dbname"))
         return f"postgresql://{host}{port and ':'}{port}/{name}"
 
-    async def transact(self, table: str, *statements: Statement) -> list[Any]:
+    async def transact(
+        self,
+        table: str,
+        *statements: Statement,
+        go_on: Callable[[list[Any]], bool] | None = None,
+    ) -> list[Any]:
         """Run statements together or not at all.
 
-        Returns the rows of each statement or, if it has none, how many it changed. If a connection
-        is lost, the statements are sent once more. `{table}` in a statement stands for the table's
-        name, and `{literal}` for the same as a string.
+        Parameters:
+            table: `{table}` in a statement stands for this name, and `{literal}` for the same as a
+                string.
+            statements: the statements. If a connection is lost, they are sent once more.
+            go_on: is given the results so far after each statement. If it returns False, everything
+                is undone, and the results so far are returned.
+
+        Returns the rows of each statement or, if it has none, how many it changed.
         """
         from psycopg import OperationalError, sql
 
@@ -140,12 +162,12 @@ class PostgresConnections:
         if self._idle:
             connection = self._idle.pop()
             try:
-                return await self._execute(connection, composed)
+                return await self._execute(connection, composed, go_on)
             except OperationalError:
                 if not connection.broken:
                     raise
                 await self.disconnect()  # perhaps a restarted server: the others are lost too
-        return await self._execute(await self._connect(), composed)
+        return await self._execute(await self._connect(), composed, go_on)
 
     async def disconnect(self) -> None:
         """Close the connections that are not in use."""
@@ -156,16 +178,24 @@ class PostgresConnections:
         self,
         connection: AsyncConnection[Any],
         statements: Sequence[tuple[Composed, Sequence[Any]]],
+        go_on: Callable[[list[Any]], bool] | None,
     ) -> list[Any]:
         from psycopg import sql
 
+        results: list[Any] = []
         try:
             if len(statements) == 1:
-                results = [await self._run(connection, *statements[0])]
+                results.append(await self._run(connection, *statements[0]))
             else:
-                await self._run(connection, sql.SQL("BEGIN"))
-                results = [await self._run(connection, *statement) for statement in statements]
-                await self._run(connection, sql.SQL("COMMIT"))
+                # Whatever the database's default: a statement sees what was written before it.
+                await self._run(connection, sql.SQL("BEGIN ISOLATION LEVEL READ COMMITTED"))
+                is_going_on = True
+                for statement in statements:
+                    results.append(await self._run(connection, *statement))
+                    is_going_on = go_on is None or go_on(results)
+                    if not is_going_on:
+                        break
+                await self._run(connection, sql.SQL("COMMIT" if is_going_on else "ROLLBACK"))
         except BaseException:
             await connection.close()  # which also rolls back
             raise
@@ -196,6 +226,17 @@ class PostgresConnections:
         return await AsyncConnection.connect(
             **self._settings, autocommit=True, prepare_threshold=None
         )
+
+
+def _write_statements(rows: dict[bytes, bytes]) -> list[Statement]:
+    for key in rows:
+        if len(key) > _MAX_KEY_BYTES:
+            raise ValueError(
+                f"a key in PostgreSQL must not have more than {_MAX_KEY_BYTES} bytes, "
+                f"got {len(key)}: {key[:40].decode('utf-8', 'replace')!r}..."
+            )
+    columns = (list(zip(*batch, strict=True)) for batch in bounded_requests(rows.items()))
+    return [(_WRITE, [list(keys), list(values)]) for keys, values in columns]
 
 
 def _settings(url: str, timeout: float) -> dict[str, Any]:

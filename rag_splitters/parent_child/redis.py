@@ -14,6 +14,26 @@ if TYPE_CHECKING:
 
 
 _PAGE = 1000
+# Arguments: how many keys are compared, each with its value; the same of rows; keys to remove.
+_SWAP = """
+local place = 2
+for _ = 1, tonumber(ARGV[1]) do
+  if (redis.call('HGET', KEYS[1], ARGV[place]) or '') ~= ARGV[place + 1] then return 0 end
+  place = place + 2
+end
+local rows = tonumber(ARGV[place])
+place = place + 1
+for _ = 1, rows do
+  redis.call('HSET', KEYS[1], ARGV[place], ARGV[place + 1])
+  redis.call('ZADD', KEYS[2], 0, ARGV[place])
+  place = place + 2
+end
+for removed = place, #ARGV do
+  redis.call('HDEL', KEYS[1], ARGV[removed])
+  redis.call('ZREM', KEYS[2], ARGV[removed])
+end
+return 1
+"""
 
 _Command = tuple[Any, ...]
 
@@ -72,6 +92,16 @@ class RedisKeyValueStore(RemoteKeyValueStore):
         from_hash = [("HDEL", self._hash, *batch) for batch in batches]
         from_index = [("ZREM", self._index, *batch) for batch in batches]
         return sum((await self._transact(from_hash + from_index))[: len(from_hash)])
+
+    async def _swap(
+        self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
+    ) -> bool:
+        compared = [len(expected), *(part for pair in expected.items() for part in pair)]
+        written = [len(rows), *(part for row in rows.items() for part in row)]
+        place = (2, self._hash, self._index)
+        command = ("EVAL", _SWAP, *place, *compared, *written, *removed)
+        (is_done,) = await self._transact([command])
+        return bool(is_done)
 
     async def _page(self, start: bytes, end: bytes) -> list[bytes]:
         between = (b"[" + start, b"(" + end, "LIMIT", 0, _PAGE)

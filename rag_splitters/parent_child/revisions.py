@@ -19,7 +19,7 @@ from rag_splitters.parent_child.drafts import heading_context
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Record
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.stores import AtomicDocstore, Stores
 
 _REVISION_KEY = f"{STATE_PREFIX}keywords"
 
@@ -40,16 +40,35 @@ async def begin_revision(stores: Stores, rows: Sequence[tuple[str, Entry]]) -> R
 
     Returns None if no keyword index is kept of the docstore.
     """
-    before = await _read_revision(stores)
-    if before is None:
-        if stores.keywords is None:
-            await stores.docstore.write(rows)
-            return None
-        before = await rebuild_keyword_index(stores, stores.keywords)
-    name = uuid.uuid4().hex
-    await stores.docstore.write([_revision_row(name), *rows])
-    was_in_step = stores.keywords is not None and stores.keywords.revision == before
-    return Revision(name, was_in_step)
+    while True:
+        before = await _read_revision(stores)
+        if before is None:
+            if stores.keywords is None:
+                await stores.docstore.write(rows)
+                return None
+            before = await rebuild_keyword_index(stores, stores.keywords)
+        was_in_step = stores.keywords is not None and stores.keywords.revision == before
+        name = uuid.uuid4().hex
+        if await _replace_revision(stores, before, name, rows):
+            return Revision(name, was_in_step)
+
+
+async def _replace_revision(
+    stores: Stores, before: str, name: str, rows: Sequence[tuple[str, Entry]]
+) -> bool:
+    """Write a revision and rows; False if another process wrote a revision meanwhile.
+
+    That one may have finished since the keyword index was compared with the revision before it.
+    """
+    docstore = stores.docstore
+    if not stores.is_shared or not isinstance(docstore, AtomicDocstore):
+        await docstore.write([_revision_row(name), *rows])
+        return True
+    expected = dict([_revision_row(before)])
+    if not await docstore.swap(expected, [_revision_row(name)], []):
+        return False
+    await docstore.write(rows)
+    return True
 
 
 async def update_keyword_index(

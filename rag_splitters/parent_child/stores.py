@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -64,6 +64,22 @@ class Docstore(Protocol):
         """Return the keys that begin with a prefix."""
 
 
+@runtime_checkable
+class AtomicDocstore(Docstore, Protocol):
+    """A docstore that can compare and write in one step, whoever else writes to it."""
+
+    async def swap(
+        self,
+        expected: Mapping[str, Entry | None],
+        rows: Sequence[tuple[str, Entry]],
+        removed: Sequence[str],
+    ) -> bool:
+        """Write and remove rows if others are as expected, and return whether they were.
+
+        None is expected of a key that is not there. It all happens at once or not at all.
+        """
+
+
 class ChildStore(ABC):
     """The vector store of children. What not every store can do has a default here."""
 
@@ -87,6 +103,14 @@ class ChildStore(ABC):
     @abstractmethod
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         """Return the children with these ids, in their order; None where there is none."""
+
+    async def find_missing(self, ids: Sequence[str]) -> set[str]:
+        """Return those of the ids that are not there; none if the store cannot look them up."""
+        try:
+            children = await self.read(ids, "id") if ids else []
+        except NotImplementedError:
+            return set()
+        return {name for name, child in zip(ids, children, strict=True) if child is None}
 
     async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
         """Return those of the ids that the query's filter lets through."""
@@ -140,6 +164,8 @@ class Stores:
     """The keys of a document's metadata that its children keep; None: all."""
     classic: ClassicParents | None = None
     """What documents that are added may replace; None if the stores are all our own."""
+    is_shared: bool = False
+    """May other processes write to these stores, so that documents must be locked?"""
 
     async def read_records(self, identities: Sequence[str]) -> list[Record | None]:
         """Return the record of each document, or None."""

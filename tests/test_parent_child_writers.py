@@ -1,0 +1,151 @@
+"""Several processes write to one index on servers: the end is that of some order of what they did.
+
+ROUNDS sets how often each pair of operations meets.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.writer_process import opened
+
+ROUNDS = int(os.environ.get("ROUNDS", "15"))
+ROOT = Path(__file__).parents[1]
+
+
+class Writer:
+    """A process of `tests.writer_process`."""
+
+    def __init__(self, place: dict[str, Any]) -> None:
+        command = [sys.executable, "-m", "tests.writer_process"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process: subprocess.Popen[str] = subprocess.Popen(command, cwd=ROOT, **pipes)
+        self._place = place
+        self.job = 0
+
+    def begin(
+        self, go: Path, operation: str, names: Sequence[str], version: str, delay: float = 0.0
+    ) -> None:
+        """Have a job ready, which begins when the file is there."""
+        assert self._process.stdin is not None
+        job = {"place": self._place, "go": str(go), "operation": operation, "delay": delay}
+        job |= {"names": list(names), "version": version}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        self.job = self._answer()["process"]
+        assert self._answer() == {"ready": True}
+
+    def end(self) -> float | None:
+        """Wait for the job, and return how long it took; None if it was killed."""
+        answer = self._answer()
+        assert "error" not in answer, answer["error"]
+        if "ended" not in answer:
+            self._answer()
+        return answer.get("took")
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+
+@pytest.fixture(params=["postgres", "redis"])
+def place(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Where the index is."""
+    host, port = request.getfixturevalue("chroma_server")
+    return {
+        "kind": request.param,
+        "host": host,
+        "port": port,
+        "collection": request.getfixturevalue("collection_name"),
+        "url": request.getfixturevalue(f"{request.param}_url"),
+    }
+
+
+@pytest.fixture
+def writers(place: dict[str, Any]) -> Iterator[tuple[Writer, Writer]]:
+    """Two processes."""
+    both = Writer(place), Writer(place)
+    yield both
+    for writer in both:
+        writer.close()
+
+
+def texts_by_document(place: dict[str, Any]) -> dict[str, list[str]]:
+    """Look at the stores themselves: the versions of each document's children, one for each."""
+    with closing(opened(place)) as retriever:
+        rows = retriever.vectorstore._collection.get()  # type: ignore[attr-defined]
+        versions: dict[str, list[str]] = {}
+        for metadata in rows["metadatas"]:
+            versions.setdefault(metadata["_source_id"], []).append(metadata["source"])
+        return versions
+
+
+def assert_sound(place: dict[str, Any]) -> None:
+    """The stores agree."""
+    with closing(opened(place)) as retriever:
+        report = retriever.verify()
+        assert report.is_sound, report
+
+
+def meet(
+    writers: tuple[Writer, Writer],
+    go: Path,
+    first: tuple[str, Sequence[str], str, float],
+    second: tuple[str, Sequence[str], str, float],
+) -> None:
+    """Let two operations begin at the same moment, after their delays, and end."""
+    for writer, job in zip(writers, (first, second), strict=True):
+        writer.begin(go, *job)
+    go.touch()
+    for writer in writers:
+        writer.end()
+
+
+def test_two_texts_of_one_document_leave_one_of_them(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    chance = random.Random(1)
+    for number in range(ROUNDS):
+        names = [f"doc{number}"]
+        delays = chance.uniform(0, 0.01), chance.uniform(0, 0.01)
+        jobs = [("add", names, version, delay) for version, delay in zip("AB", delays, strict=True)]
+        meet(writers, tmp_path / f"go{number}", *jobs)
+    for name, versions in texts_by_document(place).items():
+        assert len(set(versions)) == 1, name
+        assert len(versions) == 12, name
+    assert_sound(place)
+
+
+def test_adding_and_deleting_leave_all_or_nothing(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    chance = random.Random(2)
+    for number in range(ROUNDS):
+        names = [f"doc{number}"]
+        delay = chance.uniform(0, 0.05)
+        meet(
+            writers,
+            tmp_path / f"go{number}",
+            ("add", names, "A", 0.0),
+            ("delete", names, "A", delay),
+        )
+    for name, versions in texts_by_document(place).items():
+        assert len(versions) == 12, name
+    assert_sound(place)
