@@ -32,6 +32,8 @@ class Details(TypedDict, total=False):
     """The type of `image_data`."""
     image_url: str
     """The address of an image."""
+    json_path: str
+    """The path of the JSON that a chunk is."""
     keyword: str
     """The keyword that a section begins with."""
     language: str

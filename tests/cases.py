@@ -18,6 +18,7 @@ from rag_splitters import (
     FixedSizeChunker,
     HierarchicalChunker,
     HybridChunker,
+    JsonChunker,
     KeywordChunker,
     ModalityChunker,
     PageChunker,
@@ -206,6 +207,12 @@ CASES: dict[str, list[Chunker]] = {
         CodeChunker(),
         *(CodeChunker(language="python", **size) for size in SIZES),
         CodeChunker(chunk_size=30, language="kotlin"),
+    ],
+    "json": [
+        JsonChunker(),
+        *(JsonChunker(**size) for size in SIZES),
+        JsonChunker(chunk_size=30, min_chunk_size=10, with_path=True),
+        JsonChunker(chunk_size=12, length_function="tokens", with_path=True),
     ],
     "semantic": [
         SemanticChunker(embeddings=HASHES),

@@ -294,6 +294,7 @@ OTHER: dict[str, Any] = {
     "original_text_metadata_key": "sentence",
     "window_metadata_key": "around",
     "window_size": 1,
+    "with_path": True,
     "agentic.prompt": "Where? {sentences}",
     "breakpoint_threshold_amount": 90.0,
     "breakpoint_threshold_type": "gradient",

@@ -14,6 +14,7 @@ from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.chunkers.fixed_size import FixedSizeChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.chunkers.hybrid import HybridChunker
+from rag_splitters.chunkers.json import JsonChunker
 from rag_splitters.chunkers.keyword import KeywordChunker
 from rag_splitters.chunkers.modality import ModalityChunker
 from rag_splitters.chunkers.page import PageChunker
@@ -42,6 +43,7 @@ __all__ = [
     "FixedSizeChunker",
     "HierarchicalChunker",
     "HybridChunker",
+    "JsonChunker",
     "KeywordChunker",
     "ModalityChunker",
     "PageChunker",
@@ -75,6 +77,7 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "table": TableChunker,
     "modality": ModalityChunker,
     "code": CodeChunker,
+    "json": JsonChunker,
     "hybrid": HybridChunker,
     "titled": TitledChunker,
     "semantic": SemanticChunker,

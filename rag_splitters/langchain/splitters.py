@@ -40,6 +40,7 @@ __all__ = [
     "FixedSizeTextSplitter",
     "HierarchicalTextSplitter",
     "HybridTextSplitter",
+    "JsonTextSplitter",
     "KeywordTextSplitter",
     "ModalityTextSplitter",
     "PageTextSplitter",
@@ -224,6 +225,10 @@ class HierarchicalTextSplitter(chunkers.HierarchicalChunker, ChunkerTextSplitter
 
 class HybridTextSplitter(chunkers.HybridChunker, ChunkerTextSplitter):
     """LangChain splitter for `HybridChunker`."""
+
+
+class JsonTextSplitter(chunkers.JsonChunker, ChunkerTextSplitter):
+    """LangChain splitter for `JsonChunker`."""
 
 
 class KeywordTextSplitter(chunkers.KeywordChunker, ChunkerTextSplitter):

@@ -50,6 +50,7 @@ __all__ = [
     "FixedSizeNodeParser",
     "HierarchicalNodeParser",
     "HybridNodeParser",
+    "JsonNodeParser",
     "KeywordNodeParser",
     "ModalityNodeParser",
     "PageNodeParser",
@@ -407,6 +408,10 @@ class HybridNodeParser(chunkers.HybridChunker, ChunkerNodeParser):
         chunkers.ParagraphChunker(chunk_size=256, length_function="tokens"),
         chunkers.SentenceChunker(chunk_size=256, length_function="tokens"),
     )
+
+
+class JsonNodeParser(_Tokens, chunkers.JsonChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `JsonChunker`."""
 
 
 class KeywordNodeParser(_Tokens, chunkers.KeywordChunker, ChunkerNodeParser):

@@ -1,0 +1,157 @@
+"""JsonChunker: cuts JSON between the members of its objects and arrays."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import replace
+
+from rag_splitters.chunker import MergingChunker
+from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.span import Span
+from rag_splitters.structure.json_members import InvalidJsonError, JsonMembers, read_members
+from rag_splitters.text.atoms import Atoms
+from rag_splitters.text.boundaries import (
+    Finder,
+    lazily,
+    positions,
+    sentences,
+    skip_space,
+    words,
+)
+from rag_splitters.text.packing import pack
+
+_ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w(?:\\u[dD][c-fC-F]\w\w)?|\\u\w{4}|\\.", re.DOTALL)
+_SMALL = 10  # a chunk below this part of the size is packed with a neighbour
+_STEP = re.compile(r"\.\w+|\[(?:'(?:\\.|[^'\\])*'|[^\]]*)\]")
+
+
+class JsonChunker(MergingChunker):
+    """Keeps the objects and arrays of JSON whole if they fit, and cuts others between members.
+
+    Use it for JSON and JSON lines: answers of an API, exports, settings, GeoJSON, raw notebooks.
+    Members that fit are packed with their neighbours. A member that is too big is cut on its own,
+    so that a chunk holds neighbours of one object or array; only what is smaller than a tenth of a
+    chunk joins what is next to it. A string that is too big is cut at its line breaks, sentences
+    and words, and never inside an escape such as `\\u00e9`. A text that is not valid JSON is cut as
+    in `RecursiveChunker`.
+
+    Metadata: `json_path`, where the chunk without its overlap stands, as in RFC 9535:
+    `$.orders[3].items`, or `$.orders[3:6]` for several elements of an array. The lines of JSON
+    lines count as elements: `$[7]`. Members nested deeper than 32 levels have the path of what is
+    around them. `fallback` says why a text was not read as JSON ("invalid JSON in line 3").
+
+    Rewrites with `with_path=True`: `start` and `end` are those of the chunk without its path.
+
+    Raises ValueError if the sizes are inconsistent.
+
+    >>> text = '{"name": "Tea", "prices": [{"green": 4}, {"black": 3}, {"white": 5}]}'
+    >>> for chunk in JsonChunker(chunk_size=40).chunk(text):
+    ...     print(chunk.metadata["json_path"], chunk.text)
+    $.name {"name": "Tea",
+    $.prices[0:2] "prices": [{"green": 4}, {"black": 3},
+    $.prices[2] {"white": 5}]}
+    """
+
+    with_path: bool = False
+    """Whether to put the path before each chunk. It counts towards the size, and loses its first
+    steps if it would fill more than half of a chunk."""
+
+    def spans(self, text: str) -> list[Span]:
+        if not text.strip():
+            return []
+        try:
+            members = read_members(text)
+        except InvalidJsonError as error:
+            levels = recursive_levels(text)
+            spans = pack(text, levels, **self.sizes, min_size=self.min_chunk_size)
+            return [replace(span, metadata={"fallback": str(error)}) for span in spans]
+        spans = self._pack(text, members)
+        if not self.with_path:
+            return spans
+        prefixes = [self._prefix(span) for span in spans]
+        narrow = self.narrowed(max(prefixes, key=len))
+        return [self._with_path(text, span) for span in narrow._pack(text, members)]
+
+    def _pack(self, text: str, members: JsonMembers) -> list[Span]:
+        """The chunks with their paths in the metadata."""
+        atoms = Atoms(text, (), **self.sizes)
+        measure, size = atoms.measure, self.chunk_size
+        spans = pack(
+            text,
+            _levels(text, members),
+            breaks=members.breaks(lambda start, end: measure.length(start, end) <= size),
+            min_size=max(self.min_chunk_size, size // _SMALL),
+            keep_leads=False,
+            atoms=atoms,
+            **self.sizes,
+        )
+        previous_end = 0
+        for span in spans:
+            own = skip_space(text, previous_end) if span.start < previous_end else span.start
+            span.metadata = {"json_path": members.path(own, span.end)}
+            previous_end = span.end
+        return spans
+
+    def _prefix(self, span: Span, rest: str | None = None) -> str:
+        """A chunk's path and a blank line, without the steps that leave no room for the rest.
+
+        The rest is the chunk's text or, if that is not known yet, half of a chunk.
+        """
+        path = str(span.metadata["json_path"])
+        steps = _STEP.findall(path)
+        while not self.fits(f"{path}\n\n{f'{path}  ' if rest is None else rest}"):
+            if len(steps) < 2:
+                return ""
+            del steps[0]
+            path = f"$.{'' if steps[0][0] == '.' else '.'}{''.join(steps)}"
+        return f"{path}\n\n"
+
+    def _with_path(self, text: str, span: Span) -> Span:
+        """The chunk with its path before it, if that fits."""
+        content = span.text_of(text)
+        prefix = self._prefix(span, content)
+        return replace(span, content=prefix + content, context=prefix[:-2]) if prefix else span
+
+
+def _levels(text: str, members: JsonMembers) -> list[Finder]:
+    """Members from the outermost to the innermost, then the parts of a long string."""
+
+    def line_breaks() -> list[int]:
+        return [escape.end() for escape in _ESCAPE.finditer(text) if escape[0] == "\\n"]
+
+    return [
+        *map(positions, members.levels()),
+        lazily(line_breaks),
+        sentences(text),
+        _words(text),
+        _whole(text),
+    ]
+
+
+def _words(text: str) -> Finder:
+    """The finder of ends of words but those behind a colon: a name stays with its value."""
+    last_word = words(text)
+
+    def last(low: int, high: int) -> int:
+        cut = last_word(low, high)
+        while cut > low and text.endswith((": ", ":"), low, cut):
+            cut = last_word(low, cut - 2)
+        return cut
+
+    return last
+
+
+def _whole(text: str) -> Finder:
+    """The finder of all places but those inside an escape."""
+    starts, ends = list[int](), list[int]()
+    for escape in _ESCAPE.finditer(text) if "\\" in text else ():
+        starts.append(escape.start())
+        ends.append(escape.end())
+
+    def last(low: int, high: int) -> int:
+        index = bisect_left(starts, high) - 1
+        cut = starts[index] if index >= 0 and high < ends[index] else high
+        return cut if cut > low else -1
+
+    return last
