@@ -90,11 +90,11 @@ class Harness(OpenAIServer):
         is_true = " so.\n</statement>" in prompt and "not so." not in prompt
         if not self.is_healthy:
             if kind == "malformed" or (kind == "corrected" and "could not be used" not in prompt):
-                return '{"verdict": "perhaps"}'
+                return '{"reason": "It may be.", "verdict": "perhaps"}'
             if kind == "silent":
                 return ""
             is_true ^= kind == "wrong"
-        return json.dumps({"verdict": is_true})
+        return json.dumps({"reason": "It is.", "verdict": is_true})
 
 
 class HttpLlamaIndex(CustomLLM):
@@ -221,7 +221,7 @@ def writes_or_tells(prompt: str) -> str:
     if "<statement>" in prompt:
         statement = prompt.partition("<statement>\n")[2].partition("\n</statement>")[0]
         found = prompt.partition("<passages>\n")[2].partition("\n</passages>")[0]
-        return json.dumps({"verdict": statement in found})
+        return json.dumps({"reason": "It is.", "verdict": statement in found})
     first = passage_in(prompt).strip().splitlines()[-1].partition(". ")[0]
     return json.dumps({"true": [first], "false": [f"It is wrong that {first}"]})
 

@@ -60,7 +60,7 @@ def relevant(prompt: str) -> str:
 
 
 def as_json(script: Any) -> Any:
-    return lambda prompt: json.dumps({"verdict": int(script(prompt))})
+    return lambda prompt: json.dumps({"reason": "It is.", "verdict": int(script(prompt))})
 
 
 def models(script: Any) -> list[Any]:
@@ -282,7 +282,7 @@ def test_scores_are_exported(tmp_path: Path) -> None:
 def test_openai_client_loses_no_question_to_a_fault(tmp_path: Path) -> None:
     def answer(prompt: str) -> str:
         script = useful if "<answer>" in prompt else relevant
-        return json.dumps({"verdict": int(script(prompt))})
+        return json.dumps({"reason": "It is.", "verdict": int(script(prompt))})
 
     with OpenAIServer(answer) as server:
         llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any", max_retries=1)

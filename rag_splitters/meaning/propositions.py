@@ -33,9 +33,13 @@ class Passage:
     number: int
     sentences: list[tuple[int, int]]
 
+    def bounds(self) -> tuple[int, int]:
+        """(start, end) of the passage."""
+        return self.sentences[0][0], self.sentences[-1][1]
+
     def place(self) -> str:
         """The passage, for a message."""
-        start, end = self.sentences[0][0], self.sentences[-1][1]
+        start, end = self.bounds()
         return f"passage {self.number} (characters {start} to {end})"
 
     def read(self, answer: str | BaseModel) -> list[Proposition]:

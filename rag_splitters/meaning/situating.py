@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rag_splitters.models import ModelError
-from rag_splitters.models.prompts import fill
+from rag_splitters.models.prompts import Prompt, fill
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
 from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
@@ -16,6 +17,9 @@ from rag_splitters.text.ids import stable_uuid
 
 AT_ONCE = 256
 """How many contexts are asked for before they are kept, so that an interruption loses few."""
+
+_CACHED_FROM = 1024
+"""Number of characters from which a provider may cache what prompts share: 1,024 tokens."""
 
 _MOST_WORDS = 100
 _LONGEST_HEADING = 200  # a line of a megabyte may look like a heading
@@ -109,15 +113,21 @@ def shortened(context: str, content: str, fits: Fits) -> str:
 class Place:
     """A chunk in its document, to be asked about.
 
-    `window` is the part of the document that is shown; `key` is the same for chunks that one
-    context will do for.
+    `window` is the part of the document that is shown, and `headings` are the title and headings
+    that the chunk stands under; `key` is the same for chunks that one context will do for.
     """
 
     source: Source
     number: int
     span: Span
     window: tuple[int, int]
+    headings: str
     key: str
+
+    @property
+    def shown(self) -> tuple[int, int, int]:
+        """The window and its document."""
+        return self.source.number, *self.window
 
     def __str__(self) -> str:
         return f"chunk {self.number} (characters {self.span.start} to {self.span.end})"
@@ -130,7 +140,7 @@ class Situations:
         sources: the documents.
         results: the chunks of each.
         anchors: what stands for each document in the keys; None: the text of a chunk's window.
-        template: the prompt, with {document} and {chunk}.
+        template: the prompt, with {document}, {chunk} and perhaps {headings}.
         size: how many characters around a chunk are shown; None: all.
         model: the model's name, which is part of the keys.
     """
@@ -154,33 +164,51 @@ class Situations:
         self._first = {place.key: place for place in reversed(self.places)}
         self.keys = list(dict.fromkeys(place.key for place in self.places))
         self.contexts: dict[str, str | ModelError] = {}
+        self._has_failed = False
 
     def _places(self, source: Source, spans: Sequence[Span], anchor: str | None) -> Iterator[Place]:
         text = source.text
         window_keys: dict[tuple[int, int], str] = {}  # each window is hashed once
-        for number, span in enumerate(spans):
+        paths = heading_contexts(text, source.metadata, spans)
+        for number, (span, path) in enumerate(zip(spans, paths, strict=True)):
             window = window_around(text, span, self._size)
             if window not in window_keys:
                 shown = text[slice(*window)] if anchor is None else anchor
                 window_keys[window] = stable_uuid(
                     self._model, self._template, str(anchor is None), shown
                 )
-            key = stable_uuid(window_keys[window], span.text_of(text))
-            yield Place(source, number, span, window, key)
+            seen = (path, span.text_of(text)) if anchor is None else (span.text_of(text),)
+            key = stable_uuid(window_keys[window], *seen)
+            yield Place(source, number, span, window, path, key)
 
     def recall(self, contexts: Sequence[str | None]) -> None:
         """Take what a cache holds under `keys`."""
         pairs = zip(self.keys, contexts, strict=True)
         self.contexts.update((key, context) for key, context in pairs if context is not None)
 
-    def batches(self, stop: bool) -> Iterator[tuple[list[str], list[str]]]:
-        """Keys and prompts of what is not known yet; with `stop`, none after a failure."""
-        missing = [key for key in self.keys if key not in self.contexts]
+    def batches(self, stop: bool) -> Iterator[tuple[list[str], list[Prompt]]]:
+        """Keys and prompts of what is not known yet; with `stop`, none after a failure.
+
+        Of the chunks that are shown in one window, the first is asked about before the others, so
+        that the provider's prompt cache holds the window when the others come.
+        """
+        missing = [self._first[key] for key in self.keys if key not in self.contexts]
+        counts = Counter(place.shown for place in missing)
+        cached: set[tuple[int, int, int]] = set()
         for start in range(0, len(missing), AT_ONCE):
-            if stop and self.failures():
-                return
-            keys = missing[start : start + AT_ONCE]
-            yield keys, [self._prompt(self._first[key]) for key in keys]
+            first: list[tuple[str, Prompt]] = []
+            others: list[tuple[str, Prompt]] = []
+            for place in missing[start : start + AT_ONCE]:
+                prompt = self._prompt(place)
+                if counts[place.shown] == 1 or prompt.shared < _CACHED_FROM:
+                    prompt = Prompt(prompt, 0)
+                opens = prompt.shared > 0 and place.shown not in cached
+                cached.update([place.shown] if opens else [])
+                (first if opens else others).append((place.key, prompt))
+            for batch in filter(None, (first, others)):
+                if stop and self._has_failed:
+                    return
+                yield [key for key, _ in batch], [prompt for _, prompt in batch]
 
     def take(
         self, keys: Sequence[str], answers: Sequence[str | ModelError]
@@ -188,6 +216,7 @@ class Situations:
         """Take the answers of a batch, and return the contexts among them with their keys."""
         pairs = list(zip(keys, answers, strict=True))
         self.contexts.update(pairs)
+        self._has_failed |= any(isinstance(answer, ModelError) for answer in answers)
         return [(key, answer) for key, answer in pairs if isinstance(answer, str)]
 
     def failures(self) -> list[tuple[int, str, ModelError]]:
@@ -199,7 +228,12 @@ class Situations:
             if isinstance(error, ModelError)
         ]
 
-    def _prompt(self, place: Place) -> str:
+    def _prompt(self, place: Place) -> Prompt:
         text = place.source.text
-        parts = {"document": text[slice(*place.window)], "chunk": place.span.text_of(text)}
-        return fill(self._template, **parts)
+        return fill(
+            self._template,
+            own=("headings", "chunk"),
+            document=text[slice(*place.window)],
+            headings=place.headings,
+            chunk=place.span.text_of(text),
+        )

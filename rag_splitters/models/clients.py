@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
+from rag_splitters.models.prompts import Prompt
+
 _Function: TypeAlias = Callable[[Any], Any]
 _AsyncFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
 _Calls: TypeAlias = tuple[_Function, _AsyncFunction]
@@ -133,11 +135,18 @@ def ask_calls(model: Any, schema: _Schema) -> _Calls:
     """How to send a prompt: a function that waits for the answer, and a coroutine function."""
     if _is_langchain(model):
         runnable = (_with_schema(model, schema) if schema else None) or model
+        if _is_anthropic(model):
+            return (
+                lambda prompt: runnable.invoke(_with_cache_point(prompt)),
+                lambda prompt: runnable.ainvoke(_with_cache_point(prompt)),
+            )
         return runnable.invoke, runnable.ainvoke
     if not _is_llama_index(model):
         return model, _twin(model, model)
     metadata = getattr(model, "metadata", None)
     is_chat = schema is not None and getattr(metadata, "is_chat_model", False)
+    if schema is None and _is_anthropic(model):
+        return _cached_chat(model)
     if schema is None:
         ask, async_ask = model.complete, model.acomplete
     else:
@@ -153,6 +162,53 @@ def _predict(model: Any, method: str, schema: type[BaseModel]) -> Any:
     from llama_index.core.prompts import PromptTemplate
 
     return lambda prompt: getattr(model, method)(schema, PromptTemplate("{text}"), text=prompt)
+
+
+def _is_anthropic(model: Any) -> bool:
+    """Whether it is one of Anthropic's models, whose prompt cache has to be told what to keep."""
+    for name in ("bound", "first"):  # of LangChain's bindings and sequences
+        model = getattr(model, name, model)
+    return any("Anthropic" in kind.__name__ for kind in type(model).__mro__)
+
+
+def _with_cache_point(prompt: str) -> Any:
+    """The prompt for LangChain, with a mark behind what it shares with others if it does."""
+    if not isinstance(prompt, Prompt) or not prompt.shared:
+        return prompt
+    shared, rest = prompt.parts
+    marked = {"type": "text", "text": shared, "cache_control": {"type": "ephemeral"}}
+    return [{"role": "user", "content": [marked, {"type": "text", "text": rest}]}]
+
+
+def _cached_chat(model: Any) -> _Calls:
+    """How to send a prompt to one of Anthropic's models in LlamaIndex, with the same mark."""
+    from llama_index.core.base.llms.types import (
+        CacheControl,
+        CachePoint,
+        ChatMessage,
+        CompletionResponse,
+        TextBlock,
+    )
+
+    mark = CachePoint(cache_control=CacheControl(type="ephemeral"))
+
+    def messages(prompt: str) -> list[Any]:
+        blocks: list[Any] = [TextBlock(text=str(prompt))]
+        if isinstance(prompt, Prompt) and prompt.shared:
+            shared, rest = prompt.parts
+            blocks = [TextBlock(text=shared), mark, TextBlock(text=rest)]
+        return [ChatMessage(role="user", blocks=blocks)]
+
+    def completion(response: Any) -> Any:
+        return CompletionResponse(text=response.message.content or "", raw=response.raw)
+
+    async def async_ask(prompt: str) -> Any:
+        return completion(await model.achat(messages(prompt)))
+
+    def ask(prompt: str) -> Any:
+        return completion(model.chat(messages(prompt)))
+
+    return ask, _twin(model, ask) if blocks_when_awaited(model, "achat") else async_ask
 
 
 class _Probe(BaseModel):

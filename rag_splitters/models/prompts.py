@@ -6,9 +6,11 @@ import hashlib
 import html
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from typing_extensions import Self
 
 if TYPE_CHECKING:
     from rag_splitters.models.chat import ChatModel
@@ -34,6 +36,27 @@ class Form(NamedTuple):
         return self.structured if model.is_structured else self.text
 
 
+class Prompt(str):
+    """A prompt that begins as others do, which a provider's prompt cache then reads only once.
+
+    >>> prompt = Prompt("Of this document: what is its first line?", shared=18)
+    >>> prompt.parts
+    ('Of this document: ', 'what is its first line?')
+    """
+
+    shared: int
+
+    def __new__(cls, text: str, shared: int = 0) -> Self:
+        prompt = super().__new__(cls, text)
+        prompt.shared = shared
+        return prompt
+
+    @property
+    def parts(self) -> tuple[str, str]:
+        """What other prompts begin with as well, and the rest."""
+        return self[: self.shared], self[self.shared :]
+
+
 def check_prompt(template: str, *names: str) -> str:
     """The template. Raises ValueError if it lacks one of the places in braces."""
     for name in names:
@@ -42,12 +65,16 @@ def check_prompt(template: str, *names: str) -> str:
     return template
 
 
-def fill(template: str, **parts: str) -> str:
+def fill(template: str, own: Collection[str] = (), **parts: str) -> Prompt:
     """The template with its places filled in; other braces, and those in the parts, stay.
 
     What stands between two tags of the template stays between them: if a part holds something
     that looks like one of the tags, the template's own tags are renamed, and the part is unchanged.
     A place that is empty is left out, with the tags around it if they hold nothing else.
+
+    Parameters:
+        own: the places that differ between prompts which are equal otherwise. What these prompts
+            share ends at the last blank line of the template before the first of these places.
 
     >>> fill('{"a": {text}}', text="{text}")
     '{"a": {text}}'
@@ -64,8 +91,15 @@ def fill(template: str, **parts: str) -> str:
         if not part:
             template = re.sub(rf"<([\w-]+)>\n\{{{name}\}}\n</\1>\n*", "", template)
     template = _with_own_tags(template, parts.values())
-    pattern = "|".join(re.escape(f"{{{name}}}") for name in parts)
-    return re.sub(pattern, lambda match: parts[match.group()[1:-1]], template)
+    places = "|".join(re.escape(f"{{{name}}}") for name in parts)
+    pieces = re.split(f"({places})", template)  # every second piece is a place
+    texts = [parts[each[1:-1]] if index % 2 else each for index, each in enumerate(pieces)]
+    first = next((at for at in range(1, len(pieces), 2) if pieces[at][1:-1] in own), 0)
+    shared = texts[:first]
+    if shared:
+        begin, blank_line, _ = shared[-1].rpartition("\n\n")
+        shared[-1] = begin + blank_line or shared[-1]
+    return Prompt("".join(texts), len("".join(shared)))
 
 
 def enclosed(name: str, texts: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import text_cache
 from rag_splitters.models.describing import stable_name
+from rag_splitters.models.prompts import Form
 from rag_splitters.text.ids import stable_uuid
 
 Verdict = TypeVar("Verdict")
@@ -154,6 +155,10 @@ class Judge:
         """The model's stable name."""
         return self._chat.description
 
+    def form(self, form: Form) -> str:
+        """How the judge's model is told to answer."""
+        return form.of(self._chat)
+
     @property
     def judgements(self) -> list[Judgement[Any]]:
         """All judgements so far, one per prompt, in the order of the prompts."""
@@ -265,19 +270,36 @@ def _records(judgements: Mapping[str, Judgement[Any]]) -> dict[str, str]:
 # Reading answers, and reporting failures
 
 
+def reasoned(verdicts: str) -> Form:
+    """The form of an answer that gives its reason before its verdict.
+
+    A model that has to say why first judges better than one that defends what it has said.
+
+    >>> reasoned("yes or no").structured
+    'Give your reason first, in one short sentence, and then the verdict: yes or no.'
+    """
+    return Form(
+        text="Give your reason first, in one short line, and below it a line with the verdict "
+        f"alone: {verdicts}.",
+        structured="Give your reason first, in one short sentence, and then the verdict: "
+        f"{verdicts}.",
+    )
+
+
 def read_choice(answer: str | BaseModel, choices: Mapping[str, Verdict]) -> Verdict:
     """The verdict of an answer that must be one of a few words.
 
-    Of a structured answer, the field `verdict` is read. In plain text, case, punctuation and a
-    label before the word are ignored. Any other word makes the answer invalid, because "not true"
-    does not mean "true".
+    Of a structured answer, the field `verdict` is read, and of plain text, the last line. Case,
+    punctuation and a label before the word are ignored. Any other word makes the answer invalid,
+    because "not true" does not mean "true".
 
     Raises: ValueError if the answer is none of the words.
 
-    >>> read_choice("**Answer:** true.", {"true": 1, "false": 0})
+    >>> read_choice("The passage says so.\\n**Answer:** true.", {"true": 1, "false": 0})
     1
     """
-    text = str(getattr(answer, "verdict", answer))
+    lines = re.findall(r".*\w.*", str(getattr(answer, "verdict", answer)))
+    text = lines[-1] if lines else ""
     for word, verdict in choices.items():
         if re.fullmatch(rf"{_LABEL}{re.escape(word)}{_MARKS}", text, re.IGNORECASE):
             return verdict

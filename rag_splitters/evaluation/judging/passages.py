@@ -18,7 +18,8 @@ from rag_splitters.evaluation.judging.judge import (
     count_reasons,
 )
 from rag_splitters.fields import whole_number
-from rag_splitters.models.prompts import fill
+from rag_splitters.meaning.situating import heading_contexts
+from rag_splitters.models.prompts import Form, fill
 from rag_splitters.span import Source
 
 Verdict = TypeVar("Verdict")
@@ -30,6 +31,7 @@ class Passage:
 
     Parameters:
         item_count: how many items the model has to write about it.
+        headings: the title and the headings that it stands under.
     """
 
     document: str
@@ -37,6 +39,7 @@ class Passage:
     end: int
     text: str
     item_count: int
+    headings: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +107,26 @@ async def write_items(
     every: Every,
     *,
     prompt: str,
+    form: Form,
     task: Task[Verdict],
 ) -> list[tuple[Passage, Judgement[Verdict]]]:
-    """Let a model write about each passage; the prompt has the places {count} and {passage}."""
+    """Let a model write about each passage.
+
+    The prompt has the places {count}, {headings}, {passage} and {form}.
+    """
+    judge = as_judge(judge)
     passages = await _find_passages(documents, chunker, every)
-    prompts = [fill(prompt, count=str(each.item_count), passage=each.text) for each in passages]
-    return list(zip(passages, await as_judge(judge).judge(task, prompts), strict=True))
+    prompts = [
+        fill(
+            prompt,
+            count=str(each.item_count),
+            headings=each.headings,
+            passage=each.text,
+            form=judge.form(form),
+        )
+        for each in passages
+    ]
+    return list(zip(passages, await judge.judge(task, prompts), strict=True))
 
 
 def labelled_lines(answer: str, *labels: str) -> list[tuple[str, str]]:
@@ -156,9 +173,10 @@ async def _find_passages(
     spans = await chunker.plan(sources)
     passages = []
     for (name, text), document_spans in zip(documents.items(), spans, strict=True):
-        for span in document_spans:
+        headings = heading_contexts(text, {}, document_spans)
+        for span, path in zip(document_spans, headings, strict=True):
             passage = text[span.start : span.end]
             count = every(passage) if callable(every) else max(1, len(passage) // every)
             if count > 0 and passage.strip():
-                passages.append(Passage(name, span.start, span.end, passage, count))
+                passages.append(Passage(name, span.start, span.end, passage, count, path))
     return passages
