@@ -19,6 +19,7 @@ from rag_splitters.langchain.kvstores import DocumentStore, PostgresStore, Redis
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore, check_json
+from rag_splitters.parent_child.known_vectors import Edition
 from rag_splitters.parent_child.merging import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
@@ -256,8 +257,8 @@ class VectorStoreChildren(ChildStore):
         self.has_filter = bool(search_kwargs)
         self._relevance = _relevance_function(vectorstore)
 
-    async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
-        children = [child for children in documents for child in children]
+    async def write(self, editions: Sequence[Edition]) -> None:
+        children = [child for edition in editions for child in edition.children]
         for batch in batched(children, self._batch_size):
             converted = [
                 Document(page_content=without_surrogates(c.text), metadata=c.metadata, id=c.id)

@@ -30,6 +30,7 @@ from rag_splitters.parent_child.keyvalue import (
     entry_from_value,
     entry_to_value,
 )
+from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
 from rag_splitters.parent_child.merging import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
@@ -304,10 +305,13 @@ class VectorStoreChildren(ChildStore):
         self.has_filter = filters is not None
         self.smoothing = smoothing
 
-    async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
+    async def write(self, editions: Sequence[Edition]) -> None:
         """Embed and write; old children are removed first, because not every store replaces."""
-        batches = embed_children(documents, self._vectors, self._batch_size, self.smoothing)
-        async for children, vectors in batches:
+        documents = [edition.children for edition in editions]
+        batches = embed_children(
+            documents, self._vectors, self._batch_size, self.smoothing, KnownVectors()
+        )
+        async for batch in batches:
             nodes = [
                 TextNode(
                     id_=child.id or "",
@@ -316,7 +320,7 @@ class VectorStoreChildren(ChildStore):
                     embedding=vector.tolist(),
                     relationships=_source_relationship(child.metadata[SOURCE_KEY]),
                 )
-                for child, vector in zip(children, vectors, strict=True)
+                for child, vector in zip(batch.children, batch.vectors, strict=True)
             ]
             await call_method(self._store, "delete_nodes", [node.id_ for node in nodes])
             await call_method(self._store, "add", nodes)

@@ -45,6 +45,8 @@ def is_transient(error: BaseException) -> bool:
             return status in (408, 409, 429) or status >= 500
     if isinstance(error, (TimeoutError, ConnectionError)):
         return True
+    if str(error) == "Already borrowed":  # Hugging Face's tokenizers, used by two threads at once
+        return True
     return any(kind.__name__ in _TRANSIENT for kind in type(error).__mro__)
 
 

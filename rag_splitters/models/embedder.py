@@ -63,7 +63,7 @@ class Embedder(ModelHolder):
             300,000, which is OpenAI's limit, and 8,000,000 in one call for a framework's model that
             does not say how many texts it sends. Tokens are counted for OpenAI's models. For
             others, bytes in UTF-8 are, because no text has more tokens than bytes.
-        max_concurrency: maximum number of asynchronous calls under way at once.
+        max_concurrency: maximum number of calls under way at once, where they are made so.
         max_retries: how often a call is repeated after a rate limit, a time-out, a lost connection
             or a failure of the server; only for models whose client does not retry by itself.
 
@@ -97,26 +97,38 @@ class Embedder(ModelHolder):
         return query_calls(self.model) is not None
 
     def embed(
-        self, texts: Sequence[str], places: Sequence[Place] | None = None
+        self,
+        texts: Sequence[str],
+        places: Sequence[Place] | None = None,
+        *,
+        side_by_side: bool = False,
     ) -> NDArray[np.float32]:
         """A row for each text.
 
         Parameters:
             texts: the texts, of any number of documents; none may be blank.
             places: document number and offset of each text, for error messages.
+            side_by_side: make several calls at once, in threads, as `aembed` does.
 
         Raises ModelError, which names the call and, if known, the text, if the model fails, or if
         it answers with a wrong number of vectors or with vectors of different lengths, of zeros, or
         of numbers that are not finite.
         """
-        return self._run(self._embed(texts, places, is_awaited=self._is_async))
+        return self._run(self._embed(texts, places, side_by_side or self._is_async))
 
     async def aembed(
-        self, texts: Sequence[str], places: Sequence[Place] | None = None
+        self,
+        texts: Sequence[str],
+        places: Sequence[Place] | None = None,
+        *,
+        side_by_side: bool = False,
     ) -> NDArray[np.float32]:
-        """`embed` without blocking the event loop, with several calls under way at once."""
+        """`embed` without blocking the event loop, with several calls under way at once.
+
+        A model that would block it is called in one thread or, `side_by_side`, in several.
+        """
         is_awaited = not blocks_when_awaited(self.model, "aget_text_embedding_batch")
-        return await arun(self._embed(texts, places, is_awaited))
+        return await arun(self._embed(texts, places, is_awaited or side_by_side))
 
     def embed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """A row for each question, by the model's own method for questions if it has one."""
@@ -151,10 +163,10 @@ class Embedder(ModelHolder):
         return run_async(arun(work)) if self._is_async else run(work)
 
     async def _embed(
-        self, texts: Sequence[str], places: Sequence[Place] | None, is_awaited: bool
+        self, texts: Sequence[str], places: Sequence[Place] | None, is_concurrent: bool
     ) -> NDArray[np.float32]:
-        batches = _Batches(self, texts, places, is_awaited)
-        limit = self.max_concurrency if is_awaited else 1
+        batches = _Batches(self, texts, places, is_concurrent)
+        limit = self.max_concurrency if is_concurrent else 1
         return batches.join(await for_each(batches.vectors, batches.requests, limit))
 
     async def _embed_questions(
@@ -196,7 +208,7 @@ class _Batches:
         embedder: Embedder,
         texts: Sequence[str],
         places: Sequence[Place] | None,
-        is_awaited: bool,
+        is_concurrent: bool,
     ) -> None:
         row_of: dict[str, int] = {}
         self.rows: list[int] = []
@@ -210,7 +222,7 @@ class _Batches:
         self.embedder, self.retries = embedder, embedder._retries
         model = with_batch(embedder.model, embedder.max_texts)
         self.calls = embed_calls(model)
-        bounds = limits(model, is_awaited, embedder.max_texts, embedder.max_tokens)
+        bounds = limits(model, is_concurrent, embedder.max_texts, embedder.max_tokens)
         self.requests = requests(token_counts(model, self.texts, bounds.tokens), bounds)
 
     async def vectors(self, request: Request) -> NDArray[np.float32]:

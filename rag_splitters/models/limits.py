@@ -30,18 +30,18 @@ class Limits(NamedTuple):
 
 
 def limits(
-    model: Any, is_awaited: bool, max_texts: int | None = None, max_tokens: int | None = None
+    model: Any, is_concurrent: bool, max_texts: int | None = None, max_tokens: int | None = None
 ) -> Limits:
     """The limits that the caller sets, or else those that suit the model.
 
-    Awaited calls take as many texts as the client sends in one request, so that several requests
-    can be under way at once.
+    Calls that are made side by side take as many texts as the client sends in one request, so that
+    several requests can be under way at once.
     """
     is_client = is_embedding_client(model)
     batch = client_batch(model) if is_client else None
-    texts, tokens = _PER_CALL if is_client and not is_awaited else _PER_REQUEST
+    texts, tokens = _PER_CALL if is_client and not is_concurrent else _PER_REQUEST
     if batch:
-        texts, tokens = batch if is_awaited else texts, _PER_REQUEST[1]
+        texts, tokens = batch if is_concurrent else texts, _PER_REQUEST[1]
     texts = max_texts or texts
     return Limits(texts, min(batch or texts, texts), max_tokens or tokens)
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.smoothing import can_unmix, neighbour_weights
 from rag_splitters.parent_child.stores import ChildStore, Detail, Match
 from rag_splitters.parent_child.vectors import Vectors, embed_children, select_diverse
 from rag_splitters.text.surrogates import without_surrogates
@@ -153,18 +157,63 @@ class ChromaChildren(ChildStore):
         self._similarity = similarity or similarity_of(collection)
         self.smoothing = smoothing
 
-    async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
-        """Embed and write, in batches that Chroma takes."""
+    @property
+    def model(self) -> str:
+        """The embedding model's name."""
+        return self._vectors.name
+
+    async def write(self, editions: Sequence[Edition]) -> None:
+        """Embed and write what is not stored yet, in batches that Chroma takes."""
         batch_size = self._batch(_WRITE_BATCH)
-        batches = embed_children(documents, self._vectors, batch_size, self.smoothing)
-        async for children, vectors in batches:
-            await self._call(
-                self._collection.upsert,
-                ids=[child.id for child in children],
-                embeddings=_fast_rows(vectors),
-                documents=[without_surrogates(child.text) for child in children],
-                metadatas=[child.metadata for child in children],
-            )
+        known = await self._read_known(editions)
+        documents = [edition.children for edition in editions]
+        batches = embed_children(documents, self._vectors, batch_size, self.smoothing, known)
+        async for batch in batches:
+            numbers = [n for n, stored in enumerate(batch.stored) if stored is None]
+            if numbers:
+                children = [batch.children[number] for number in numbers]
+                await self._call(
+                    self._collection.upsert,
+                    ids=[child.id for child in children],
+                    embeddings=_fast_rows(batch.vectors[numbers]),
+                    documents=[without_surrogates(child.text) for child in children],
+                    metadatas=[child.metadata for child in children],
+                )
+            pairs = zip(batch.children, batch.stored, strict=True)
+            changed = [new for new, old in pairs if old and _changes_metadata(old, new)]
+            if changed:
+                await self._call(
+                    self._collection.update,
+                    ids=[child.id for child in changed],
+                    metadatas=[child.metadata for child in changed],
+                )
+
+    async def _read_known(self, editions: Sequence[Edition]) -> KnownVectors:
+        """Read the documents' former children, and recover the model's vectors from theirs."""
+        known = KnownVectors()
+        for edition in editions:
+            if edition.old_ids and can_unmix(neighbour_weights(self.smoothing)):
+                children, vectors = await self._read_vectors(edition.old_ids)
+                if len(children) == len(edition.old_ids):
+                    context = edition.old_context
+                    children = [replace(child, context=context(child)) for child in children]
+                    known.add(children, vectors, self.smoothing)
+        return known
+
+    async def _read_vectors(self, ids: Sequence[str]) -> tuple[list[Entry], NDArray[np.float32]]:
+        """Read those of the children that exist, in order, with their stored vectors."""
+        import numpy as np
+
+        rows: dict[str, tuple[Entry, Any]] = {}
+        for batch in batched(ids, self._batch()):
+            include = ["metadatas", "documents", "embeddings"]
+            answer = await self._call(self._collection.get, ids=list(batch), include=include)
+            vectors = np.asarray(answer["embeddings"], dtype=np.float32)
+            pairs = zip(_entries(answer), vectors, strict=True)
+            rows.update((child.id or "", (child, vector)) for child, vector in pairs)
+        present = [rows[name] for name in ids if name in rows]
+        vectors = np.asarray([vector for _, vector in present], dtype=np.float32)
+        return [child for child, _ in present], vectors
 
     async def remove(self, ids: Sequence[str]) -> None:
         for batch in batched(ids, self._batch()):
@@ -287,6 +336,12 @@ class ChromaChildren(ChildStore):
                 f"got {self._batch_size}"
             )
         return self._batch_size or min(most, limit)
+
+
+def _changes_metadata(stored: Entry, child: Entry) -> bool:
+    """Would writing the child change what is stored of it? None removes a key."""
+    new = {key: value for key, value in child.metadata.items() if value is not None}
+    return json.dumps(stored.metadata, sort_keys=True) != json.dumps(new, sort_keys=True)
 
 
 def _fast_rows(vectors: NDArray[np.float32]) -> list[NDArray[np.float32]]:

@@ -22,7 +22,8 @@ from rag_splitters.parent_child.classic import (
     has_metadata,
     read_classic_children,
 )
-from rag_splitters.parent_child.drafts import Draft, draft_documents
+from rag_splitters.parent_child.drafts import Draft, draft_documents, heading_context
+from rag_splitters.parent_child.known_vectors import Edition
 from rag_splitters.parent_child.locks import run_locked
 from rag_splitters.parent_child.records import Entry, Record, check_metadata, record_key
 from rag_splitters.parent_child.revisions import begin_revision, update_keyword_index
@@ -72,6 +73,15 @@ class _Change:
     draft: Draft
     new: Record
     old: Record | None
+    is_new_throughout: bool = False
+    """Is everything embedded and written again, whatever was there?"""
+
+    @property
+    def base(self) -> Record | None:
+        """The record of a complete version, embedded in the same way, of which much may stay."""
+        if self.old is None or self.is_new_throughout or self.old.pending:
+            return None
+        return self.old if self.old.settings == self.new.settings else None
 
 
 async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = False) -> list[Outcome]:
@@ -166,8 +176,9 @@ async def _find_changes(
         if draft.identity in replaced:
             old = replaced[draft.identity].pending_after(old)
         is_changed = old is None or bool(old.pending) or old.digest != new.digest
-        (changes if is_changed or always else unchanged).append(_Change(draft, new, old))
-    lost = await find_incomplete(stores, [each.new for each in unchanged])
+        change = _Change(draft, new, old, is_new_throughout=always)
+        (changes if is_changed or always else unchanged).append(change)
+    lost = await find_incomplete(stores, [each.new for each in unchanged]) if unchanged else set()
     return changes + [change for change in unchanged if change.new.identity in lost]
 
 
@@ -186,7 +197,7 @@ async def find_incomplete(stores: Stores, records: Sequence[Record]) -> set[str]
 
 
 async def _write(stores: Stores, changes: Sequence[_Change]) -> None:
-    children = [_children_to_write(stores, change) for change in changes]
+    editions = [_make_edition(stores, change) for change in changes]
     pending_records: list[tuple[str, Entry]] = []
     removed_children, removed_parents = [], []
     for change in changes:
@@ -194,14 +205,25 @@ async def _write(stores: Stores, changes: Sequence[_Change]) -> None:
         pending_records.append(pending.to_row())
         removed_children += _removed_ids(pending.children, change.new.children)
         removed_parents += _removed_ids(pending.parents, change.new.parents)
-    parents = [(each.id or "", each) for change in changes for each in change.draft.parents]
+    parents = await _parents_to_write(stores, changes)
     # Records first: a store may write a few rows at a time, and the process die in between.
     revision = await begin_revision(stores, [*pending_records, *parents])
-    await stores.children.write(children)
+    await stores.children.write(editions)
     await stores.children.remove(removed_children)
     await stores.docstore.remove(removed_parents)
     await stores.docstore.write([change.new.to_row() for change in changes])
-    await update_keyword_index(stores, revision, children, removed_children)
+    texts = [each.children for each in editions if not _has_same_texts(each)]
+    await update_keyword_index(stores, revision, texts, removed_children)
+
+
+async def _parents_to_write(stores: Stores, changes: Sequence[_Change]) -> list[tuple[str, Entry]]:
+    """Return the rows of the parents that the docstore does not hold as they are."""
+    parents = {each.id or "": each for change in changes for each in change.draft.parents}
+    old_ids = {parent for each in changes if each.base for parent in each.base.parents}
+    ids = [name for name in parents if name in old_ids]
+    rows = await stores.docstore.read(ids) if ids else []
+    old = dict(zip(ids, rows, strict=True))
+    return [(name, parent) for name, parent in parents.items() if old.get(name) != parent]
 
 
 async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) -> list[str]:
@@ -309,28 +331,40 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
 
 def _make_record(stores: Stores, draft: Draft) -> Record:
     settings = f"{_LAYOUT} {stores.children.smoothing:g} {stores.headings:d}"
+    embedding = f"{settings} {stores.children.model}"
     content = source_identity(draft.source.text, draft.source.metadata)
     parents = tuple(parent.id or "" for parent in draft.parents)
     children = tuple(child.id or "" for child in draft.children)
     metadata = json.dumps([child.metadata for child in draft.children], sort_keys=True)
     digest = stable_uuid(settings, content, *parents, "", *children, metadata)
     keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
-    return Record(draft.identity, draft.source, digest, parents, children, keys)
+    return Record(draft.identity, draft.source, digest, parents, children, keys, embedding)
 
 
-def _children_to_write(stores: Stores, change: _Change) -> list[Entry]:
+def _make_edition(stores: Stores, change: _Change) -> Edition:
     """Return the children, with None under old metadata keys if the store would keep those."""
-    children, old = change.draft.children, change.old
-    if old is None or not stores.children.merges_metadata:
-        return children
-    return [
-        replace(
-            child,
-            metadata=child.metadata
-            | dict.fromkeys(key for key in old.child_keys if key not in child.metadata),
-        )
-        for child in children
-    ]
+    children, old, base = change.draft.children, change.old, change.base
+    if old is not None and stores.children.merges_metadata:
+        children = [
+            replace(
+                child,
+                metadata=child.metadata
+                | dict.fromkeys(key for key in old.child_keys if key not in child.metadata),
+            )
+            for child in children
+        ]
+    if base is None:
+        return Edition(children)
+    if not stores.headings:
+        return Edition(children, base.children)
+    return Edition(children, base.children, heading_context(base.document))
+
+
+def _has_same_texts(edition: Edition) -> bool:
+    """Has a document the same children as before, under the same headings?"""
+    return [child.id for child in edition.children] == list(edition.old_ids) and all(
+        edition.old_context(child) == child.context for child in edition.children
+    )
 
 
 def _removed_ids(before: tuple[str, ...], after: tuple[str, ...]) -> list[str]:

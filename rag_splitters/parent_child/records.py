@@ -78,6 +78,8 @@ class Record:
     children: tuple[str, ...]
     child_keys: tuple[str, ...]
     """The metadata keys of its children."""
+    settings: str = ""
+    """How its children were embedded: by which model, with which smoothing and headings."""
     pending: Literal["", "adding", "removing"] = ""
     """The operation that has not finished; then every chunk that may exist is listed."""
 
@@ -89,6 +91,7 @@ class Record:
             "parents": list(self.parents),
             "children": list(self.children),
             "child_keys": list(self.child_keys),
+            "settings": self.settings,
             "pending": self.pending,
         }
         return record_key(self.identity), Entry(self.document.text, metadata, self.identity)
@@ -108,6 +111,7 @@ class Record:
             parents=tuple(metadata["parents"]),
             children=tuple(metadata["children"]),
             child_keys=tuple(metadata["child_keys"]),
+            settings=metadata.get("settings", ""),
             pending=metadata["pending"],
         )
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.known_vectors import Edition
 from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record, record_key
 
 Detail = Literal["id", "metadata", "text"]
@@ -92,9 +93,18 @@ class ChildStore(ABC):
     has_filter: bool = False
     """Does the query filter children by their metadata?"""
 
+    @property
+    def model(self) -> str:
+        """The embedding model's name; nothing if the store embeds by itself."""
+        return ""
+
     @abstractmethod
-    async def write(self, documents: Sequence[Sequence[Entry]]) -> None:
-        """Embed the children of some documents, in their order, and write them by their ids."""
+    async def write(self, editions: Sequence[Edition]) -> None:
+        """Embed the children of some documents, in their order, and write them by their ids.
+
+        What is stored already, and children whose embedded text the store knows, need not be
+        embedded or written again.
+        """
 
     @abstractmethod
     async def remove(self, ids: Sequence[str]) -> None:

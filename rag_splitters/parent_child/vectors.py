@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import Call, call
-from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.known_vectors import KnownVectors, embedded_text
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.smoothing import mix, neighbour_weights
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-_MIN_WEIGHT = 0.001
 
 
 class Vectors:
@@ -29,12 +28,18 @@ class Vectors:
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._questions: dict[str, NDArray[np.float32]] = {}
 
+    @property
+    def name(self) -> str:
+        """The model's stable name."""
+        return describe_model(self._model)
+
     async def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return a row for each text."""
+        """Return a row for each text, with several requests under way at once."""
         if type(self._model) is HashingEmbeddings:  # without lists of numbers in between
             return await call(lambda: self._model.embed_array(texts).astype("float32"))
         return await Call(
-            partial(self._embedder.embed, texts), partial(self._embedder.aembed, texts)
+            partial(self._embedder.embed, texts, side_by_side=True),
+            partial(self._embedder.aembed, texts, side_by_side=True),
         )
 
     async def embed_question(self, question: str) -> NDArray[np.float32]:
@@ -52,14 +57,32 @@ class Vectors:
         return self._questions[question]
 
 
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """Some children with their vectors."""
+
+    children: Sequence[Entry]
+    vectors: NDArray[np.float32]
+    """What the store is to have for each child."""
+    stored: Sequence[Entry | None]
+    """The child as the store holds it, if it is there with this very vector."""
+    own_vectors: NDArray[np.float32]
+    """What the model answered, before smoothing."""
+
+
 async def embed_children(
-    documents: Sequence[Sequence[Entry]], vectors: Vectors, batch_size: int, smoothing: float
-) -> AsyncIterator[tuple[Sequence[Entry], NDArray[np.float32]]]:
+    documents: Sequence[Sequence[Entry]],
+    vectors: Vectors,
+    batch_size: int,
+    smoothing: float,
+    known: KnownVectors,
+) -> AsyncIterator[Embedded]:
     """Embed the children of some documents, and return them with their vectors in batches.
 
     With `smoothing`, each vector is the mean of its own and its neighbours' in the same document,
     weighted by a Gaussian of that width (in children), and as long as before: a child then also
-    stands for the text around it, and no text is embedded twice for that.
+    stands for the text around it, and no text is embedded twice for that. A text whose vector is
+    known is not embedded at all.
     """
     import numpy as np
 
@@ -70,58 +93,39 @@ async def embed_children(
     window: NDArray[np.float32] | None = None  # the vectors of children[start:end]
     start = returned = 0
     for batch in batched(children, batch_size):
-        texts = [without_surrogates(child.searched_text) for child in batch]
-        new = await vectors.embed_texts(texts)
+        new = await _embed_unknown([embedded_text(child) for child in batch], vectors, known)
         window = new if window is None else np.concatenate([window, new])
         end = start + len(window)
         # The last few wait for the neighbours that follow them.
         ready = end if end == len(children) else max(returned, end - reach)
         if ready == returned:
             continue
-        mixed = _mix(window, owners[start:end], weights) if reach else window
+        mixed = mix(window, owners[start:end], weights) if reach else window
         for numbers in batched(range(returned, ready), batch_size):
-            rows = mixed[numbers[0] - start : numbers[-1] + 1 - start]
-            yield [children[number] for number in numbers], rows
+            rows = slice(numbers[0] - start, numbers[-1] + 1 - start)
+            own = children[numbers[0] : numbers[-1] + 1]
+            vectors_to_store, stored = known.settle(own, mixed[rows])
+            yield Embedded(own, vectors_to_store, stored, window[rows])
         returned = ready
         next_start = max(0, returned - reach)
         window, start = window[next_start - start :], next_start
 
 
-def neighbour_weights(width: float) -> list[float]:
-    """Return the weights of the next neighbour, of the one behind it, and so on.
-
-    A child itself has weight 1.
-
-    Parameters:
-        width: that of the Gaussian, in children; 0 for no neighbours.
-
-    >>> [round(weight, 3) for weight in neighbour_weights(0.6)]
-    [0.249, 0.004]
-    """
-    if not width:
-        return []
-    reach = int(width * math.sqrt(-2 * math.log(_MIN_WEIGHT)))
-    return [math.exp(-(distance**2) / (2 * width**2)) for distance in range(1, reach + 1)]
-
-
-def _mix(
-    vectors: NDArray[np.float32], owners: NDArray[Any], weights: Sequence[float]
+async def _embed_unknown(
+    texts: Sequence[str], vectors: Vectors, known: KnownVectors
 ) -> NDArray[np.float32]:
-    """Mix each vector with its neighbours of the same owner."""
+    """Return a row for each text, of which only the unknown ones are embedded."""
     import numpy as np
 
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = vectors / lengths
-    mixed = units.copy()
-    for distance, weight in enumerate(weights[: len(units) - 1], 1):
-        same = (owners[distance:] == owners[:-distance])[:, None] * np.float32(weight)
-        mixed[distance:] += same * units[:-distance]
-        mixed[:-distance] += same * units[distance:]
-    norms = np.linalg.norm(mixed, axis=1, keepdims=True)
-    vanished = norms[:, 0] < 1e-6  # where neighbours point the other way
-    mixed[vanished], norms[vanished] = units[vanished], 1.0
-    result: NDArray[np.float32] = (mixed / norms * lengths).astype(np.float32)
-    return result
+    rows = [known.own(text) for text in texts]
+    unknown = [number for number, row in enumerate(rows) if row is None]
+    if len(unknown) == len(texts):
+        return await vectors.embed_texts(texts)
+    if unknown:
+        new = await vectors.embed_texts([texts[number] for number in unknown])
+        for number, row in zip(unknown, new, strict=True):
+            rows[number] = row
+    return np.stack([row for row in rows if row is not None])
 
 
 def select_diverse(

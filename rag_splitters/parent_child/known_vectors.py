@@ -1,0 +1,97 @@
+"""Vectors that a store has already: children whose embedded text is the same keep theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.smoothing import neighbour_weights, unmix
+from rag_splitters.text.surrogates import without_surrogates
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_TOLERANCE = 3e-5  # of a vector's length: what comes from 32-bit numbers, and no edit comes from
+_MAX_CANDIDATES = 8  # vectors of one text that are compared
+
+
+def _no_context(child: Entry) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """The children that a document is to have, and those that it had."""
+
+    children: Sequence[Entry]
+    old_ids: Sequence[str] = ()
+    """The children of the complete version before this one, in order, if they were embedded in the
+    same way; none if there is no such version."""
+    old_context: Callable[[Entry], str] = _no_context
+    """Tells the headings that stood before an old child where that was embedded."""
+
+
+def embedded_text(child: Entry) -> str:
+    """Return the text of a child as a model is given it."""
+    return without_surrogates(child.searched_text)
+
+
+class KnownVectors:
+    """The model's vectors by the texts that were embedded, and the stored vectors of children."""
+
+    def __init__(self) -> None:
+        self._own: dict[str, NDArray[np.float32]] = {}
+        self._stored: dict[str, list[NDArray[np.float32]]] = {}
+        self._children: dict[str, tuple[Entry, NDArray[np.float32]]] = {}
+
+    def add(
+        self, children: Sequence[Entry], vectors: NDArray[np.float32], smoothing: float
+    ) -> None:
+        """Add all the children of a document as they are stored, in order."""
+        own = unmix(vectors, neighbour_weights(smoothing))
+        if own is None:
+            return
+        for child, own_vector, vector in zip(children, own, vectors, strict=True):
+            text = embedded_text(child)
+            self._own[text] = own_vector
+            self._stored.setdefault(text, []).append(vector)
+            self._children[child.id or ""] = child, vector
+
+    def add_own(self, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
+        """Add texts with the model's vectors."""
+        self._own.update(zip(texts, vectors, strict=True))
+
+    def own(self, text: str) -> NDArray[np.float32] | None:
+        """Return the model's vector of a text, if it is known."""
+        return self._own.get(text)
+
+    def settle(
+        self, children: Sequence[Entry], vectors: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], list[Entry | None]]:
+        """Return the vectors to store, and each child as stored if it has its vector already.
+
+        A vector that is only rounded otherwise becomes the stored one again, so that it stays
+        exactly the same, however often the text around it is edited.
+        """
+        if not self._own:
+            return vectors, [None] * len(children)
+        settled = vectors.copy()
+        stored: list[Entry | None] = []
+        for number, (child, vector) in enumerate(zip(children, vectors, strict=True)):
+            old, old_vector = self._children.get(child.id or "", (None, None))
+            candidates = self._stored.get(embedded_text(child), [])[:_MAX_CANDIDATES]
+            same = old_vector if old_vector is not None and _is_same(old_vector, vector) else None
+            stored.append(None if same is None else old)
+            if same is None:
+                same = next((each for each in candidates if _is_same(each, vector)), None)
+            if same is not None:
+                settled[number] = same
+        return settled, stored
+
+
+def _is_same(one: NDArray[np.float32], other: NDArray[np.float32]) -> bool:
+    difference, length = one - other, other @ other
+    return bool(difference @ difference <= _TOLERANCE**2 * length)
