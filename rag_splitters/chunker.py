@@ -482,6 +482,26 @@ def register(name: str, value: type[Chunker] | Callable[..., Any]) -> None:
         raise TypeError(f"register takes a subclass of Chunker, got the class {value.__qualname__}")
 
 
+def registered_strategy(name: str) -> type[Chunker]:
+    """The strategy of this name, of the catalogue or registered.
+
+    Raises ValueError if there is none.
+    """
+    kind = look_up(_strategies, name)
+    if kind is None:
+        raise ValueError(
+            f"unknown strategy {name!r}: {did_you_mean(name, _strategies)}; a class of your own "
+            "needs rag_splitters.register(name, class) first"
+        )
+    return kind
+
+
+def registered_name_of(chunker: Chunker) -> str:
+    """The name under which a chunker's strategy is registered; else the name of its class."""
+    kind = _core(type(chunker))
+    return next((name for name, each in _strategies.items() if each is kind), kind.__name__)
+
+
 def _dump_chunker(chunker: Chunker) -> dict[str, Any]:
     """The strategy's name and fields; those of a front end belong to its outermost chunker."""
     kind = _core(type(chunker))
@@ -531,14 +551,9 @@ def _load_chunker(value: Any, info: ValidationInfo) -> Any:
             f'{info.field_name or "chunker"} must be a chunker or {{"strategy": name, ...}}, '
             f"got {value!r}"
         )
-    kind = look_up(_strategies, name)
-    if kind is None:
-        raise ValueError(
-            f"unknown strategy {name!r}: {did_you_mean(name, _strategies)}; a class of your own "
-            "needs rag_splitters.register(name, class) first"
-        )
     skipped = ("class_name", "strategy")
-    return kind(**{str(key): part for key, part in value.items() if key not in skipped})
+    parameters = {str(key): part for key, part in value.items() if key not in skipped}
+    return registered_strategy(name)(**parameters)
 
 
 Nested = Annotated[

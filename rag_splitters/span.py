@@ -44,6 +44,8 @@ class Details(TypedDict, total=False):
     """The last row of a table's chunk, counted from 1."""
     row_start: int
     """The first row of a table's chunk, counted from 1."""
+    strategy: str
+    """The strategy that `AutoChunker` took."""
     topic: int
     """The number of a chunk's topic."""
     topic_terms: list[str]

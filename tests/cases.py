@@ -8,6 +8,7 @@ from typing import Any
 
 from rag_splitters import (
     AgenticChunker,
+    AutoChunker,
     Chunker,
     ClusterChunker,
     CodeChunker,
@@ -122,6 +123,12 @@ KEEPING: tuple[dict[str, Any], ...] = (
 )
 
 CASES: dict[str, list[Chunker]] = {
+    "auto": [
+        AutoChunker(),
+        *(AutoChunker(**size) for size in SIZES),
+        AutoChunker(chunk_size=30, chunk_overlap=8, embeddings=HASHES),
+        AutoChunker(chunk_size=25, rules={"text": "paragraph", "markdown": PageChunker()}),
+    ],
     "separator": [
         SeparatorChunker(),
         SeparatorChunker(separators=["\n", " "], keep_separator="start"),

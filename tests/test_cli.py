@@ -21,6 +21,8 @@ from rag_splitters.cli.views import cut, printable
 from rag_splitters.reading.files import read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 
+RECURSIVE = ["split", "a.txt", "-s", "recursive"]
+FILES = ("a.txt", "b.py", "c.json")
 TEXT = "One sentence here. Another one there.\r\n\r\nA second paragraph \U0001f600 ends it.\n" * 3
 
 
@@ -99,11 +101,26 @@ def test_split_jsonl_round_trips(strategy: str, more: list[str]) -> None:
 
 
 def test_split_gives_the_chunks_of_the_strategy() -> None:
-    found = rows("split", "a.txt", "-p", "chunk_size=30", "-p", 'separators=["\\r\\n\\r\\n", " "]')
+    separators = 'separators=["\\r\\n\\r\\n", " "]'
+    found = rows("split", "a.txt", "-s", "recursive", "-p", "chunk_size=30", "-p", separators)
     chunker = RecursiveChunker(chunk_size=30, separators=("\r\n\r\n", " "))
     chunks = chunker.chunk(TEXT, metadata={"source": "a.txt"})
     assert [row["id"] for row in found] == [chunk.id for chunk in chunks]
     assert [row["text"] for row in found] == [chunk.text for chunk in chunks]
+
+
+def test_split_takes_the_strategy_for_each_file(folder: Path) -> None:
+    (folder / "b.py").write_text("def f():\n    return 1\n")
+    (folder / "c.json").write_text('{"a": 1}')
+    strategies = {row["source"]: row["metadata"]["strategy"] for row in rows("split", *FILES)}
+    assert strategies == {"a.txt": "sentence", "b.py": "code", "c.json": "json"}
+    rules = 'rules={"*.py": "token", "json": {"strategy": "sentence", "chunk_size": 9}}'
+    found = rows("split", *FILES, "-p", rules)
+    strategies = {row["source"]: row["metadata"]["strategy"] for row in found}
+    assert strategies == {"a.txt": "sentence", "b.py": "token", "c.json": "sentence"}
+    assert "rules['*.py']: unknown strategy 'tokn'" in refused(
+        "split", "b.py", "-p", 'rules={"*.py": "tokn"}'
+    )
 
 
 def test_split_titled_takes_a_title_as_text_and_a_chunker_by_name() -> None:
@@ -127,7 +144,8 @@ def test_split_jsonl_is_ascii() -> None:
 @pytest.mark.parametrize("name", ["a.html", "a.md", "noext"])
 def test_split_takes_text_as_it_is(folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"\xef\xbb\xbf<p>One</p>\r\n<!-- two -->")
-    assert [row["text"] for row in rows("split", name)] == ["<p>One</p>\r\n<!-- two -->"]
+    found = rows("split", name, "-s", "recursive")
+    assert [row["text"] for row in found] == ["<p>One</p>\r\n<!-- two -->"]
 
 
 def test_split_reads_pdf_with_page_numbers(folder: Path) -> None:
@@ -186,7 +204,7 @@ def test_split_blank_text_gives_no_chunks() -> None:
         (["split", "."], ". is a folder, not a file"),
         (["split", "a.txt", "-s", "recursiv"], "unknown strategy 'recursiv': did you mean 'recurs"),
         (["split", "a.txt", "-s", "fixed-sise"], "did you mean 'fixed_size'?"),
-        (["split", "a.txt", "-s", "qqq"], "there are separator, fixed_size,"),
+        (["split", "a.txt", "-s", "qqq"], "there are auto, separator,"),
         (
             ["split", "a.txt", "-p", "chunk_sise=1"],
             "unknown parameter 'chunk_sise': did you mean '",
@@ -208,9 +226,18 @@ def test_split_blank_text_gives_no_chunks() -> None:
         (["split", "a.txt", "--chunk-size", "x"], "'--chunk-size'"),
         (["split", "a.txt", "--chunk-overlap", "x"], "chunk_overlap must be a whole number"),
         (["split", "a.txt", "--chunk-overlap", "1000"], "chunk_overlap must be smaller than chunk"),
-        (["split", "a.txt", "-p", "min_chunk_size=-1"], "min_chunk_size must be a whole number"),
-        (["split", "a.txt", "-p", "is_regex=maybe"], "is_regex must be True or False, got 'maybe'"),
-        (["split", "a.txt", "-p", "language=klingon"], "language must be one of c, cobol"),
+        (
+            ["split", "a.txt", "-s", "recursive", "-p", "min_chunk_size=-1"],
+            "min_chunk_size must be a whole number",
+        ),
+        (
+            ["split", "a.txt", "-s", "recursive", "-p", "is_regex=maybe"],
+            "is_regex must be True or False, got 'maybe'",
+        ),
+        (
+            ["split", "a.txt", "-s", "recursive", "-p", "language=klingon"],
+            "language must be one of c, cobol",
+        ),
         (["split", "a.txt", "--length-function", "miles"], "length_function must be "),
         (["split", "a.txt", "--length-function", "tokens:no"], "unknown tokenizer 'no'"),
         (["split", "a.txt", "--length-function", "function:no:no"], "No module named 'no'"),

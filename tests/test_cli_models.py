@@ -122,7 +122,10 @@ def test_split_takes_models_for_nested_strategies() -> None:
     [
         (["-s", "semantic"], "semantic needs an embedding model: pass --embeddings openai:"),
         (["-s", "agentic"], "agentic needs a chat model: pass --llm openai:gpt-4o-mini"),
-        (["--embeddings", "hashing"], "recursive got an unknown parameter 'embeddings'"),
+        (
+            ["-s", "recursive", "--embeddings", "hashing"],
+            "recursive got an unknown parameter 'embeddings'",
+        ),
         (["-s", "semantic", "--embeddings", "minilm"], "embeddings must be hashing, openai:NAME"),
         (["-s", "semantic", "--embeddings", "openai:"], "embeddings must be hashing, openai:NAME"),
         (["-s", "semantic", "--embeddings", "hashing:x"], "embeddings must be hashing, openai:"),

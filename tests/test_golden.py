@@ -80,6 +80,8 @@ def build(node: ast.expr) -> Any:
     if isinstance(node, ast.Name):
         owner = rag_splitters if node.id in rag_splitters.__all__ else tests.cases
         return getattr(owner, node.id)
+    if isinstance(node, ast.Dict):
+        return dict(zip(map(build, filter(None, node.keys)), map(build, node.values), strict=True))
     if isinstance(node, (ast.Tuple, ast.List)):
         return tuple(build(each) for each in node.elts)
     return ast.literal_eval(node)

@@ -328,6 +328,7 @@ OTHER: dict[str, Any] = {
     "ner": halves_as_names,
     "random_state": 1,
     "render": "json",
+    "rules": {"*.md": "sentence"},
     "rows_per_chunk": 2,
     "section_keywords": ("Clause",),
     "separator.strip_whitespace": True,

@@ -72,7 +72,7 @@ def bare() -> Iterator[TestClient]:
 def chunks(
     client: TestClient, name: str, given: dict[str, Any] | None = None, text: str = TEXT
 ) -> Any:
-    asked = {"text": text, "strategy": name, "parameters": given or {}}
+    asked = {"name": "", "text": text, "strategy": name, "parameters": given or {}}
     response = client.post("/api/chunks", content=json.dumps(asked))
     assert response.status_code == 200, response.text
     return response.json()
@@ -153,6 +153,14 @@ def test_figures_tell_chunks_that_cut_sentences(client: TestClient) -> None:
     assert [row.get("begins_inside", False) for row in cut["chunks"]] == [False, True]
 
 
+def test_name_of_a_file_tells_what_it_is(client: TestClient) -> None:
+    sent = {"name": "notes.yaml", "text": "# Tea", "strategy": "auto", "parameters": {}}
+    (row,) = client.post("/api/chunks", json=sent).json()["chunks"]
+    assert row["metadata"]["strategy"] == "code"
+    (row,) = client.post("/api/chunks", json={**sent, "name": ""}).json()["chunks"]
+    assert row["metadata"]["strategy"] == "content_aware"
+
+
 @pytest.mark.parametrize("text", ["", " \n ", "\0"])
 def test_blank_text_has_figures_too(client: TestClient, text: str) -> None:
     found = chunks(client, "recursive", text=text)
@@ -185,7 +193,7 @@ def test_form_offers_every_parameter_but_models_and_caches(name: str) -> None:
     kind = CATALOGUE[name]
     offered = {control["name"]: control for control in form(kind)}
     assert kind.model_fields.keys() - offered.keys() == {*required_models(kind)} | (
-        {"cache"} & kind.model_fields.keys()
+        {"cache", "rules", "embeddings"} & kind.model_fields.keys()
     )
     assert all(control["meaning"] for control in offered.values())
     json.dumps(list(offered.values()), allow_nan=False)
@@ -200,7 +208,7 @@ def test_strategies_says_which_models_are_missing(bare: TestClient, client: Test
         found = opened.get("/api/strategies").json()
         assert [each["name"] for each in found["strategies"]] == list(CATALOGUE)
         assert {each["name"] for each in found["strategies"] if each["missing"]} == without
-    asked = {"text": TEXT, "strategy": "agentic", "parameters": {}}
+    asked = {"name": "", "text": TEXT, "strategy": "agentic", "parameters": {}}
     told = refused(bare.post("/api/chunks", json=asked))
     assert told.startswith("agentic needs a chat model: start the playground with --llm")
     asked["strategy"], asked["parameters"] = "contextual", {"llm": True}
@@ -254,7 +262,7 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_parameters_are_refused_in_one_line(
     client: TestClient, name: str, parameters: Any, told: str
 ) -> None:
-    asked = {"text": TEXT, "strategy": name, "parameters": parameters}
+    asked = {"name": "", "text": TEXT, "strategy": name, "parameters": parameters}
     assert told in refused(client.post("/api/chunks", json=asked))
 
 
@@ -262,7 +270,7 @@ def test_chunkers_nested_without_end_are_refused(client: TestClient) -> None:
     nested: Any = {"strategy": "sentence"}
     for _ in range(30):
         nested = {"strategy": "titled", "chunker": nested}
-    asked = {"text": "One.", "strategy": "titled", "parameters": {"chunker": nested}}
+    asked = {"name": "", "text": "One.", "strategy": "titled", "parameters": {"chunker": nested}}
     assert "at most 4 chunkers can be nested" in refused(client.post("/api/chunks", json=asked))
 
 
@@ -293,7 +301,7 @@ def test_host_is_one_that_cannot_be_made_to_lead_here(host: str, status: int) ->
 
 
 def test_other_origins_cannot_post(client: TestClient) -> None:
-    asked = {"text": "a", "strategy": "recursive", "parameters": {}}
+    asked = {"name": "", "text": "a", "strategy": "recursive", "parameters": {}}
     for origin, status in ((HERE, 200), ("http://evil.example", 403), ("null", 403)):
         response = client.post("/api/chunks", json=asked, headers={"Origin": origin})
         assert response.status_code == status
@@ -326,11 +334,11 @@ def test_bodies_that_are_too_large_are_refused(client: TestClient) -> None:
         b"\xff",
         b"[1]",
         b"{}",
-        b'{"text": 1, "strategy": "recursive", "parameters": {}}',
-        b'{"text": "a", "strategy": ["recursive"], "parameters": {}}',
-        b'{"text": "a", "strategy": "recursive", "parameters": []}',
-        b'{"text": "a", "strategy": "recursive", "parameters": {}, "more": 1}',
-        b'{"text": "a", "strategy": "recursive", "parameters": {"chunk_overlap": NaN}}',
+        b'{"name": "", "text": 1, "strategy": "recursive", "parameters": {}}',
+        b'{"name": "", "text": "a", "strategy": ["recursive"], "parameters": {}}',
+        b'{"name": "", "text": "a", "strategy": "recursive", "parameters": []}',
+        b'{"name": "", "text": "a", "strategy": "recursive", "parameters": {}, "more": 1}',
+        b'{"name": "", "text": "a", "strategy": "recursive", "parameters": {"chunk_overlap": NaN}}',
         b"[" * 100_000,
     ],
     ids=range(11),
@@ -344,7 +352,7 @@ def test_what_goes_wrong_in_a_model_is_told_in_one_line() -> None:
         raise RuntimeError("no\nroute to the model")
 
     with TestClient(create_app(llm=broken), base_url=HERE) as client:
-        asked = {"text": TEXT, "strategy": "agentic", "parameters": {}}
+        asked = {"name": "", "text": TEXT, "strategy": "agentic", "parameters": {}}
         assert "no route to the model" in refused(client.post("/api/chunks", json=asked), 502)
 
 

@@ -5,6 +5,7 @@ A new strategy is a file here, a line in the catalogue, and a class in each fron
 
 from rag_splitters.chunker import Chunker, register
 from rag_splitters.chunkers.agentic import AgenticChunker
+from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
@@ -34,6 +35,7 @@ from rag_splitters.chunkers.topic import TopicChunker
 __all__ = [
     "CATALOGUE",
     "AgenticChunker",
+    "AutoChunker",
     "ClusterChunker",
     "CodeChunker",
     "ContentAwareChunker",
@@ -62,6 +64,7 @@ __all__ = [
 ]
 
 CATALOGUE: dict[str, type[Chunker]] = {
+    "auto": AutoChunker,
     "separator": SeparatorChunker,
     "fixed_size": FixedSizeChunker,
     "sliding_window": SlidingWindowChunker,

@@ -165,7 +165,13 @@ def _value(field: FieldInfo, name: str, value: Any) -> Any:
         return load_function(value, name, lambda function: function)
     if "Chunker" not in str(field.annotation) or value in split_union(field.annotation)[0]:
         return value
-    return [_nested(part) for part in value] if isinstance(value, list) else _nested(value)
+    if isinstance(value, list):
+        return [_nested(part) for part in value]
+    if name == "rules" and isinstance(value, Mapping):
+        return {
+            key: each if isinstance(each, str) else _nested(each) for key, each in value.items()
+        }
+    return _nested(value)
 
 
 def _nested(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from rag_splitters.chunker import SizedChunker
-from rag_splitters.chunkers.languages import LANGUAGES
+from rag_splitters.chunkers.languages import LANGUAGES, preset_for
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks.indents import IndentPacker
@@ -21,7 +21,6 @@ from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, 
 from rag_splitters.text.separators import separators
 
 _MAX_ERRORS = 0.2
-_NAMES = {"javascript": "js", "typescript": "ts", "tsx": "ts"}  # the keys of `LANGUAGES`
 
 
 def _plain(value: Any) -> Any:
@@ -148,15 +147,10 @@ def _syntax_levels(text: str, syntax: Syntax) -> list[Finder]:
 
 def _fallback_syntax(text: str, language: str | None) -> Syntax:
     """The signatures that are found without a grammar."""
-    return Syntax(signatures=sorted(find_signatures(text, _preset(language))))
-
-
-def _preset(language: str | None) -> str:
-    """The key of a language in `LANGUAGES`, if it is there."""
-    return _NAMES.get(language or "", language or "")
+    return Syntax(signatures=sorted(find_signatures(text, preset_for(language))))
 
 
 def _fallback_levels(text: str, language: str | None) -> list[Finder]:
-    patterns = LANGUAGES.get(_preset(language), ())
+    patterns = LANGUAGES.get(preset_for(language), ())
     opening = [separators(text, (pattern,), True) for pattern in patterns]
     return [*opening, *recursive_levels(text)]

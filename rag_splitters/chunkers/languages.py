@@ -6,6 +6,13 @@ fine. A level is a regular expression that begins at a line break, so the cut is
 
 from __future__ import annotations
 
+_PRESETS = {"javascript": "js", "typescript": "ts", "tsx": "ts"}
+
+
+def preset_for(language: str | None) -> str:
+    """The key in `LANGUAGES` of a language that `structure.kinds` names; it need not be there."""
+    return _PRESETS.get(language or "", language or "")
+
 
 def _lines(*levels: str) -> tuple[str, ...]:
     """Levels of words at the start of a line: "class|def" becomes `\\n[ \\t]*(?:class|def)\\b`."""

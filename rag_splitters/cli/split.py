@@ -25,7 +25,7 @@ def split(
     files: Annotated[list[str], typer.Argument(help="Files, or - for standard input.")],
     strategy: Annotated[
         str, typer.Option("--strategy", "-s", help="Name of the strategy; see `strategies`.")
-    ] = "recursive",
+    ] = "auto",
     pairs: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,7 +48,9 @@ def split(
     base_url: BaseUrlOption = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Cut files into chunks and show them with their positions."""
+    """Cut files into chunks and show them with their positions.
+
+    Without --strategy, each file is cut by the strategy for its kind."""
     sizes = {
         "chunk_size": chunk_size,
         "chunk_overlap": chunk_overlap,

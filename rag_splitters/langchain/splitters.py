@@ -30,6 +30,7 @@ from rag_splitters.text.sources import Identities
 
 __all__ = [
     "AgenticTextSplitter",
+    "AutoTextSplitter",
     "ChunkerTextSplitter",
     "ClusterTextSplitter",
     "CodeTextSplitter",
@@ -182,6 +183,10 @@ def _sources(documents: Iterable[Document]) -> list[Source]:
 
 class AgenticTextSplitter(chunkers.AgenticChunker, ChunkerTextSplitter):
     """LangChain splitter for `AgenticChunker`."""
+
+
+class AutoTextSplitter(chunkers.AutoChunker, ChunkerTextSplitter):
+    """LangChain splitter for `AutoChunker`."""
 
 
 class ClusterTextSplitter(chunkers.ClusterChunker, ChunkerTextSplitter):

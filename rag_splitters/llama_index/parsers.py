@@ -40,6 +40,7 @@ from rag_splitters.text.sources import Identities
 
 __all__ = [
     "AgenticNodeParser",
+    "AutoNodeParser",
     "ChunkerNodeParser",
     "ClusterNodeParser",
     "CodeNodeParser",
@@ -339,6 +340,10 @@ _RECURSIVE = chunkers.RecursiveChunker(chunk_size=256, length_function="tokens")
 
 class AgenticNodeParser(_Tokens, chunkers.AgenticChunker, ChunkerNodeParser):
     """LlamaIndex parser for `AgenticChunker`."""
+
+
+class AutoNodeParser(_Tokens, chunkers.AutoChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `AutoChunker`."""
 
 
 class ClusterNodeParser(_Tokens, chunkers.ClusterChunker, ChunkerNodeParser):

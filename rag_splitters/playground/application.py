@@ -93,9 +93,10 @@ class _Api:
 
     def chunks(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
         """The chunks of a text, statistics about them, and the code that makes them."""
-        values = _json_object(body, text=str, strategy=str, parameters=dict)
+        values = _json_object(body, name=str, text=str, strategy=str, parameters=dict)
         chunker = chunker_from_form(values["strategy"], values["parameters"], self.models)
-        return {**show_chunks(chunker, values["text"]), "code": snippets(chunker, self.models)}
+        shown = show_chunks(chunker, values["text"], values["name"])
+        return {**shown, "code": snippets(chunker, self.models)}
 
     def search(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
         """Which of the page's chunks a question would retrieve."""

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from rag_splitters.chunker import Chunker, SizedChunker
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer
 
@@ -17,8 +17,13 @@ MAX_CHUNKS = 20_000
 """How many chunks are sent to the page; the statistics cover all of them."""
 
 
-def show_chunks(chunker: Chunker, text: str) -> dict[str, Any]:
+def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
     """The chunks of a text with their sizes in the strategy's own unit, and statistics.
+
+    Parameters:
+        chunker: the strategy.
+        text: the text.
+        name: the name of its file, by which strategies may tell what kind of text it is.
 
     Returns: `chunks`, each with start and end (code points), size, metadata, and where they apply
     `content` (the text of a rewritten chunk), `begins_inside` and `ends_inside` (a sentence is cut
@@ -33,7 +38,7 @@ def show_chunks(chunker: Chunker, text: str) -> dict[str, Any]:
     (0, 0)
     """
     start_time = time.perf_counter()
-    spans = chunker.spans(text)
+    (spans,) = chunker.split([Source(text, {"source": name} if name else {})])
     seconds = time.perf_counter() - start_time
     unit = _unit(chunker)
     sizes = _sizes(spans, text, unit)

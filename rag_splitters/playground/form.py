@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import NoneType
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
@@ -111,6 +111,8 @@ def _control(name: str, field: FieldInfo) -> dict[str, Any] | None:
 
 def _list_control(kind: Any) -> str | None:
     """The control for a list of one type."""
+    if get_origin(kind) is Mapping:
+        return None
     _, members = split_union(get_args(kind)[0]) if get_args(kind) else ([], set())
     if members in ({str}, {int}):
         return "texts" if members == {str} else "numbers"

@@ -140,18 +140,45 @@ def _declared(metadata: Mapping[str, Any], beginning: str) -> Iterator[str]:
         kind = _BY_ALIAS.get(alias)
         if kind and not (alias in _NATURAL and _is_prose(beginning)):
             yield kind
-    for key in _TYPE_KEYS:
-        last = str(metadata.get(key) or "").partition(";")[0].rpartition("/")[2].strip().lower()
-        kind = _BY_ALIAS.get(last.removeprefix("x-"))
+    for mime_type in declared_types(metadata):
+        kind = kind_of_type(mime_type)
         if kind and kind != "text":
             yield kind
-    for key in _NAME_KEYS:
-        if metadata.get(key) is not None:
-            name = _path(str(metadata[key])).replace("\\", "/").rpartition("/")[2].lower()
-            stem, _, suffix = name.rpartition(".")
-            kind = _BY_NAME.get(name) or (_BY_SUFFIX.get(suffix) if stem else None)
-            if kind:
-                yield kind
+    for path in declared_names(metadata):
+        if kind := kind_of_name(path):
+            yield kind
+
+
+def declared_types(metadata: Mapping[str, Any]) -> list[str]:
+    """The MIME types that the metadata declare, in lower case and without parameters."""
+    types = (str(metadata.get(key) or "").partition(";")[0] for key in _TYPE_KEYS)
+    return [each.strip().lower() for each in types if each.strip()]
+
+
+def declared_names(metadata: Mapping[str, Any]) -> list[str]:
+    """The file names and paths that the metadata declare, with slashes."""
+    names = (metadata[key] for key in _NAME_KEYS if metadata.get(key) is not None)
+    return [_path(str(name)).replace("\\", "/") for name in names]
+
+
+def kind_of_type(mime_type: str) -> str | None:
+    """The kind of texts of a MIME type; None if it is unknown.
+
+    >>> kind_of_type("text/x-python"), kind_of_type("image/png")
+    ('python', None)
+    """
+    return _BY_ALIAS.get(mime_type.rpartition("/")[2].removeprefix("x-"))
+
+
+def kind_of_name(path: str) -> str | None:
+    """The kind of text in a file of this name; None if the name does not say.
+
+    >>> kind_of_name("src/Makefile"), kind_of_name("notes.txt"), kind_of_name("a.png")
+    ('code', None, None)
+    """
+    name = path.rpartition("/")[2].lower()
+    stem, _, suffix = name.rpartition(".")
+    return _BY_NAME.get(name) or (_BY_SUFFIX.get(suffix) if stem else None)
 
 
 def _path(source: str) -> str:

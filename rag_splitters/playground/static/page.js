@@ -88,7 +88,7 @@ function move(place, isBorder = false) {
 }
 
 function take(name, text, isOwn) {
-  source = new Source(text);
+  source = Object.assign(new Source(text), { name });
   state.name = isOwn ? null : name;
   state.from = 0;
   const select = find("text-name");
@@ -167,7 +167,7 @@ function saveLink() {
 async function load() {
   const linked = link.read(location.hash);
   const isKnown = (side) => side && world.strategies.has(side.strategy);
-  state.a = isKnown(linked.a) ? linked.a : { strategy: "recursive", values: { chunk_size: 300 } };
+  state.a = isKnown(linked.a) ? linked.a : { strategy: "auto", values: { chunk_size: 300 } };
   if (isKnown(linked.b)) state.b = linked.b;
   else delete state.b;
   Object.assign(state, { question: linked.question, k: linked.k });

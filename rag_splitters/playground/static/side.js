@@ -127,7 +127,7 @@ export class Side {
     const stamp = ++this.stamp;
     const { strategy, values } = this.set;
     const { source, world, state } = this.desk;
-    const body = { text: source.text, strategy, parameters: values };
+    const body = { name: source.name, text: source.text, strategy, parameters: values };
     const busy = (this.busy = new AbortController());
     this.next = false;
     this.working(true);

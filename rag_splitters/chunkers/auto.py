@@ -1,0 +1,201 @@
+"""AutoChunker: finds out what each document is, and takes the strategy for that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import AfterValidator, ConfigDict
+
+from rag_splitters.calls import together
+from rag_splitters.chunker import (
+    Chunker,
+    Nested,
+    SizedChunker,
+    registered_name_of,
+    registered_strategy,
+)
+from rag_splitters.chunkers.cluster import ClusterChunker
+from rag_splitters.chunkers.code import CodeChunker
+from rag_splitters.chunkers.content_aware import ContentAwareChunker
+from rag_splitters.chunkers.json import JsonChunker
+from rag_splitters.chunkers.languages import LANGUAGES, preset_for
+from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.chunkers.sentence import SentenceChunker
+from rag_splitters.chunkers.table import TableChunker
+from rag_splitters.models import Embeddings
+from rag_splitters.span import Source, Span
+from rag_splitters.structure.grammars import GRAMMARS
+from rag_splitters.structure.kinds import (
+    KINDS,
+    declared_names,
+    declared_types,
+    detect_kind,
+    kind_of_type,
+)
+from rag_splitters.structure.outline import Outline
+
+_SIZES = ("chunk_size", "chunk_overlap", "length_function")
+
+
+class _Rules(dict[str, str | Chunker]):
+    """Rules that nobody changes, so that a chunker that has them can be hashed."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+
+class AutoChunker(SizedChunker):
+    """Finds out what each document is, and cuts it with the strategy for that, in one size for all.
+
+    Use it for folders of many kinds of files, or if you do not want to choose. The kind comes from
+    the metadata (a file name or a MIME type) and from the text itself:
+
+    - Markdown, HTML, RST, AsciiDoc, LaTeX, man pages, mail, subtitles, logs, and plain text with
+      headings: `ContentAwareChunker`
+    - source code: `CodeChunker` or, where tree-sitter or its grammar is not installed,
+      `RecursiveChunker` with the separators of the language
+    - CSV and TSV: `TableChunker`; JSON, JSON lines and raw notebooks: `JsonChunker`
+    - PDF and any other text: `SentenceChunker`, or `ClusterChunker` if you pass `embeddings`
+
+    Metadata: `strategy`, the name of the strategy that was taken, and what that strategy says.
+    Rewrites and drops what that strategy rewrites and drops.
+
+    Raises ValueError if a rule names no strategy, or one that cannot be built from sizes and
+    `embeddings` alone, or if the sizes are inconsistent.
+
+    >>> chunker = AutoChunker(chunk_size=200, rules={"*.log": "separator"})
+    >>> chunker.chunk('{"tea": "green"}')[0].metadata["strategy"]
+    'json'
+    >>> chunker.chunk("One.", metadata={"source": "logs/a.log"})[0].metadata["strategy"]
+    'separator'
+    """
+
+    model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
+
+    rules: Annotated[Mapping[str, str | Nested], AfterValidator(_Rules)] = _Rules()
+    """What to take instead, by file name ("*.sql", "docs/*.txt"), MIME type ("text/html") or kind
+    ("python"): a strategy's name, which gets the sizes, or a chunker with its own. The first rule
+    that matches counts."""
+
+    embeddings: Embeddings | None = None
+    """An embedding model, to cut text without structure where its subject changes."""
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        for pattern, rule in self.rules.items():
+            if isinstance(rule, str):
+                try:
+                    self._by_name(rule)
+                except ValueError as error:
+                    raise ValueError(f"rules[{pattern!r}]: {error}") from None
+
+    def fits(self, content: str) -> bool:
+        return super().fits(content) or any(each.fits(content) for each in self._chunkers_in_rules)
+
+    def narrowed(self, prefix: str) -> AutoChunker:
+        rules = {
+            pattern: rule if isinstance(rule, str) else rule.narrowed(prefix)
+            for pattern, rule in self.rules.items()
+        }
+        return super().narrowed(prefix).model_copy(update={"rules": _Rules(rules)})
+
+    @property
+    def _chunkers_in_rules(self) -> list[Chunker]:
+        return [rule for rule in self.rules.values() if not isinstance(rule, str)]
+
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        groups: dict[_Choice, list[int]] = {}
+        for index, source in enumerate(sources):
+            groups.setdefault(self._choice(source.text, source.metadata), []).append(index)
+        chunkers = [self._chunker(choice) for choice in groups]
+        indexes = list(groups.values())
+        planned = await together(
+            [
+                chunker.plan([sources[index] for index in own])
+                for chunker, own in zip(chunkers, indexes, strict=True)
+            ]
+        )
+        results: list[list[Span]] = [[] for _ in sources]
+        for chunker, own, plans in zip(chunkers, indexes, planned, strict=True):
+            name = {"strategy": registered_name_of(chunker)}
+            for index, spans in zip(own, plans, strict=True):
+                results[index] = [replace(s, metadata={**s.metadata, **name}) for s in spans]
+        return results
+
+    def _choice(self, text: str, metadata: Mapping[str, Any]) -> _Choice:
+        """What decides on the strategy for a text."""
+        is_pdf = any(_matches(pattern, "", metadata) for pattern in ("*.pdf", "application/pdf"))
+        kind = "text" if is_pdf else detect_kind(text, metadata)
+        for pattern in self.rules:
+            if _matches(pattern, kind, metadata):
+                return _Choice(rule=pattern)
+        if kind == "text" and not is_pdf and len(Outline.of(text, "text").headings) > 1:
+            return _Choice("text with headings")
+        return _Choice(kind)
+
+    def _chunker(self, choice: _Choice) -> Chunker:
+        """The chunker for a choice."""
+        if choice.rule:
+            rule = self.rules[choice.rule]
+            return self._by_name(rule) if isinstance(rule, str) else rule
+        if choice.kind == "text":
+            if self.embeddings is None:
+                return self._build(SentenceChunker)
+            return self._build(ClusterChunker, embeddings=self.embeddings)
+        if choice.kind == "text with headings":
+            return self._build(ContentAwareChunker, format="text")
+        if choice.kind in ("json", "notebook"):
+            return self._build(JsonChunker)
+        text_format = KINDS[choice.kind].format
+        if text_format == "code":
+            return self._for_code(KINDS[choice.kind].language)
+        is_table = text_format in ("csv", "tsv")
+        return self._build(TableChunker if is_table else ContentAwareChunker, format=text_format)
+
+    def _for_code(self, language: str | None) -> Chunker:
+        if language in GRAMMARS and not _is_installed(GRAMMARS[language][0]):
+            preset = preset_for(language)
+            return self._build(RecursiveChunker, language=preset if preset in LANGUAGES else None)
+        return self._build(CodeChunker, language=language or "auto")
+
+    def _by_name(self, name: str) -> Chunker:
+        """The strategy of a rule, in our sizes."""
+        kind = registered_strategy(name)
+        is_asked = "embeddings" in kind.model_fields and self.embeddings is not None
+        return self._build(kind, **({"embeddings": self.embeddings} if is_asked else {}))
+
+    def _build(self, kind: type[Chunker], **parameters: Any) -> Chunker:
+        sizes = {name: getattr(self, name) for name in _SIZES if name in kind.model_fields}
+        return kind(**sizes, **parameters)
+
+
+class _Choice(NamedTuple):
+    """What decides on a strategy: the kind of the text, or the rule that it matches."""
+
+    kind: str = ""
+    rule: str = ""
+
+
+def _matches(pattern: str, kind: str, metadata: Mapping[str, Any]) -> bool:
+    """Does a rule's pattern match the name, the MIME type or the kind of a document?"""
+    pattern = pattern.lower()
+    if pattern == kind or pattern in declared_types(metadata):
+        return True
+    if "/" in pattern and kind_of_type(pattern) == kind:
+        return True
+    for name in declared_names(metadata):
+        path = name.lower()
+        if fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern):
+            return True
+        if "/" in pattern and fnmatchcase(path, f"*/{pattern}"):
+            return True
+    return False
+
+
+def _is_installed(module: str) -> bool:
+    """Are tree-sitter and the module of a grammar installed?"""
+    return all(find_spec(each) is not None for each in ("tree_sitter", module))
