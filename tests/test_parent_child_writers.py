@@ -1,6 +1,6 @@
 """Several processes write to one index on servers: the end is that of some order of what they did.
 
-ROUNDS sets how often each pair of operations meets.
+ROUNDS sets how often each pair of operations meets, and WRITER_CRASHES how often one is killed.
 """
 
 from __future__ import annotations
@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +22,7 @@ import pytest
 from tests.writer_process import opened
 
 ROUNDS = int(os.environ.get("ROUNDS", "15"))
+CRASHES = int(os.environ.get("WRITER_CRASHES", "5"))
 ROOT = Path(__file__).parents[1]
 
 
@@ -149,3 +152,41 @@ def test_adding_and_deleting_leave_all_or_nothing(
     for name, versions in texts_by_document(place).items():
         assert len(versions) == 12, name
     assert_sound(place)
+
+
+def test_repair_leaves_what_another_process_adds(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    chance = random.Random(3)
+    for number in range(ROUNDS):
+        names = [f"doc{number}x{n}" for n in range(4)]
+        jobs = ("add singly", names, "A", 0.0), ("repair", [], "", chance.uniform(0, 0.2))
+        meet(writers, tmp_path / f"go{number}", *jobs)
+    versions = texts_by_document(place)
+    assert {name: len(each) for name, each in versions.items()} == {
+        f"doc{number}x{n}": 12 for number in range(ROUNDS) for n in range(4)
+    }
+    assert_sound(place)
+
+
+def test_writer_is_killed_while_another_writes_the_same(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    """The other waits until the dead writer's locks are void, and then has the last word."""
+    chance, names = random.Random(4), ["doc0", "doc1"]
+    operations = ["add", "delete", "sync", "add", "repair"]
+    for number in range(CRASHES):
+        go, killed = tmp_path / f"go{number}", writers[0]
+        operation = operations[number % 5]
+        killed.begin(go, "delete" if number % 3 == 2 else "add", names, f"A{number}")
+        writers[1].begin(go, operation, names, f"B{number}", chance.uniform(0, 0.05))
+        go.touch()
+        time.sleep(chance.uniform(0, 0.08))
+        os.kill(killed.job, signal.SIGKILL)
+        for writer in writers:
+            writer.end()
+        # Whoever was last, what they left is whole once the same is done again by anybody.
+        writers[1].begin(tmp_path / f"go{number}", "add", names, f"C{number}")
+        writers[1].end()
+        assert texts_by_document(place) == {name: [f"C{number}"] * 12 for name in names}
+        assert_sound(place)

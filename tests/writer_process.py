@@ -28,6 +28,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.langchain.kvstores import PostgresStore, RedisStore
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child import locks
 
 __all__ = ["document", "main", "opened"]
 
@@ -97,6 +98,7 @@ def _tell(**facts: Any) -> None:
 
 def main() -> None:
     """Do the jobs, one after the other."""
+    locks.LEASE = 1.0  # seconds in which a killed process is taken for dead
     for line in sys.stdin:
         job = json.loads(line)
         process = os.fork()

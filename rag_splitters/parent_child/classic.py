@@ -11,7 +11,14 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mappi
 from typing import Any
 
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record, is_parent_key
+from rag_splitters.parent_child.records import (
+    SOURCE_KEY,
+    Entry,
+    Record,
+    is_chunk_id,
+    is_own_parent,
+    is_parent_key,
+)
 from rag_splitters.parent_child.stores import Stores, UnsupportedError
 from rag_splitters.text.ids import source_identity, stable_uuid
 
@@ -118,7 +125,7 @@ def _find_parts(
 
 async def _read_parents(stores: Stores) -> dict[str, dict[str, list[tuple[int, str, str]]]]:
     by_text: dict[str, dict[str, list[tuple[int, str, str]]]] = {}
-    async for rows in _read_rows(stores, _is_ours):
+    async for rows in _read_rows(stores, is_chunk_id):
         for key, row in rows:
             if text := _squeeze(row.text):
                 parents = by_text.setdefault(_describe_metadata(row), {})
@@ -137,17 +144,7 @@ async def _read_rows(
     unlisted = [key for key in keys if is_parent_key(key) and not is_listed(key)]
     for group in batched(unlisted, _GROUP_ROWS):
         rows = zip(group, await stores.docstore.read(group), strict=True)
-        yield [(key, row) for key, row in rows if row is not None and not is_stray(key, row)]
-
-
-def is_stray(key: str, row: Entry) -> bool:
-    """Is a row that no record lists a parent of our making?"""
-    return row.id == key and "chunk_index" in row.metadata
-
-
-def _is_ours(key: str) -> bool:
-    """Is the key a UUID of version 5, as our parents have? Classic's are random, or the user's."""
-    return len(key) == 36 and key[14] == "5"
+        yield [(key, row) for key, row in rows if row is not None and not is_own_parent(key, row)]
 
 
 def _describe_metadata(document: Entry) -> str:

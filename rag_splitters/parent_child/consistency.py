@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.classic import has_metadata, is_stray, read_again
+from rag_splitters.parent_child.classic import has_metadata, read_again
 from rag_splitters.parent_child.indexing import (
     Outcome,
     add,
@@ -17,17 +18,21 @@ from rag_splitters.parent_child.indexing import (
     find_documents,
     remove_documents,
 )
-from rag_splitters.parent_child.locks import remove_stale_locks
+from rag_splitters.parent_child.keyvalue import DamagedRowsError
+from rag_splitters.parent_child.locks import LockLostError, remove_stale_locks, run_locked
 from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
     SOURCE_KEY,
     Entry,
     Record,
+    is_chunk_id,
+    is_own_parent,
     is_parent_key,
 )
-from rag_splitters.parent_child.revisions import is_in_step, rebuild_keyword_index
+from rag_splitters.parent_child.revisions import is_in_step, read_revision, rebuild_keyword_index
 from rag_splitters.parent_child.stores import Stores, UnsupportedError
 from rag_splitters.text.ids import source_identity
+from rag_splitters.text.surrogates import without_surrogates
 
 _GROUP_DOCUMENTS = 256
 _GROUP_CHILDREN = 1000
@@ -61,17 +66,42 @@ class VerifyReport:
     stray_parents: list[str] = field(default_factory=list)
     """Parents in the docstore that belong to no document."""
     keywords_in_step: bool = True
-    """Does the keyword index, if one is kept, know all that is in the stores?"""
+    """Has the keyword index what it is thought to have? One that is only behind, because it is new
+    or another process wrote, counts as in step: the next search brings it up to date."""
     classic_parents: int = 0
     """How many parents `langchain_classic` wrote that no document has replaced."""
+    damaged: list[str] = field(default_factory=list)
+    """Documents whose text, or whose parents, are not what was written; for a record that cannot be
+    read at all, its key in the docstore. With `repair`, such a record is removed with all that
+    belongs to it: add the document again."""
     failed: dict[str, str] = field(default_factory=dict)
     """With `repair`, the documents that could not be repaired, and why."""
 
     @property
     def is_sound(self) -> bool:
         """Is there nothing to repair?"""
-        problems = (self.unfinished, self.without_parents, self.without_children, self.orphans)
-        return not any(problems) and not self.stray_parents and self.keywords_in_step
+        problems = (self.documents_to_repair, self.orphans, self.stray_parents)
+        return not any(problems) and self.keywords_in_step
+
+    @property
+    def documents_to_repair(self) -> list[str]:
+        """The documents with which something is wrong."""
+        groups = (self.unfinished, self.without_parents, self.without_children, self.damaged)
+        return list(dict.fromkeys(identity for group in groups for identity in group))
+
+    def extend(self, other: VerifyReport) -> None:
+        """Add what was found in other documents."""
+        for mine, others in (
+            (self.unfinished, other.unfinished),
+            (self.without_parents, other.without_parents),
+            (self.without_children, other.without_children),
+            (self.stray_parents, other.stray_parents),
+            (self.damaged, other.damaged),
+        ):
+            mine.extend(others)
+        if self.orphans is not None:
+            self.orphans.extend(other.orphans or ())
+        self.failed.update(other.failed)
 
 
 async def sync(
@@ -113,42 +143,235 @@ def _check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) ->
 
 
 async def verify(stores: Stores, *, repair: bool) -> VerifyReport:
-    """Compare records, parents, children and keyword index, and repair what does not agree."""
-    report = await _compare(stores)
+    """Compare records, parents, children and keyword index, and repair what does not agree.
+
+    Other processes may write meanwhile. So what looks wrong at first is looked at again, and
+    repaired, while the document is locked.
+    """
+    read_again(stores)
     if repair:
         await remove_stale_locks(stores.docstore)
-    if not repair or report.is_sound:
-        return report
-    report = replace(report, failed=await _repair_documents(stores, report))
-    if report.orphans:
-        await stores.children.remove(report.orphans)
-    await stores.docstore.remove(report.stray_parents)
-    if stores.keywords is not None and not (
-        report.keywords_in_step and await is_in_step(stores, stores.keywords)
-    ):
-        await rebuild_keyword_index(stores, stores.keywords)
+    revision = await read_revision(stores)
+    unreadable = await _find_unreadable_records(stores)
+    if repair:
+        await stores.docstore.remove(unreadable)
+    scan = await _scan(stores, unreadable)
+    in_step = await _knows_keywords(stores, revision, scan)
+    report = VerifyReport(scan.documents, damaged=unreadable, keywords_in_step=in_step)
+    for group in batched(sorted(scan.suspects), _GROUP_DOCUMENTS):
+        report.extend(await run_locked(stores, group, partial(_settle, group, scan, repair)))
+    await _settle_classic(stores, scan, report, repair)
+    report = replace(
+        report,
+        orphans=report.orphans if scan.can_list_children else None,
+        classic_parents=len(scan.classic),
+    )
+    if repair and stores.keywords is not None and not report.is_sound:
+        is_behind = not await is_in_step(stores, stores.keywords)
+        if is_behind or not report.keywords_in_step:
+            await rebuild_keyword_index(stores, stores.keywords)
     return report
 
 
-async def _repair_documents(stores: Stores, report: VerifyReport) -> dict[str, str]:
+@dataclass(slots=True)
+class _Scan:
+    """What the stores list, and what looks wrong; a document may be under way in another process.
+
+    Children keep their document's identity without lone surrogates, and are listed by that.
+    """
+
+    documents: int = 0
+    listed_parents: set[str] = field(default_factory=set)
+    listed_children: set[str] = field(default_factory=set)
+    suspects: set[str] = field(default_factory=set)
+    """The identities of documents that have to be looked at again."""
+    identities: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The identities with lone surrogates, by what they are without."""
+    can_list_children: bool = True
+    orphans: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Children that no record lists, by document."""
+    strays: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Parents that no record lists, by document."""
+    classic: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The children of each of classic's parents."""
+    classic_orphans: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """The children of classic's parents that are missing."""
+
+
+async def _find_unreadable_records(stores: Stores) -> list[str]:
+    """Return the keys of records that cannot be read: nobody can write these documents either."""
+    unreadable: list[str] = []
+    for keys in batched(await stores.docstore.list_keys(RECORD_PREFIX), _GROUP_DOCUMENTS):
+        unreadable += (await _read_readable(stores, keys))[1]
+    return unreadable
+
+
+async def _read_readable(
+    stores: Stores, keys: Sequence[str]
+) -> tuple[dict[str, Entry | None], list[str]]:
+    """Return the rows of the keys, and the keys whose rows are damaged."""
+    damaged: list[str] = []
+    readable = list(keys)
+    while True:
+        try:
+            rows = await stores.docstore.read(readable)
+        except DamagedRowsError as error:
+            damaged += error.keys
+            readable = [key for key in readable if key not in error.keys]
+        else:
+            return dict(zip(readable, rows, strict=True)), damaged
+
+
+async def _scan(stores: Stores, unreadable: Collection[str]) -> _Scan:
+    keys = await stores.docstore.list_keys("")
+    parents = set(filter(is_parent_key, keys))
+    stored = await _list_children(stores)
+    scan = _Scan(documents=sum(key.startswith(RECORD_PREFIX) for key in keys))
+    record_keys = await stores.docstore.list_keys(RECORD_PREFIX)
+    for group in batched([key for key in record_keys if key not in unreadable], _GROUP_DOCUMENTS):
+        rows = (Record.from_row(row) for row in await stores.docstore.read(group))
+        records = [record for record in rows if record is not None]
+        findings = await _examine(stores, records, stored)
+        scan.suspects.update(findings.documents_to_repair)
+        for record in records:
+            scan.listed_parents.update(record.parents)
+            scan.listed_children.update(record.children)
+            if without_surrogates(record.identity) != record.identity:
+                scan.identities[without_surrogates(record.identity)].add(record.identity)
+    for group in batched(sorted(parents - scan.listed_parents), _GROUP_DOCUMENTS):
+        rows_by_key, damaged = await _read_readable(stores, group)
+        for key, row in rows_by_key.items():
+            if row is not None and row.id is not None and is_own_parent(key, row):
+                scan.strays[row.id].append(key)
+        if own := [key for key in damaged if is_chunk_id(key)]:
+            scan.strays[""] += own
+    scan.can_list_children = stored is not None
+    await _sort_unlisted(stores, (stored or set()) - scan.listed_children, parents, scan)
+    scan.suspects.update(scan.strays, scan.orphans)
+    return scan
+
+
+async def _list_children(stores: Stores) -> set[str] | None:
+    """Return the ids of all children; None if the store cannot be listed."""
+    try:
+        return set(await stores.children.list_ids())
+    except UnsupportedError:
+        return None
+
+
+async def _sort_unlisted(stores: Stores, ids: set[str], parents: set[str], scan: _Scan) -> None:
+    """Find the orphans among children that no record lists, and those of classic's parents.
+
+    Other programs' children are left alone.
+    """
+    for batch in batched(sorted(ids), _GROUP_CHILDREN):
+        for child in await stores.children.read(batch, "metadata"):
+            if child is None:
+                continue
+            parent, child_id = child.metadata.get(stores.id_key), child.id or ""
+            if SOURCE_KEY in child.metadata:
+                scan.orphans[child.metadata[SOURCE_KEY]].append(child_id)
+            elif parent in parents:
+                scan.classic[parent].append(child_id)
+            elif parent is not None:
+                scan.classic_orphans[parent].append(child_id)
+
+
+async def _examine(
+    stores: Stores, records: Sequence[Record], stored: Collection[str] | None
+) -> VerifyReport:
+    """Look at all that these records list; `stored` has the ids of all children, if known."""
+    report = VerifyReport(documents=len(records))
+    finished = [record for record in records if not record.pending]
+    parents = [parent for record in finished for parent in record.parents]
+    children = [child for record in finished for child in record.children]
+    rows, unreadable = await _read_readable(stores, parents)
+    missing = {parent for parent, row in rows.items() if row is None}
+    if stored is None:
+        missing |= await stores.children.find_missing(children)
+    else:
+        missing.update(child for child in children if child not in stored)
+    for record in records:
+        if record.pending:
+            report.unfinished.append(record.identity)
+            continue
+        if not missing.isdisjoint(record.parents):
+            report.without_parents.append(record.identity)
+        if not missing.isdisjoint(record.children):
+            report.without_children.append(record.identity)
+        if not record.is_intact(rows) or not set(unreadable).isdisjoint(record.parents):
+            report.damaged.append(record.identity)
+    return report
+
+
+async def _settle(group: Sequence[str], scan: _Scan, repair: bool, stores: Stores) -> VerifyReport:
+    """Look at documents again that are locked now, and repair them."""
+    identities = {name for each in group for name in (each, *scan.identities.get(each, ()))}
+    rows = await stores.read_records(sorted(identities))
+    records = [record for record in rows if record is not None]
+    report = await _examine(stores, records, None)
+    parents = {parent for record in records for parent in record.parents}
+    children = {child for record in records for child in record.children}
+    strays = [key for each in group for key in scan.strays.get(each, ()) if key not in parents]
+    present, damaged = await _read_readable(stores, strays)
+    report.stray_parents.extend(key for key, row in present.items() if row is not None)
+    report.stray_parents.extend(damaged)
+    orphans = [i for each in group for i in scan.orphans.get(each, ()) if i not in children]
+    missing = await stores.children.find_missing(orphans)
+    orphans = [each for each in orphans if each not in missing]
+    report = replace(report, orphans=orphans)
+    if repair:
+        report.failed.update(await _repair_documents(stores, records, report))
+        await stores.children.remove(orphans)
+        await stores.docstore.remove(report.stray_parents)
+    return report
+
+
+async def _settle_classic(stores: Stores, scan: _Scan, report: VerifyReport, repair: bool) -> None:
+    """Find the children of classic's parents that are missing, and remove them.
+
+    They are orphans only if this docstore has other parents of classic's: otherwise they belong to
+    another docstore.
+    """
+    if not scan.classic or report.orphans is None:
+        return
+    for keys in batched(sorted(scan.classic_orphans), _GROUP_DOCUMENTS):
+        rows = dict(zip(keys, await stores.docstore.read(keys), strict=True))
+        orphans = [
+            child for key in keys if rows[key] is None for child in scan.classic_orphans[key]
+        ]
+        report.orphans.extend(orphans)
+        if repair:
+            await stores.children.remove(orphans)
+
+
+async def _repair_documents(
+    stores: Stores, records: Sequence[Record], report: VerifyReport
+) -> dict[str, str]:
     """Finish what was interrupted, and write again the documents that lack something.
 
     Returns the documents for which that fails, and why.
     """
+    broken = {*report.documents_to_repair}
     failed: dict[str, str] = {}
-    damaged = {*report.unfinished, *report.without_parents, *report.without_children}
-    for group in batched(sorted(damaged), _GROUP_DOCUMENTS):
-        records = [record for record in await stores.read_records(group) if record is not None]
-        try:
-            failed |= await _repair_records(stores, records)
-        except OSError:  # no store or server answers: no document is to blame
-            raise
-        except Exception:  # one of them is harmful: the others are repaired one by one
-            for record in records:
-                try:
-                    failed |= await _repair_records(stores, [record])
-                except Exception as error:
-                    failed[record.identity] = f"{type(error).__name__}: {error}"
+    repairable = []
+    for record in records:
+        if record.identity in broken and not record.pending and not record.has_intact_source:
+            failed[record.identity] = "its text in the docstore was changed: add it again"
+        elif record.identity in broken:
+            repairable.append(record)
+    try:
+        return failed | await _repair_records(stores, repairable)
+    except (OSError, LockLostError):  # no store or server answers: no document is to blame
+        raise
+    except Exception:  # one of them is harmful: the others are repaired one by one
+        for record in repairable:
+            try:
+                failed |= await _repair_records(stores, [record])
+            except (OSError, LockLostError):
+                raise
+            except Exception as error:
+                failed[record.identity] = f"{type(error).__name__}: {error}"
     return failed
 
 
@@ -160,95 +383,15 @@ async def _repair_records(stores: Stores, records: Sequence[Record]) -> dict[str
     return {outcome.identity: outcome.refusal for outcome in outcomes if outcome.refusal}
 
 
-async def _compare(stores: Stores) -> VerifyReport:
-    read_again(stores)
-    keys = await stores.docstore.list_keys("")
-    parents = set(filter(is_parent_key, keys))
-    stored = await _list_children(stores)
-    unfinished, without_parents, without_children = [], [], []
-    listed_parents: set[str] = set()
-    listed_children: set[str] = set()
-    async for records in stores.read_all_records():
-        children = [child for record in records for child in record.children]
-        present = stored if stored is not None else await _find_present(stores, children)
-        for record in records:
-            if record.pending:
-                unfinished.append(record.identity)
-                continue
-            if not parents.issuperset(record.parents):
-                without_parents.append(record.identity)
-            if not present.issuperset(record.children):
-                without_children.append(record.identity)
-        listed_parents.update(parent for record in records for parent in record.parents)
-        listed_children.update(children)
-    classic: dict[str, list[str]] = {}
-    orphans = None
-    if stored is not None:
-        orphans, classic = await _sort_unlisted(stores, stored - listed_children, parents)
-    return VerifyReport(
-        documents=sum(key.startswith(RECORD_PREFIX) for key in keys),
-        unfinished=unfinished,
-        without_parents=without_parents,
-        without_children=without_children,
-        orphans=orphans,
-        stray_parents=await _find_stray_parents(stores, parents - listed_parents),
-        keywords_in_step=await _knows_keywords(stores, classic),
-        classic_parents=len(classic),
-    )
+async def _knows_keywords(stores: Stores, revision: str | None, scan: _Scan) -> bool:
+    """Does the keyword index, if it knows the docstore's revision, know exactly its children?
 
-
-async def _list_children(stores: Stores) -> set[str] | None:
-    """Return the ids of all children; None if the store cannot be listed."""
-    try:
-        return set(await stores.children.list_ids())
-    except UnsupportedError:
-        return None
-
-
-async def _find_present(stores: Stores, ids: Sequence[str]) -> set[str]:
-    """Return those of the ids that are children."""
-    children = await stores.children.read(ids, "id")
-    return {child.id or "" for child in children if child is not None}
-
-
-async def _sort_unlisted(
-    stores: Stores, ids: set[str], parents: set[str]
-) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the orphans among children that no record lists, and those of classic's parents.
-
-    Classic's children without a parent are orphans only if this docstore has other parents of
-    classic's: otherwise they belong to another docstore. Other programs' children are left alone.
+    An index that is behind is brought in step by the next search.
     """
-    orphans: list[str] = []
-    orphans_of_classic: list[str] = []
-    classic: dict[str, list[str]] = defaultdict(list)
-    for batch in batched(sorted(ids), _GROUP_CHILDREN):
-        for child in await stores.children.read(batch, "metadata"):
-            if child is None:
-                continue
-            parent, child_id = child.metadata.get(stores.id_key), child.id or ""
-            if SOURCE_KEY in child.metadata:
-                orphans.append(child_id)
-            elif parent in parents:
-                classic[parent].append(child_id)
-            elif parent is not None:
-                orphans_of_classic.append(child_id)
-    return orphans + (orphans_of_classic if classic else []), classic
-
-
-async def _knows_keywords(stores: Stores, classic: Mapping[str, Sequence[str]]) -> bool:
-    """Does the keyword index, if one is kept, know all children, those of classic's too?"""
-    if stores.keywords is None:
+    keywords = stores.keywords
+    if keywords is None or revision is None or keywords.revision != revision:
         return True
-    ids = {child for children in classic.values() for child in children}
-    is_complete = not ids or ids.issubset(await call(stores.keywords.list_ids))
-    return is_complete and await is_in_step(stores, stores.keywords)
-
-
-async def _find_stray_parents(stores: Stores, keys: set[str]) -> list[str]:
-    """Return the keys that hold a parent of ours; rows of other programs are left alone."""
-    strays: list[str] = []
-    for group in batched(sorted(keys), _GROUP_DOCUMENTS):
-        rows = zip(group, await stores.docstore.read(group), strict=True)
-        strays += [key for key, row in rows if row is not None and is_stray(key, row)]
-    return strays
+    if await read_revision(stores) != revision:  # something was written meanwhile
+        return True
+    classic = {child for children in scan.classic.values() for child in children}
+    return set(await call(keywords.list_ids)) == scan.listed_children | classic

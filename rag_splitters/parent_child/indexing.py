@@ -25,7 +25,15 @@ from rag_splitters.parent_child.classic import (
 from rag_splitters.parent_child.drafts import Draft, draft_documents, heading_context
 from rag_splitters.parent_child.known_vectors import Edition
 from rag_splitters.parent_child.locks import run_locked
-from rag_splitters.parent_child.records import Entry, Record, check_metadata, record_key
+from rag_splitters.parent_child.records import (
+    Entry,
+    Record,
+    check_metadata,
+    checksum,
+    is_own_parent,
+    parent_row,
+    record_key,
+)
 from rag_splitters.parent_child.revisions import begin_revision, update_keyword_index
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.ids import source_identity, stable_uuid
@@ -178,21 +186,25 @@ async def _find_changes(
         is_changed = old is None or bool(old.pending) or old.digest != new.digest
         change = _Change(draft, new, old, is_new_throughout=always)
         (changes if is_changed or always else unchanged).append(change)
-    lost = await find_incomplete(stores, [each.new for each in unchanged]) if unchanged else set()
-    return changes + [change for change in unchanged if change.new.identity in lost]
+    if unchanged:
+        incomplete = await _find_incomplete(stores, [each.old for each in unchanged if each.old])
+        damaged = [each for each in unchanged if each.new.identity in incomplete]
+        changes += [replace(change, is_new_throughout=True) for change in damaged]
+    return changes
 
 
-async def find_incomplete(stores: Stores, records: Sequence[Record]) -> set[str]:
-    """Return the identities of the records whose parents or children are not all there."""
+async def _find_incomplete(stores: Stores, records: Sequence[Record]) -> set[str]:
+    """Return the identities of the records whose parents or children are not as they were."""
     parents = [parent for record in records for parent in record.parents]
     children = [child for record in records for child in record.children]
-    rows = zip(parents, await stores.docstore.read(parents), strict=True)
-    missing = {parent for parent, row in rows if row is None}
-    missing |= await stores.children.find_missing(children)
+    rows = dict(zip(parents, await stores.docstore.read(parents), strict=True))
+    missing = await stores.children.find_missing(children)
     return {
         record.identity
         for record in records
-        if not missing.isdisjoint(record.parents) or not missing.isdisjoint(record.children)
+        if None in [rows[parent] for parent in record.parents]
+        or not missing.isdisjoint(record.children)
+        or not record.is_intact(rows)
     }
 
 
@@ -218,7 +230,9 @@ async def _write(stores: Stores, changes: Sequence[_Change]) -> None:
 
 async def _parents_to_write(stores: Stores, changes: Sequence[_Change]) -> list[tuple[str, Entry]]:
     """Return the rows of the parents that the docstore does not hold as they are."""
-    parents = {each.id or "": each for change in changes for each in change.draft.parents}
+    parents = dict(
+        parent_row(parent, each.draft.identity) for each in changes for parent in each.draft.parents
+    )
     old_ids = {parent for each in changes if each.base for parent in each.base.parents}
     ids = [name for name in parents if name in old_ids]
     rows = await stores.docstore.read(ids) if ids else []
@@ -324,9 +338,13 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     unique = list(dict.fromkeys(ids))
     records = await stores.read_records(unique)
     parents = await stores.docstore.read(unique)
-    pairs = zip(records, parents, strict=True)
-    entries = (parent if record is None else record.document for record, parent in pairs)
-    return [entry for entry in entries if entry is not None]
+    entries: list[Entry] = []
+    for key, record, parent in zip(unique, records, parents, strict=True):
+        if record is not None:
+            entries.append(record.document)
+        elif parent is not None:
+            entries.append(replace(parent, id=key) if is_own_parent(key, parent) else parent)
+    return entries
 
 
 def _make_record(stores: Stores, draft: Draft) -> Record:
@@ -338,7 +356,10 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
     metadata = json.dumps([child.metadata for child in draft.children], sort_keys=True)
     digest = stable_uuid(settings, content, *parents, "", *children, metadata)
     keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
-    return Record(draft.identity, draft.source, digest, parents, children, keys, embedding)
+    checksums = tuple(map(checksum, [draft.source, *draft.parents]))
+    return Record(
+        draft.identity, draft.source, digest, parents, children, keys, embedding, checksums
+    )
 
 
 def _make_edition(stores: Stores, change: _Change) -> Edition:

@@ -33,6 +33,21 @@ class StoreError(OSError):
     """A store failed; the message names the store and contains no password."""
 
 
+class DamagedRowsError(StoreError):
+    """Values in a store are not what was written.
+
+    Attributes:
+        keys: the keys of the values.
+    """
+
+    def __init__(self, message: str, keys: Sequence[str]) -> None:
+        super().__init__(message)
+        self.keys = list(keys)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (str(self), self.keys)
+
+
 class KeyValueStore(ABC):
     """Keeps JSON values under string keys.
 
@@ -118,9 +133,17 @@ class KeyValueStore(ABC):
         """`mget` for coroutines that `calls.run` or `calls.arun` drives."""
         encoded = [encode(key) for key in keys]
         rows = await self._run_operation(self._read, encoded)
+        values: list[Any] = []
+        damaged: list[str] = []
         # Each is parsed separately: a key that is asked for twice gives values that share nothing.
-        values = (rows.get(key) for key in encoded)
-        return [None if value is None else json.loads(decode(value)) for value in values]
+        for key, value in zip(keys, map(rows.get, encoded), strict=True):
+            try:
+                values.append(None if value is None else json.loads(decode(value)))
+            except ValueError:
+                damaged.append(key)
+        if damaged:
+            raise DamagedRowsError(_damage_message(self, damaged), damaged)
+        return values
 
     async def write(self, key_value_pairs: Iterable[tuple[str, Any]]) -> None:
         """`mset` for coroutines that `calls.run` or `calls.arun` drives."""
@@ -346,6 +369,14 @@ None, lists and dicts with string keys
                 f"{place} is a {kind}, which JSON cannot hold: use str, int, float, bool, "
                 "None, lists and dicts with string keys"
             )
+
+
+def _damage_message(store: KeyValueStore, keys: Sequence[str]) -> str:
+    names = ", ".join(map(repr, keys[:3])) + (", ..." if len(keys) > 3 else "")
+    return (
+        f"{store!r}: {len(keys)} values are damaged, those of {names}: restore them from a backup; "
+        "or, in an index, call verify(repair=True), and add the documents again that it reports"
+    )
 
 
 def _to_json(key: str, value: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rag_splitters.text.ids import stable_uuid
+from rag_splitters.text.ids import chunk_id, stable_uuid
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -80,6 +80,8 @@ class Record:
     """The metadata keys of its children."""
     settings: str = ""
     """How its children were embedded: by which model, with which smoothing and headings."""
+    checksums: tuple[str, ...] = ()
+    """Of the document, and of each of its parents; none while an operation is pending."""
     pending: Literal["", "adding", "removing"] = ""
     """The operation that has not finished; then every chunk that may exist is listed."""
 
@@ -92,6 +94,7 @@ class Record:
             "children": list(self.children),
             "child_keys": list(self.child_keys),
             "settings": self.settings,
+            "checksums": list(self.checksums),
             "pending": self.pending,
         }
         return record_key(self.identity), Entry(self.document.text, metadata, self.identity)
@@ -111,26 +114,79 @@ class Record:
             parents=tuple(metadata["parents"]),
             children=tuple(metadata["children"]),
             child_keys=tuple(metadata["child_keys"]),
-            settings=metadata.get("settings", ""),
+            settings=metadata["settings"],
+            checksums=tuple(metadata["checksums"]),
             pending=metadata["pending"],
         )
 
     def pending_after(self, old: Record | None) -> Record:
         """Return this record while it is being added: it also lists the old record's chunks."""
         if old is None:
-            return replace(self, pending="adding")
+            return replace(self, pending="adding", checksums=())
         return replace(
             self,
+            checksums=(),
             parents=_union(self.parents, old.parents),
             children=_union(self.children, old.children),
             child_keys=_union(self.child_keys, old.child_keys),
             pending="adding",
         )
 
+    @property
+    def has_intact_source(self) -> bool:
+        """Is the document what was written?"""
+        return self.checksums[:1] == (checksum(self.document, self.checksums[0]),)
+
+    def is_intact(self, parents: Mapping[str, Entry | None]) -> bool:
+        """Are the document, and those of its parents that are given, what was written?"""
+        pairs = zip(self.parents, self.checksums[1:], strict=True)
+        rows = [(parents.get(key), expected) for key, expected in pairs]
+        return self.has_intact_source and all(
+            row is None or checksum(row, expected) == expected for row, expected in rows
+        )
+
+
+def checksum(entry: Entry, like: str = "") -> str:
+    """Return a checksum of text and metadata.
+
+    Metadata that JSON lacks may come back from a store changed: then the text alone counts.
+
+    Parameters:
+        like: a checksum of the same entry, which tells what counts.
+    """
+    try:
+        metadata = "" if like[:4] == "text" else json.dumps(entry.metadata, sort_keys=True)
+    except (TypeError, ValueError):
+        metadata = ""
+    kind = "all" if metadata else "text"
+    return f"{kind} {stable_uuid(entry.text, metadata)}"
+
 
 def record_key(identity: str) -> str:
     """Return the key of a document's record, made of characters that every store accepts."""
     return RECORD_PREFIX + stable_uuid(identity)
+
+
+def parent_row(parent: Entry, identity: str) -> tuple[str, Entry]:
+    """Return the row of the docstore that holds a parent; the row's id is the document's."""
+    return parent.id or "", replace(parent, id=identity)
+
+
+def is_own_parent(key: str, row: Entry) -> bool:
+    """Is a row of the docstore a parent that we wrote, with its text as it was then?
+
+    Its key is made of its document, its text and where that is; see `chunk_id`.
+    """
+    if row.id is None or "chunk_index" not in row.metadata:
+        return False
+    number = row.metadata["chunk_index"]
+    start, end = row.span or (number, number)
+    return key == chunk_id(row.id, start, end, row.text)
+
+
+def is_chunk_id(key: str) -> bool:
+    """Is the key a UUID of version 5, as our parents have? Classic's are random, or the user's."""
+    return len(key) == 36 and key[14] == "5"
 
 
 def is_parent_key(key: str) -> bool:

@@ -41,7 +41,7 @@ async def begin_revision(stores: Stores, rows: Sequence[tuple[str, Entry]]) -> R
     Returns None if no keyword index is kept of the docstore.
     """
     while True:
-        before = await _read_revision(stores)
+        before = await read_revision(stores)
         if before is None:
             if stores.keywords is None:
                 await stores.docstore.write(rows)
@@ -85,7 +85,7 @@ async def update_keyword_index(
     """
     if revision is None:
         return
-    if await _read_revision(stores) != revision.name:
+    if await read_revision(stores) != revision.name:
         # Another process wrote meanwhile, and may take its own keyword index for complete.
         await stores.docstore.write([_revision_row(uuid.uuid4().hex)])
     elif revision.was_in_step and stores.keywords is not None:
@@ -110,7 +110,7 @@ async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex, guard: G
 
 async def is_in_step(stores: Stores, keywords: KeywordIndex) -> bool:
     """Does the keyword index know the docstore's revision?"""
-    revision = await _read_revision(stores)
+    revision = await read_revision(stores)
     return revision is not None and revision == keywords.revision
 
 
@@ -119,13 +119,13 @@ async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> str:
 
     Returns the revision that the index knows afterwards, unless another process wrote meanwhile.
     """
-    revision = await _read_revision(stores)
+    revision = await read_revision(stores)
     # The end of an operation that is under way must be noticed: give it another revision to find.
     if revision is None or not await _fill(stores, keywords):
         revision = uuid.uuid4().hex
         await stores.docstore.write([_revision_row(revision)])
         await _fill(stores, keywords)
-    if await _read_revision(stores) == revision:
+    if await read_revision(stores) == revision:
         await call(keywords.update, [], [], revision)
     return revision
 
@@ -166,7 +166,8 @@ def _searched_texts(
     return [(child.id or "", child.searched_text) for child in children]
 
 
-async def _read_revision(stores: Stores) -> str | None:
+async def read_revision(stores: Stores) -> str | None:
+    """Return the docstore's revision; None if no keyword index is kept of it."""
     (row,) = await stores.docstore.read([_REVISION_KEY])
     return None if row is None else row.text
 
