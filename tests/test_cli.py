@@ -404,6 +404,57 @@ def test_index_is_durable_and_idempotent(docs: Path) -> None:
     assert len(after) == len(before)
 
 
+def test_index_cuts_each_file_by_the_strategy_for_it(folder: Path) -> None:
+    (folder / "b.py").write_text("def f():\n    return 'zeppelin'\n")
+    run("index", "idx", "a.txt", "b.py")
+    (found,) = rows("query", "idx", "zeppelin", "-k", "1")
+    assert (found["source"], found["metadata"]["strategy"]) == ("b.py", "code")
+
+
+def test_an_index_that_was_made_with_another_strategy_keeps_it(docs: Path) -> None:
+    """As one that Python made, or a version of the command line that had another default."""
+    from rag_splitters.langchain import FileLoader, parent_document_retriever
+
+    paths = [Path("docs", "deep", name) for name in sample_texts()]
+    documents = [each for path in paths for each in FileLoader(path).load()]
+    with closing(parent_document_retriever(documents, path="idx")):
+        pass
+    before = stored("idx")
+    assert "3 files (0 new, 0 changed, 3 unchanged)" in run("index", "idx", "docs").stdout
+    assert stored("idx") == before
+    found = rows("query", "idx", "foghorn")
+    assert all("strategy" not in row["metadata"] for row in found)
+
+
+def test_index_remembers_its_sizes(docs: Path) -> None:
+    run("index", "idx", "docs", "--child-size", "90", "--parent-size", "300")
+    before = stored("idx")
+    run("index", "idx", "docs")
+    assert stored("idx") == before
+    run("index", "idx", "docs", "--child-size", "60")
+    assert max(map(len, stored("idx").values())) <= 60
+    told = refused("index", "idx", "docs", "--parent-size", "50")
+    assert told == "--child-size must not be above --parent-size (50), got 60"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"strategy": "agentic"}',
+        '{"strategy": "function:os:system"}',
+        '{"child_size": "9"}',
+        '{"parent_size": 0}',
+        '{"more": 1}',
+    ],
+)
+def test_damaged_settings_of_an_index_give_one_line(folder: Path, text: str) -> None:
+    run("index", "idx", "a.txt")
+    (folder / "idx" / "settings.json").write_text(text)
+    assert "settings.json is damaged: " in refused("index", "idx", "a.txt")
+
+
 def test_index_knows_files_by_relative_path(docs: Path) -> None:
     run("index", "idx", "./docs")
     (found,) = rows("query", "idx", "foghorn", "-k", "1")

@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
-from rag_splitters.cli.stored_index import is_index, open_index
+from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, open_index
 from rag_splitters.cli.views import console, note_left_out
 from rag_splitters.reading.files import find_files, read_source
 
@@ -28,33 +28,33 @@ def index(
     embeddings: EmbeddingsOption = None,
     base_url: BaseUrlOption = None,
     child_size: Annotated[
-        int, typer.Option(min=1, help="Maximum characters of a child, which is searched.")
-    ] = 400,
+        int | None,
+        typer.Option(min=1, help="Maximum characters of a child, which is searched (400)."),
+    ] = None,
     parent_size: Annotated[
-        int, typer.Option(min=1, help="Maximum characters of a parent, which is returned.")
-    ] = 2000,
+        int | None,
+        typer.Option(min=1, help="Maximum characters of a parent, which is returned (2000)."),
+    ] = None,
 ) -> None:
     """Add files and folders to an index on disk; changed files are replaced.
 
-    A file is identified by its path relative to the current folder. Without --embeddings, the
-    built-in embeddings are used, which match words, not meaning. An index always uses the model
-    that it was created with.
+    A file is identified by its path relative to the current folder, and cut by the strategy for its
+    kind. Without --embeddings, the built-in embeddings are used, which match words, not meaning. An
+    index always uses the model that it was created with, and remembers its strategy and its sizes.
     """
-    from rag_splitters.langchain import RecursiveTextSplitter
-
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     files, others = find_files(paths, skip=folder)
-    if child_size > parent_size:
-        raise ValueError(
-            f"--child-size must not be above --parent-size ({parent_size}), got {child_size}"
-        )
     _check_folder(folder)
-    child, parent = (RecursiveTextSplitter(chunk_size=size) for size in (child_size, parent_size))
+    sizes = {"child_size": child_size, "parent_size": parent_size}
+    settings = IndexSettings.of(folder, sizes)
+    if not is_index(folder):
+        settings.write(folder)
     counts = _Counts()
     with (
-        open_index(folder, model, child_splitter=child, parent_splitter=parent) as retriever,
+        open_index(folder, model, **settings.splitters()) as retriever,
         _progress_bar() as progress,
     ):
+        settings.write(folder)
         retriever.add_documents(_documents(progress.track(files), retriever, counts))
     typer.echo(f"{folder}: {counts}")
     note_left_out(others)
@@ -83,7 +83,8 @@ class _Counts:
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that holds something other than an index."""
     if folder.is_dir() and not is_index(folder):
-        if any(not path.name.startswith(".") for path in folder.iterdir()):
+        names = {path.name for path in folder.iterdir()} - {SETTINGS}
+        if any(not name.startswith(".") for name in names):
             raise ValueError(f"{folder} holds other files and no index: name a new folder")
     elif folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file: name a folder for the index")

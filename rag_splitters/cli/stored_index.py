@@ -2,16 +2,86 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.models import Embedder
 
 if TYPE_CHECKING:
+    from langchain_text_splitters import TextSplitter
+
     from rag_splitters.langchain import ParentDocumentRetriever
+
+SETTINGS = "settings.json"
+_SPLITTERS = {"auto": "AutoTextSplitter", "recursive": "RecursiveTextSplitter"}
+
+
+@dataclass(frozen=True)
+class IndexSettings:
+    """How the documents of an index are cut. The index remembers it, so that a later version with
+    other defaults does not cut all of them again.
+
+    Parameters:
+        strategy: "auto", or "recursive" for an index that was not made by the command line.
+        child_size: maximum characters of a child.
+        parent_size: maximum characters of a parent.
+    """
+
+    strategy: str = "auto"
+    child_size: int = 400
+    parent_size: int = 2000
+
+    @classmethod
+    def of(cls, folder: Path, sizes: Mapping[str, int | None]) -> IndexSettings:
+        """The settings of the index in a folder, or of a new one, with the sizes that are not None.
+
+        Raises ValueError if the file of settings is damaged, or if the sizes are inconsistent.
+        """
+        settings = cls(strategy="recursive" if is_index(folder) else "auto")
+        if (folder / SETTINGS).is_file():
+            settings = cls._read(folder / SETTINGS)
+        changes: dict[str, Any] = {k: size for k, size in sizes.items() if size is not None}
+        settings = replace(settings, **changes)
+        if settings.child_size > settings.parent_size:
+            raise ValueError(
+                f"--child-size must not be above --parent-size ({settings.parent_size}), "
+                f"got {settings.child_size}"
+            )
+        return settings
+
+    @classmethod
+    def _read(cls, file: Path) -> IndexSettings:
+        try:
+            values = json.loads(file.read_text(encoding="utf-8"))
+            settings = cls(**values)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{file} is damaged: {error}") from error
+        sizes = (settings.child_size, settings.parent_size)
+        if settings.strategy not in _SPLITTERS or not all(type(n) is int and n > 0 for n in sizes):
+            raise ValueError(f"{file} is damaged: it says {values}")
+        return settings
+
+    def write(self, folder: Path) -> None:
+        """Write the settings, if the folder does not have them already."""
+        file, text = folder / SETTINGS, json.dumps(asdict(self)) + "\n"
+        if not file.is_file() or file.read_text(encoding="utf-8") != text:
+            folder.mkdir(parents=True, exist_ok=True)
+            draft = file.with_suffix(".draft")
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(file)
+
+    def splitters(self) -> dict[str, TextSplitter]:
+        """The splitters of the retriever, by the names of its options."""
+        from rag_splitters import langchain
+
+        kind = getattr(langchain, _SPLITTERS[self.strategy])
+        sizes = {"child_splitter": self.child_size, "parent_splitter": self.parent_size}
+        return {name: kind(chunk_size=size) for name, size in sizes.items()}
 
 
 def is_index(folder: Path) -> bool:
