@@ -123,6 +123,25 @@ def test_split_takes_the_strategy_for_each_file(folder: Path) -> None:
     )
 
 
+def test_split_and_index_take_every_known_kind_from_a_folder(folder: Path) -> None:
+    source = folder / "src"
+    (source / "lib").mkdir(parents=True)
+    texts = {"a.py": "x = 1", "lib/b.sql": "select 1;", "Makefile": "all:", "c.yaml": "a: 1"}
+    for name, text in {**texts, "d.json": "{}", "e.csv": "a,b\n1,2", "f.log": "x"}.items():
+        (source / name).write_text(text)
+    for name in ("i.png", "j.png", "k.pyc"):
+        (source / name).write_bytes(b"\0")
+    result = run("split", "src", "--format", "jsonl")
+    found = {json.loads(line)["source"] for line in result.stdout.splitlines()}
+    assert len(found) == 7
+    assert {f"src/{name}" for name in texts} < found
+    note = "Passed over 3 files: 2 .png, 1 .pyc (src/i.png, src/j.png, src/k.pyc)."
+    assert note in " ".join(result.stderr.split())
+    result = run("index", "idx", "src")
+    assert "7 files (7 new" in result.stdout
+    assert note in " ".join(result.stderr.split())
+
+
 def test_split_titled_takes_a_title_as_text_and_a_chunker_by_name() -> None:
     inner = 'chunker={"strategy": "recursive", "chunk_size": 60}'
     found = rows("split", "a.txt", "-s", "titled", "-p", "title=2024", "-p", inner)
@@ -201,7 +220,6 @@ def test_split_blank_text_gives_no_chunks() -> None:
     ("args", "told"),
     [
         (["split", "no.txt"], "no.txt: no such file"),
-        (["split", "."], ". is a folder, not a file"),
         (["split", "a.txt", "-s", "recursiv"], "unknown strategy 'recursiv': did you mean 'recurs"),
         (["split", "a.txt", "-s", "fixed-sise"], "did you mean 'fixed_size'?"),
         (["split", "a.txt", "-s", "qqq"], "there are auto, separator,"),
@@ -470,8 +488,10 @@ def test_index_leaves_itself_out(docs: Path) -> None:
 def test_index_says_which_files_of_a_folder_it_does_not_read(docs: Path) -> None:
     (docs / "deep" / "LICENCE").write_text("Anybody may use it.")
     told = " ".join(run("index", "idx", "docs").stderr.split())
-    assert "Not read, because a folder's files are chosen by their suffix" in told
-    assert "docs/program.bin, docs/deep/LICENCE" in told
+    assert told == (
+        "Passed over 2 files: 1 .bin, 1 without a suffix (docs/program.bin, docs/deep/LICENCE). "
+        "Name a file to read it, whatever its kind."
+    )
     assert "secret" not in told
     assert run("index", "idx", "docs/deep/LICENCE").stderr == ""
 
@@ -496,7 +516,12 @@ def test_index_takes_a_named_file_whatever_its_suffix(folder: Path) -> None:
 
 def test_index_of_a_folder_with_nothing_to_read_is_an_error(folder: Path) -> None:
     (folder / "empty").mkdir()
-    assert "empty holds no files to read (.adoc " in refused("index", "idx", "empty")
+    assert refused("index", "idx", "empty") == "empty holds no files of a known kind"
+    (folder / "empty" / "a.png").write_bytes(b"x")
+    (folder / "empty" / "b.PNG").write_bytes(b"x")
+    assert refused("index", "idx", "empty") == (
+        "empty holds no files of a known kind: there are only 2 files: 2 .png"
+    )
     assert not (folder / "idx").exists()
 
 

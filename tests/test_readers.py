@@ -68,6 +68,21 @@ def test_nodes_of_file_reader_know_their_pages(pdf: Path) -> None:
         assert "page_start" in node.excluded_llm_metadata_keys
 
 
+def test_loaders_read_folders_and_say_what_they_passed_over(
+    pdf: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = pdf.parent
+    (folder / "deep").mkdir()
+    (folder / "deep" / "a.rs").write_text("fn main() {}")
+    (folder / "photo.png").write_bytes(b"\0")
+    (folder / ".hidden.md").write_text("secret")
+    names = [(folder / "report.pdf").as_posix(), (folder / "deep" / "a.rs").as_posix()]
+    assert [document.id for document in FileLoader(folder).lazy_load()] == names
+    documents = FileReader().load_data(folder, extra_info={"team": "a"})
+    assert [(each.id_, each.metadata["team"]) for each in documents] == [(n, "a") for n in names]
+    assert caplog.messages == [f"{folder}: passed over 1 file: 1 .png"] * 2
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_every_strategy_knows_the_pages(name: str, pdf: Path) -> None:
     """In the core and in both frameworks, with no option set."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,12 +19,13 @@ from rag_splitters.cli.options import (
     models_from_options,
     read_parameters,
 )
-from rag_splitters.cli.views import chunk_row, chunk_table, console, write_line
-from rag_splitters.reading.files import read_source, source_from_bytes
+from rag_splitters.cli.views import chunk_row, chunk_table, console, note_left_out, write_line
+from rag_splitters.reading.files import find_files, read_source, source_from_bytes
+from rag_splitters.span import Source
 
 
 def split(
-    files: Annotated[list[str], typer.Argument(help="Files, or - for standard input.")],
+    files: Annotated[list[str], typer.Argument(help="Files and folders, or - for standard input.")],
     strategy: Annotated[
         str, typer.Option("--strategy", "-s", help="Name of the strategy; see `strategies`.")
     ] = "auto",
@@ -48,7 +51,7 @@ def split(
     base_url: BaseUrlOption = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Cut files into chunks and show them with their positions.
+    """Cut files, or all files of known kinds in folders, into chunks with their positions.
 
     Without --strategy, each file is cut by the strategy for its kind."""
     sizes = {
@@ -64,12 +67,20 @@ def split(
     chunker = chunker_from_options(strategy, {**parameters, **models})
     if files.count("-") > 1:
         raise ValueError("standard input (-) can be read only once")
-    for name in files:
-        is_input = name == "-"
-        source = source_from_bytes(sys.stdin.buffer.read(), "-") if is_input else read_source(name)
-        chunks = chunker.chunk(source.text, metadata=source.metadata)
+    paths, others = find_files([Path(name) for name in files if name != "-"])
+    for source in _sources(files, paths):
+        name, chunks = str(source.id), chunker.chunk(source.text, metadata=source.metadata)
         if form is Format.table:
             console().print(chunk_table(name, chunks, chunker))
         else:
             for chunk in chunks:
                 write_line(chunk_row(name, chunk))
+    note_left_out(others)
+
+
+def _sources(names: Sequence[str], paths: Sequence[Path]) -> Iterator[Source]:
+    """Standard input, if it is named, and the files."""
+    if "-" in names:
+        yield source_from_bytes(sys.stdin.buffer.read(), "-")
+    for path in paths:
+        yield read_source(path)

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.reading.files import describe_files
 from rag_splitters.span import Chunk
 from rag_splitters.text.sizing import sizer
 
@@ -42,13 +43,13 @@ def unwrapped(docstring: str | None) -> str:
 
 
 def note_left_out(files: Sequence[Path]) -> None:
-    """Say which files of the named folders are not read, on standard error."""
+    """Say how many files of the named folders are not read, and of which kinds, on stderr."""
     if files:
         names = ", ".join(printable(file.as_posix()) for file in files[:3])
-        more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+        more = ", ..." if len(files) > 3 else ""
         console(error=True).print(
-            f"Not read, because a folder's files are chosen by their suffix: {names}{more}. "
-            "Name them to read them."
+            f"Passed over {printable(describe_files(files))} ({names}{more}). Name a file to read "
+            "it, whatever its kind."
         )
 
 

@@ -9,18 +9,20 @@ from langchain_core.document_loaders import BaseLoader
 from langchain_core.documents import Document
 from typing_extensions import override
 
-from rag_splitters.reading.files import read_source
+from rag_splitters.reading.files import read_sources
 
 
 class FileLoader(BaseLoader):
-    """Loads a file as one document: text as it is, a PDF with form feeds between its pages.
+    """Loads a file, or each file of a folder, as a document: text as it is, PDF page by page.
 
     The chunks of a PDF know their pages, whatever the strategy: the document's metadata have the
     first and the last page as `page_start` and `page_end`, and each chunk has its own.
     Running heads and page numbers are dropped from a PDF, and divided words are joined.
 
     Parameters:
-        path: a text, Markdown or HTML file in UTF-8, or a PDF (extra `pdf`).
+        path: a text of any kind in UTF-8, a PDF (extra `pdf`), or a folder, of which the files are
+            loaded whose names say that they are one of these. A warning in the log says how many
+            files were passed over, and of which kinds.
 
     Raises: OSError, ValueError or ImportError that names the file, when it is loaded.
     """
@@ -30,6 +32,6 @@ class FileLoader(BaseLoader):
 
     @override
     def lazy_load(self) -> Iterator[Document]:
-        """The document, with the path as its id and as `source` in its metadata."""
-        source = read_source(self.path)
-        yield Document(page_content=source.text, metadata=dict(source.metadata), id=source.id)
+        """Each document, with the path as its id and as `source` in its metadata."""
+        for source in read_sources(self.path):
+            yield Document(page_content=source.text, metadata=dict(source.metadata), id=source.id)

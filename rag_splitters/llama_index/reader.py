@@ -9,11 +9,12 @@ from llama_index.core.readers.base import BaseReader
 from llama_index.core.schema import Document
 from typing_extensions import override
 
-from rag_splitters.reading.files import read_source
+from rag_splitters.reading.files import read_sources
+from rag_splitters.span import Source
 
 
 class FileReader(BaseReader):
-    """Reads a file as one document: text as it is, a PDF with form feeds between its pages.
+    """Reads a file, or each file of a folder, as a document: text as it is, PDF page by page.
 
     The nodes of a PDF know their pages, whatever the strategy: the document's metadata have the
     first and the last page as `page_start` and `page_end`, and each node has its own.
@@ -27,21 +28,25 @@ class FileReader(BaseReader):
     def load_data(
         self, file: str | Path, extra_info: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Document]:
-        """The document, with the path as its id.
+        """The documents, with their paths as their ids.
 
         Parameters:
-            file: a text, Markdown or HTML file in UTF-8, or a PDF (extra `pdf`).
+            file: a text of any kind in UTF-8, a PDF (extra `pdf`), or a folder, of which the files
+                are read whose names say that they are one of these. A warning in the log says how
+                many files were passed over, and of which kinds.
             extra_info: further metadata.
 
         Raises: OSError, ValueError or ImportError that names the file.
         """
-        source = read_source(file)
-        pages = {key: value for key, value in source.metadata.items() if key != "source"}
-        document = Document(
-            text=source.text,
-            metadata={"file_path": source.id, **(extra_info or {}), **pages},
-            id_=source.id,
-            excluded_embed_metadata_keys=list(pages),
-            excluded_llm_metadata_keys=list(pages),
-        )
-        return [document]
+        return [_document(source, extra_info or {}) for source in read_sources(file)]
+
+
+def _document(source: Source, extra_info: dict[str, Any]) -> Document:
+    pages = {key: value for key, value in source.metadata.items() if key != "source"}
+    return Document(
+        text=source.text,
+        metadata={"file_path": source.id, **extra_info, **pages},
+        id_=source.id,
+        excluded_embed_metadata_keys=list(pages),
+        excluded_llm_metadata_keys=list(pages),
+    )

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rag_splitters.reading.pdf import pdf_text
 from rag_splitters.span import Source
-from rag_splitters.structure.kinds import KINDS
+from rag_splitters.structure.kinds import kind_of_name
 
-_PROSE = ("markdown", "html", "rst", "asciidoc", "latex", "mail", "subtitles")
-SUFFIXES = frozenset(
-    f".{suffix}"
-    for suffixes in ("pdf txt", *(KINDS[name].suffixes for name in _PROSE))
-    for suffix in suffixes.split()
-)
-"""The files that are read when a folder is named."""
+logger = logging.getLogger(__name__)
+
+_MOST_SUFFIXES = 8  # that a note names
 
 
 def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list[Path], list[Path]]:
-    """The named files, and the files with one of `SUFFIXES` inside the named folders.
+    """The named files, and the files inside the named folders whose names say what they are.
 
-    Hidden files and folders are left out, and so is the folder `skip`. A file that is named twice
-    is listed once.
+    These are PDFs, `.txt` files, and every kind that `structure.kinds` knows by name. Hidden files
+    and folders are left out, and so is the folder `skip`. A file that is named twice is listed
+    once.
 
-    Returns: the files to read, and the files inside the folders that have another suffix.
+    Returns: the files to read, and the other files inside the folders.
 
     Raises: FileNotFoundError if a path does not exist; ValueError if a folder holds no such file.
     """
@@ -35,13 +34,51 @@ def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file or folder")
         inside = list(_files_inside(path, skip)) if path.is_dir() else []
-        named = [file for file in inside if file.suffix.lower() in SUFFIXES]
-        if path.is_dir() and not named:
-            raise ValueError(f"{path} holds no files to read ({' '.join(sorted(SUFFIXES))})")
-        others += [file for file in inside if file.suffix.lower() not in SUFFIXES]
-        for file in named or [path]:
+        known = [file for file in inside if _is_known(file)]
+        unknown = [file for file in inside if not _is_known(file)]
+        if path.is_dir() and not known:
+            found = f": there are only {describe_files(unknown)}" if unknown else ""
+            raise ValueError(f"{path} holds no files of a known kind{found}")
+        others += unknown
+        for file in known or [path]:
             files.setdefault(os.path.abspath(file), file)
     return list(files.values()), [each for each in others if os.path.abspath(each) not in files]
+
+
+def read_sources(path: str | Path) -> Iterator[Source]:
+    """A file as a source, or all files of a known kind inside a folder; see `find_files`.
+
+    Says in a warning in the log how many files of a folder it passed over, and of which kinds.
+
+    Raises: what `read_source` and `find_files` raise.
+    """
+    path = Path(path)
+    if not path.is_dir():
+        yield read_source(path)
+        return
+    files, others = find_files([path])
+    if others:
+        logger.warning("%s: passed over %s", path, describe_files(others))
+    for file in files:
+        yield read_source(file)
+
+
+def describe_files(files: Sequence[Path]) -> str:
+    """How many files there are, and with which suffixes.
+
+    >>> describe_files([Path("a.png"), Path("b.PNG"), Path("LICENCE")])
+    '3 files: 2 .png, 1 without a suffix'
+    """
+    counts = Counter(file.suffix.lower() or "without a suffix" for file in files).most_common()
+    shown = [f"{count} {suffix}" for suffix, count in counts[:_MOST_SUFFIXES]]
+    rest = sum(count for _, count in counts[_MOST_SUFFIXES:])
+    total = "1 file" if len(files) == 1 else f"{len(files)} files"
+    return f"{total}: {', '.join(shown)}{f', {rest} others' if rest else ''}"
+
+
+def _is_known(file: Path) -> bool:
+    """Does a file's name say that it is a PDF or a text, and of which kind?"""
+    return file.suffix.lower() in (".pdf", ".txt") or kind_of_name(file.name) is not None
 
 
 def read_source(path: str | Path) -> Source:
