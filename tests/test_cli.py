@@ -179,6 +179,21 @@ def test_split_reads_pdf_with_page_numbers(folder: Path) -> None:
     assert len(rows("split", "-", "-s", "page", input=data)) == 2
 
 
+def test_headings_of_a_pdf_reach_chunks_and_the_index(folder: Path) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    pdf = canvas.Canvas(str(folder / "report.pdf"))
+    for height, size, text in [(720, 20, "Cats"), (690, 11, "They sleep for most of the day.")]:
+        pdf.setFont("Helvetica", size)
+        pdf.drawString(72, height, text)
+    pdf.save()
+    (row,) = rows("split", "report.pdf", "--strategy", "content_aware")
+    assert row["metadata"]["headings"] == ["Cats"]
+    assert "outline" not in row["metadata"]
+    assert run("index", "idx", "report.pdf").exit_code == 0
+    found = run("query", "idx", "sleep", "-k", "1", "--format", "jsonl")
+    assert "outline" not in json.loads(found.stdout)["metadata"]
+
+
 def test_pages_of_a_pdf_are_shown_and_cited(folder: Path) -> None:
     make_pdf(folder / "report.pdf", ["First page about cats.", "Second page about dogs."])
     found = rows("split", "report.pdf", "--chunk-size", "30")

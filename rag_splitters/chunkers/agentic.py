@@ -18,6 +18,7 @@ from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each, first_failure
 from rag_splitters.models.prompts import Form, check_prompt, fill
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.outlined import outline_of_part
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, skip_space, words
 from rag_splitters.text.packing import pack
@@ -270,7 +271,8 @@ class _Question:
         """These sentences as a source of their own."""
         start, end = self.decided()
         source = self.text.source
-        return source.part(source.text[start:end], start, source.metadata)
+        metadata = outline_of_part(source.metadata, start, end)
+        return source.part(source.text[start:end], start, metadata)
 
     def take_fallback(self, spans: Iterable[Span]) -> None:
         """Break the text where these chunks of `part()` begin, and behind them."""

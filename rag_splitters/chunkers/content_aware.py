@@ -88,7 +88,9 @@ class ContentAwareChunker(SizedChunker):
             outline = Outline.of(page.text, text_format, blocks=page.blocks)
             spans = self._pack(page.text, page.blocks, outline)
             return [page.to_source(span) for span in spans if page.holds_text(span)]
-        blocks = read_blocks(text, text_format, main_content_only=self.main_content_only)
+        blocks = read_blocks(
+            text, text_format, main_content_only=self.main_content_only, metadata=metadata
+        )
         outline = Outline.of(text, text_format, blocks=blocks)
         if text_format != "html":
             return self._pack(text, blocks, outline)

@@ -130,6 +130,7 @@ class HierarchicalChunker(SizedChunker):
             text_format,
             keywords=self.section_keywords,
             main_content_only=self.main_content_only,
+            metadata=metadata,
         )
         return self._tree(text, blocks, text_format)
 

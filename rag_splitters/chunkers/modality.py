@@ -207,7 +207,7 @@ class ModalityChunker(Chunker):
             tags = content_tags(text, self.main_content_only)
             blocks = html_blocks(text, tags, layout_tables=not self.keep_tags)
         else:
-            blocks = read_blocks(text, text_format)
+            blocks = read_blocks(text, text_format, metadata=source.metadata)
         parsed = _Source(text, text_format, blocks, tags, self.keep_tags)
         parts: Parts = []
         position = 0

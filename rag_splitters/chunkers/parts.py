@@ -9,6 +9,7 @@ from typing import TypeAlias
 from rag_splitters.calls import together
 from rag_splitters.chunker import Chunker
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.outlined import outline_of_part
 from rag_splitters.text.excerpt import Excerpt
 
 
@@ -44,7 +45,8 @@ async def plan_parts(sources: Sequence[Source], parts: Sequence[Parts]) -> list[
         for part in own:
             if isinstance(part, Part):
                 chunkers[id(part.chunker)] = part.chunker
-                metadata = {**source.metadata, **part.span.to_metadata()}
+                metadata = outline_of_part(source.metadata, part.span.start, part.span.end)
+                metadata = {**metadata, **part.span.to_metadata()}
                 inner = source.part(part.excerpt.text, part.span.start, metadata)
                 requests.setdefault(id(part.chunker), []).append(inner)
     planned = await together([chunkers[key].plan(inner) for key, inner in requests.items()])

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 from rag_splitters.chunker import MergingChunker
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.fields import Texts
-from rag_splitters.span import Span
+from rag_splitters.span import Source, Span
+from rag_splitters.structure.outlined import uncut_headings
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
@@ -70,10 +72,14 @@ class RecursiveChunker(MergingChunker):
             raise ValueError(f"language must be one of {names}; got {self.language!r}")
         separator_pattern([each for each in self.separators or () if each], self.is_regex)
 
-    def spans(self, text: str) -> list[Span]:
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return [self._spans(source.text, source.metadata) for source in sources]
+
+    def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         is_preset = self.separators is None
         patterns = LANGUAGES[self.language] if self.language else self.separators or ()
-        signatures = find_signatures(text, self.language) if self.language else ()
+        uncut = uncut_headings(text, metadata) if is_preset else []
+        uncut += find_signatures(text, self.language) if self.language else []
         return pack_pieces(
             text,
             [(each,) for each in patterns if each],
@@ -83,6 +89,6 @@ class RecursiveChunker(MergingChunker):
             strip=self.strip_whitespace,
             keep_leads=is_preset,
             min_size=self.min_chunk_size,
-            atoms=Atoms(text, signatures, **self.sizes) if self.language else None,
+            atoms=Atoms(text, uncut, **self.sizes) if uncut else None,
             **self.sizes,
         )

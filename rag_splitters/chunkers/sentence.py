@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.fields import FunctionOrName
-from rag_splitters.span import Span
-from rag_splitters.text.atoms import Atoms
+from rag_splitters.span import Source, Span
+from rag_splitters.structure.outlined import uncut_headings
+from rag_splitters.text.atoms import Atoms, find_atoms
 from rag_splitters.text.boundaries import Finder, positions, sentences, words
 from rag_splitters.text.overlaps import counted_overlap
 from rag_splitters.text.packing import Packer, pack
@@ -66,10 +67,15 @@ class SentenceChunker(SizedChunker):
         if self.secondary_chunking_regex is not None:
             separator_pattern([self.secondary_chunking_regex], is_regex=True)
 
-    def spans(self, text: str) -> list[Span]:
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return [self._spans(source.text, source.metadata) for source in sources]
+
+    def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
+        headings = uncut_headings(text, metadata)
+        ranges = [*find_atoms(text), *headings] if headings else None
+        atoms = Atoms(text, ranges, **self.sizes)
         if self.overlap_sentences:
-            return self._overlapping(text)
-        atoms = Atoms(text, **self.sizes)
+            return self._overlapping(text, atoms)
         if self.segmenter == "rules":  # they need not find all sentences first
             return pack(text, self._levels(text, sentences(text)), **self.sizes, atoms=atoms)
         cuts = segmenter_cuts(self.segmenter, text)
@@ -88,8 +94,7 @@ class SentenceChunker(SizedChunker):
             words(text),
         ]
 
-    def _overlapping(self, text: str) -> list[Span]:
-        atoms = Atoms(text, **self.sizes)
+    def _overlapping(self, text: str, atoms: Atoms) -> list[Span]:
         measure, size = atoms.measure, self.chunk_size
         cuts = atoms.outside(segmenter_cuts(self.segmenter, text))
         overlap = counted_overlap(text, cuts, measure, size, self.overlap_sentences)

@@ -17,7 +17,9 @@ class FileLoader(BaseLoader):
 
     The chunks of a PDF know their pages, whatever the strategy: the document's metadata have the
     first and the last page as `page_start` and `page_end`, and each chunk has its own.
-    Running heads and page numbers are dropped from a PDF, and divided words are joined.
+    Running heads and page numbers are dropped from a PDF, and divided words are joined. Lines in a
+    larger or bold font are its headings: `outline` in the metadata lists them for the strategies,
+    and chunks do not repeat it.
 
     Parameters:
         path: a text of any kind in UTF-8, a PDF (extra `pdf`), or a folder, of which the files are

@@ -18,7 +18,9 @@ class FileReader(BaseReader):
 
     The nodes of a PDF know their pages, whatever the strategy: the document's metadata have the
     first and the last page as `page_start` and `page_end`, and each node has its own.
-    Running heads and page numbers are dropped from a PDF, and divided words are joined.
+    Running heads and page numbers are dropped from a PDF, and divided words are joined. Lines in a
+    larger or bold font are its headings: `outline` in the metadata lists them for the strategies,
+    and nodes do not repeat it.
 
     For folders:
     `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader()})`.

@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rag_splitters.reading.pdf import pdf_text
+from rag_splitters.reading.pdf import read_pdf
 from rag_splitters.span import Source
 from rag_splitters.structure.kinds import kind_of_name
+from rag_splitters.structure.outlined import write_outline
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +88,8 @@ def read_source(path: str | Path) -> Source:
     UTF-8 text of any kind (Markdown, HTML, source code) comes as it is, with its line breaks and
     tags, but without a byte order mark. A PDF comes as its pages with form feeds between them, as
     `page_start` and `page_end` in the metadata say; every strategy reads them there. Running heads
-    and page numbers are dropped from it, and words that a line's end divides are in one piece.
+    and page numbers are dropped from it, and words that a line's end divides are in one piece. Its
+    headings, by their fonts, are in the metadata as `outline`.
 
     Raises: OSError if the file cannot be opened; ValueError if it is not a text file, or a PDF
     that cannot be read or holds no text; ImportError for a PDF if pypdfium2 is not installed. Every
@@ -117,9 +119,9 @@ def source_from_bytes(data: bytes, name: str) -> Source:
     'plain text'
     """
     if data.startswith(b"%PDF-") or name.lower().endswith(".pdf"):
-        text = pdf_text(data, name)
+        text, headings = read_pdf(data, name)
         pages = {"page_start": 1, "page_end": text.count("\f") + 1}
-        return Source(text, {"source": name, **pages}, name)
+        return Source(text, {"source": name, **pages, **write_outline(text, headings)}, name)
     return Source(_decode(data, name), {"source": name}, name)
 
 

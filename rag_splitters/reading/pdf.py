@@ -1,27 +1,42 @@
-"""The text of a PDF, with form feeds between its pages."""
+"""The text of a PDF, with form feeds between its pages, and its headings."""
 
 from __future__ import annotations
 
+import ctypes
 import logging
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from importlib import import_module
+from itertools import accumulate
+from statistics import median
 from threading import Lock
 from typing import Any
 
-from rag_splitters.reading.typesetting import join_hyphenated, without_running_heads
+from rag_splitters.reading.fonts import Font, FontHeading, Line, find_headings
+from rag_splitters.reading.typesetting import hyphen_edits, inner_lines, moved, with_edits
+from rag_splitters.structure.outline import Outline
+from rag_splitters.structure.outlined import Heading
+from rag_splitters.text.boundaries import skip_space
 
 logger = logging.getLogger(__name__)
 
 _PDFIUM = Lock()  # the library must not be called from two threads at once
+_HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
+_LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
+_BOLD = re.compile(rb"bold|black|heavy|demi|-medi\Z|\bCM(?:B|BX|SSBX)\d", re.IGNORECASE)
+_REACH = 200  # characters: how far on a line is looked for
+_FEWEST = 3  # headings: with fewer, the numbers of lines are looked at as well
 
 
-def pdf_text(data: bytes, name: str) -> str:
-    """The text of a PDF, with a line break and a form feed between two pages.
+def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
+    """The text of a PDF, with a line break and a form feed between two pages, and its headings.
 
     Running heads, running feet and page numbers are dropped where pages repeat them, and words that
     the end of a line divides are in one piece. Pages that hold images and no text are named in a
-    warning in the log.
+    warning in the log. Headings are told by their fonts; see `find_headings`.
 
     Parameters:
         data: the PDF.
@@ -38,8 +53,8 @@ def pdf_text(data: bytes, name: str) -> str:
         ) from error
     try:
         with _PDFIUM, closing(pdfium.PdfDocument(data)) as document:
-            pages = list(_page_texts(document))
-            blank = [number for number, page in enumerate(pages) if not page.strip()]
+            pages = [_lines_of(page.get_textpage(), pdfium.raw) for page in document]
+            blank = [number for number, page in enumerate(pages) if not _has_text(page)]
             image = pdfium.raw.FPDF_PAGEOBJ_IMAGE
             scans = [n + 1 for n in blank if any(document[n].get_objects([image], max_depth=3))]
     except pdfium.PdfiumError as error:
@@ -52,16 +67,97 @@ def pdf_text(data: bytes, name: str) -> str:
             "again"
         ) from error
     advice = "run text recognition over it first, for example with ocrmypdf"
-    if not any(map(str.strip, pages)):
+    if not any(map(_has_text, pages)):
         raise ValueError(f"{name} holds no text: its pages are probably scanned; {advice}")
     if scans:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
-    pages = without_running_heads(pages)
-    return join_hyphenated("\n\f".join(page.rstrip() for page in pages))
+    ranges = inner_lines([[line.text for line in page] for page in pages])
+    pages = [page[first:last] for page, (first, last) in zip(pages, ranges, strict=True)]
+    return _joined(pages, find_headings(pages))
 
 
-def _page_texts(document: Any) -> Iterator[str]:
-    for page in document:
-        text = page.get_textpage().get_text_bounded()
-        lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", " ")
-        yield lines.replace("\x02", "-\n")  # PDFium's mark for a hyphen at the end of a line
+def _has_text(page: Sequence[Line]) -> bool:
+    return any(line.text.strip() for line in page)
+
+
+def _joined(
+    pages: Sequence[Sequence[Line]], headings: Sequence[FontHeading]
+) -> tuple[str, list[Heading]]:
+    """The pages as one text, and where the headings are in it."""
+    texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
+    starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
+    text = "\n\f".join(texts)
+    edits = hyphen_edits(text)
+    joined = with_edits(text, edits)
+    places: list[int] = []
+    for page, first, last, _ in headings:
+        lines = [line.text for line in pages[page][:last]]
+        begin = starts[page] + sum(len(line) + 1 for line in lines[:first])
+        end = begin + len("\n".join(lines[first:]).rstrip())
+        places += [skip_space(text, begin), end]
+    ends = moved(places, edits)
+    placed = [
+        Heading(start, end, heading.level, " ".join(joined[start:end].split()))
+        for heading, start, end in zip(headings, ends, ends, strict=True)
+        if start < end
+    ]
+    return joined, _with_numbered(joined, placed)
+
+
+def _with_numbered(text: str, headings: list[Heading]) -> list[Heading]:
+    """A few headings, which are those of a title page, and the numbered ones below them."""
+    if not 0 < len(headings) < _FEWEST:
+        return headings
+    ends = {heading.end for heading in headings}
+    others = [
+        heading
+        for heading in Outline.of(text, "text").headings
+        if heading.start >= headings[0].end and heading.end not in ends
+    ]
+    deepest = max(heading.level for heading in headings)
+    outermost = min((heading.level for heading in others), default=1)
+    below = [each._replace(level=each.level + deepest + 1 - outermost) for each in others]
+    return sorted([*headings, *below])
+
+
+def _lines_of(page: Any, raw: Any) -> list[Line]:
+    """The lines of a page with their fonts."""
+    text: str = page.get_text_bounded()
+    characters: str = page.get_text_range()  # a few more than in the text; fonts belong to these
+    lines: list[Line] = []
+    start = place = 0
+    for match in [*_LINE_BREAK.finditer(text), None]:
+        content = text[start : match.start() if match else len(text)].replace("\f", " ")
+        start = match.end() if match else len(text)
+        letters = content.strip()
+        at = characters.find(letters, place, place + len(content) + _REACH) if letters else -1
+        font = _font_of(letters, page, at, raw) if at >= 0 else None
+        place = at + len(letters) if at >= 0 else place
+        hyphen = "-" if match and match[0] == _HYPHEN else ""
+        lines.append(Line(content + hyphen, font))
+    return lines
+
+
+def _font_of(line: str, page: Any, start: int, raw: Any) -> Font | None:
+    """The font of a line by its first, middle and last letter; None if PDFium does not know it."""
+    middle = len(line) // 2 - line[len(line) // 2].isspace()
+    offsets = (0, middle, len(line) - 1)
+    places = [raw.FPDFText_GetCharIndexFromTextIndex(page, start + each) for each in offsets]
+    if raw.FPDFText_GetUnicode(page, places[0]) != ord(line[0]):
+        return None
+    matrices = [raw.FS_MATRIX() for _ in places]
+    if not all(map(partial(raw.FPDFText_GetMatrix, page), places, matrices)):
+        return None
+    sizes = [
+        raw.FPDFText_GetFontSize(page, place) * math.hypot(matrix.c, matrix.d)
+        for place, matrix in zip(places, matrices, strict=True)
+    ]
+    is_bold = all(_is_bold(page, place, raw) for place in (places[0], places[-1]))
+    return Font(median(sizes), is_bold, matrices[0].f)
+
+
+def _is_bold(page: Any, place: int, raw: Any) -> bool:
+    """Is it a bold letter, by the name of its font? The weights that PDFium tells are guesses."""
+    name = ctypes.create_string_buffer(100)
+    raw.FPDFText_GetFontInfo(page, place, name, len(name), None)
+    return _BOLD.search(name.value) is not None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 _EDGE = 3  # lines at the top and at the bottom of a page that may be running heads
 _LONGEST_HEAD = 200  # characters
@@ -18,6 +19,15 @@ _WORD = re.compile(r"[^\W_]+(?:[-\u2010][^\W_]+)*")
 _LONGEST_WORD = 60
 _CONJUNCTIONS = frozenset("and bis et or oder ou to und y".split())
 
+
+class Edit(NamedTuple):
+    """A part of a text, and what replaces it."""
+
+    start: int
+    end: int
+    content: str
+
+
 _Key = tuple[str, tuple[bool, int] | None]
 """A line without its page number, and how that number counts.
 
@@ -25,27 +35,41 @@ It may be Roman, and it is larger than the index of the page by an offset. None:
 
 
 def without_running_heads(pages: Sequence[str]) -> list[str]:
-    """The pages without running heads, running feet and page numbers.
-
-    These are lines at the top or bottom of a page that other pages repeat: unchanged on five pages,
-    or on three that are half of all; or with a number that counts the pages, on three pages or all.
-    Where one count runs through half of the pages, a line that ends with it may say something else
-    on every page, like a head that names the chapter.
+    """The pages without running heads, running feet and page numbers; see `inner_lines`.
 
     >>> without_running_heads(["Tea 1\\nGreen", "Tea 2\\nBlack", "Tea 3\\nWhite"])
     ['Green', 'Black', 'White']
     """
     lines_per_page = [page.split("\n") for page in pages]
+    ranges = inner_lines(lines_per_page)
+    return [
+        "\n".join(lines[first:last])
+        for lines, (first, last) in zip(lines_per_page, ranges, strict=True)
+    ]
+
+
+def inner_lines(lines_per_page: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
+    """The first line of each page, and the one after its last, without what pages repeat.
+
+    Running heads, running feet and page numbers are lines at the top or bottom of a page that other
+    pages repeat: unchanged on five pages, or on three that are half of all; or with a number that
+    counts the pages, on three pages or all. Where one count runs through half of the pages, a line
+    that ends with it may say something else on every page, like a head that names the chapter.
+
+    >>> inner_lines([["Tea 1", "Green"], ["Tea 2", "Black"], ["Tea 3", "White"]])
+    [(1, 2), (1, 2), (1, 2)]
+    """
     keys_per_page = [
         {key for line in _edges(lines) for key in _keys(line, page)}
         for page, lines in enumerate(lines_per_page)
     ]
     counts = Counter(key for keys in keys_per_page for key in keys)
-    repeated = {key for key, count in counts.items() if _is_repeated(key, count, len(pages))}
+    size = len(lines_per_page)
+    repeated = {key for key, count in counts.items() if _is_repeated(key, count, size)}
     numbered = Counter(
         counter for keys in keys_per_page for counter in {key[1] for key in keys & repeated}
     )
-    main = {counter for counter, count in numbered.items() if counter and 2 * count >= len(pages)}
+    main = {counter for counter, count in numbered.items() if counter and 2 * count >= size}
 
     def is_head(page: int, line: str) -> bool:
         has_number = any(key[1] in main for key in keys_per_page[page] & repeated)
@@ -54,11 +78,15 @@ def without_running_heads(pages: Sequence[str]) -> list[str]:
             for key in _keys(line, page)
         )
 
-    cleaned = [
-        "\n".join(_without_edges(lines, partial(is_head, page)))
-        for page, lines in enumerate(lines_per_page)
+    ranges = [
+        _without_edges(lines, partial(is_head, page)) for page, lines in enumerate(lines_per_page)
     ]
-    return cleaned if any(map(str.strip, cleaned)) else list(pages)
+    has_text = any(
+        line.strip()
+        for lines, (first, last) in zip(lines_per_page, ranges, strict=True)
+        for line in lines[first:last]
+    )
+    return ranges if has_text else [(0, len(lines)) for lines in lines_per_page]
 
 
 def _edges(lines: Sequence[str]) -> list[str]:
@@ -91,8 +119,8 @@ def _is_repeated(key: _Key, count: int, pages: int) -> bool:
     return count >= 5 or (count >= 3 and 2 * count >= pages)
 
 
-def _without_edges(lines: Sequence[str], is_head: Callable[[str], bool]) -> Sequence[str]:
-    """The lines between the outermost ones, at most three on each side, that are heads."""
+def _without_edges(lines: Sequence[str], is_head: Callable[[str], bool]) -> tuple[int, int]:
+    """The range of lines between the outermost ones, at most three on each side, that are heads."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
     first, last = 0, len(lines)
     for number in filled[:_EDGE]:
@@ -103,21 +131,27 @@ def _without_edges(lines: Sequence[str], is_head: Callable[[str], bool]) -> Sequ
         if number < first or not is_head(lines[number]):
             break
         last = number
-    return lines[first:last]
+    return first, last
 
 
 def join_hyphenated(text: str) -> str:
     """The text with words that the end of a line or page divides in one piece.
 
-    Their second part moves up to the first. Whether the hyphen belongs to the word, as in
-    "well-known", is told by the other words of the text; if they leave it open, it is dropped.
-
     >>> join_hyphenated("A well-known word may be di-\\nvided. This is well-\\nknown, too.")
     'A well-known word may be divided.\\nThis is well-known,\\ntoo.'
     """
+    return with_edits(text, hyphen_edits(text))
+
+
+def hyphen_edits(text: str) -> list[Edit]:
+    """What changes where words that the end of a line or page divides are put together.
+
+    Their second part moves up to the first. Whether the hyphen belongs to the word, as in
+    "well-known", is told by the other words of the text; if they leave it open, it is dropped.
+    """
     whole = _HYPHEN.sub("0", text.casefold())  # any letter, so that no part counts as a word
     words = Counter(word.replace("\u2010", "-") for word in _WORD.findall(whole))
-    parts: list[str] = []
+    edits: list[Edit] = []
     done = 0
     for match in _HYPHEN.finditer(text):
         rest = _REST.match(text, match.end())
@@ -128,9 +162,30 @@ def join_hyphenated(text: str) -> str:
             continue
         is_whole_line = text[rest.end() : rest.end() + 1] in ("", "\n", "\f")
         line_break = "" if is_whole_line and match[2] == "\n" else match[2]
-        parts += [text[done : match.start()], hyphen, rest[0].rstrip(), line_break]
+        edits.append(Edit(match.start(), rest.end(), f"{hyphen}{rest[0].rstrip()}{line_break}"))
         done = rest.end()
-    return "".join([*parts, text[done:]])
+    return edits
+
+
+def with_edits(text: str, edits: Sequence[Edit]) -> str:
+    """The text with other words in some places, which are in order and do not overlap."""
+    ends = [0, *(edit.end for edit in edits)]
+    parts = [text[end : edit.start] + edit.content for end, edit in zip(ends, edits, strict=False)]
+    return "".join([*parts, text[ends[-1] :]])
+
+
+def moved(positions: Iterable[int], edits: Sequence[Edit]) -> Iterator[int]:
+    """Where positions of a text, in ascending order, are after some edits.
+
+    One inside an edit is after it.
+    """
+    index = offset = 0
+    for position in positions:
+        while index < len(edits) and edits[index].start < position:
+            edit = edits[index]
+            offset += len(edit.content) - (edit.end - edit.start)
+            index += 1
+        yield max(position, edits[index - 1].end if index else 0) + offset
 
 
 def _hyphen_of(before: str, second: str, mark: str, words: Counter[str]) -> str | None:

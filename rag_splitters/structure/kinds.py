@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import urlsplit
 
+from rag_splitters.structure.outlined import outlined_headings
+
 TextFormat: TypeAlias = Literal[
     "markdown",
     "html",
@@ -73,13 +75,15 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
     The metadata's `language`, type (`file_type`, `mimetype`, `content_type`) and name (`file_name`,
     `file_path`, `source`) come first, unless the text cannot be of that kind: loaders of HTML and
     CSV often return plain text. Then the first 8,000 characters decide. If they leave it open, it
-    is "text".
+    is "text", and so is a text whose headings the metadata hands over, such as that of a PDF.
 
     >>> detect_kind("# TODO", {"source": "https://example.org/build.sh?raw=1"})
     'bash'
     >>> detect_kind("#!/usr/bin/env python3"), detect_kind("# Tea"), detect_kind("Boil water.")
     ('python', 'markdown', 'text')
     """
+    if outlined_headings(text, metadata):
+        return "text"
     beginning = _beginning(text)
     for name in _declared(metadata or {}, beginning):
         allows = KINDS[name].allows

@@ -5,33 +5,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_headings
 from rag_splitters.structure.blocks.html import html_blocks
+from rag_splitters.structure.outlined import Heading
 from rag_splitters.text.boundaries import boundary_before, skip_space
 
 _LONGEST = 120  # characters
 _BEGINNING = 5_000  # characters
 _LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?[#.][^{}]*\}|[¶\uf0c1]))+\Z")
 _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
-
-
-class Heading(NamedTuple):
-    """A heading of a text.
-
-    Parameters:
-        start: offset of its first code point.
-        end: offset after its last one, an underline included.
-        level: 1 for the outermost.
-        text: its text in one line, without marks, tags, ids and signs for links. It is cut after a
-            word, with an ellipsis, so that it has at most 120 characters.
-    """
-
-    start: int
-    end: int
-    level: int
-    text: str
 
 
 class Outline:
@@ -84,7 +68,7 @@ class Outline:
             keywords: words that open a heading in plain text, in addition to "Chapter", "Section"
                 and the like.
             metadata: the metadata of the document, whose language, type or file name may say
-                what the text is.
+                what the text is, and which may hand over its headings.
             blocks: the blocks of the text, if they have been read already.
 
         >>> Outline.of("# TODO", metadata={"source": "build.sh"}).headings
@@ -92,7 +76,7 @@ class Outline:
         """
         text_format = detect_format(text, metadata) if format == "auto" else format
         if blocks is None:
-            blocks = read_headings(text, text_format, keywords=keywords)
+            blocks = read_headings(text, text_format, keywords=keywords, metadata=metadata)
         return cls(text, list(_headings_of(text, blocks)))
 
     @property
@@ -139,7 +123,7 @@ def title_of(text: str, metadata: Mapping[str, Any]) -> str:
     beginning = text[: max(end, 0)]
     if beginning[:3] not in ("---", "+++") and (title := Outline.of(beginning, "markdown").title):
         return str(title)
-    return Outline.of(text, text_format).title
+    return Outline.of(text, text_format, metadata=metadata).title
 
 
 def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
@@ -155,7 +139,7 @@ def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
 
 
 def _heading_text(title: str) -> str:
-    """The text of a heading as chunks show it.
+    """The text of a heading as chunks show it: at most 120 characters, cut after a word.
 
     >>> _heading_text("Boil the water {#boil} ¶")
     'Boil the water'

@@ -6,15 +6,17 @@ sections, leaving HTML's invisible parts out, stripping tags.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rag_splitters.structure.blocks.block import Block, Kind
 from rag_splitters.structure.blocks.html import html_blocks
 from rag_splitters.structure.blocks.main_content import content_tags
 from rag_splitters.structure.blocks.markdown import markdown_blocks
 from rag_splitters.structure.blocks.markup import MARKUP, marked_parts
-from rag_splitters.structure.blocks.plain import plain_blocks, plain_headings, with_paragraphs
+from rag_splitters.structure.blocks.plain import plain_headings, with_paragraphs
 from rag_splitters.structure.kinds import Format, TextFormat, check_format, detect_format
+from rag_splitters.structure.outlined import outlined_headings
 
 __all__ = [
     "Block",
@@ -34,6 +36,7 @@ def read_blocks(
     *,
     keywords: Sequence[str] = (),
     main_content_only: bool = False,
+    metadata: Mapping[str, Any] | None = None,
 ) -> list[Block]:
     """Find the blocks of a text. Source code is a single block.
 
@@ -47,6 +50,7 @@ def read_blocks(
             the like.
         main_content_only: whether the parts of an HTML page around its main content are "dropped";
             see `content_tags`.
+        metadata: the metadata of the document, which may hand over the headings of plain text.
 
     Returns: the blocks in order; none for blank text.
 
@@ -57,17 +61,23 @@ def read_blocks(
     [('heading', '# Tea'), ('paragraph', 'Boil water.'), ('list_item', '- green')]
     """
     check_format(format)
-    text_format = detect_format(text) if format == "auto" else format
+    text_format = detect_format(text, metadata) if format == "auto" else format
     if text_format == "markdown":
         return markdown_blocks(text)
     if text_format == "html":
         return html_blocks(text, content_tags(text, main_content_only))
     if text_format in MARKUP:
         return with_paragraphs(text, marked_parts(text, text_format), MARKUP[text_format].breaks)
-    return plain_blocks(text, keywords)
+    return with_paragraphs(text, read_headings(text, "text", keywords=keywords, metadata=metadata))
 
 
-def read_headings(text: str, format: TextFormat, *, keywords: Sequence[str] = ()) -> list[Block]:
+def read_headings(
+    text: str,
+    format: TextFormat,
+    *,
+    keywords: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+) -> list[Block]:
     """The headings among the blocks of a text, and for Markdown its HTML blocks.
 
     Of HTML, only the main content is read.
@@ -75,7 +85,9 @@ def read_headings(text: str, format: TextFormat, *, keywords: Sequence[str] = ()
     Parameters: those of `read_blocks`; `format` is not "auto".
     """
     if format == "text":
-        return plain_headings(text, keywords)
+        outline = outlined_headings(text, metadata)
+        blocks = [Block("heading", each.start, each.end, each.level, each.text) for each in outline]
+        return blocks or plain_headings(text, keywords)
     if format in MARKUP:
         return [block for block in marked_parts(text, format) if block.kind == "heading"]
     blocks = read_blocks(text, format, main_content_only=True)

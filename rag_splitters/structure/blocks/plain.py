@@ -49,21 +49,6 @@ _CHAINS = 4
 _CENTRE = range(30, 43)  # columns
 
 
-def plain_blocks(text: str, keywords: Sequence[str] = ()) -> list[Block]:
-    """Find headings, paragraphs and list items of a plain text.
-
-    Paragraphs end at blank lines, list items at the next one. For headings see `plain_headings`.
-
-    Parameters:
-        text: any text.
-        keywords: further words that open a heading, whatever follows them.
-
-    >>> [(block.kind, block.title) for block in plain_blocks("Chapter 1\\nIt rained.\\n- a\\n- b")]
-    [('heading', 'Chapter 1'), ('paragraph', ''), ('list_item', ''), ('list_item', '')]
-    """
-    return with_paragraphs(text, plain_headings(text, keywords))
-
-
 def with_paragraphs(
     text: str, parts: Sequence[Block], breaks: re.Pattern[str] | None = None
 ) -> list[Block]:

@@ -1,0 +1,165 @@
+"""Headings by their fonts: lines that are larger than the body of a text, or bold."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+_LARGER = 1.15  # times the size of the body
+_SAME = 0.03  # share by which the sizes of one font may differ
+_LEADING = 1.8  # times the size of a font: the widest gap between two lines of a heading
+_APART = 1.15  # times the usual distance of lines: the least space above a bold heading
+_MOST_LINES = 4
+_LONGEST = 250  # characters
+_LONGEST_LABEL = 100
+_MOST_HEADINGS = 0.5  # of all lines: more than that are no headings
+_LEVELS = 6
+_CONTENTS = re.compile(r"(?:[.…_·]\s?){4,}\s*(?:\d+|[ivxl]+)?\s*\Z")
+_NUMBER = re.compile(r"((?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*)\.?[ \t]+(?=\S)")
+_STOPS = (".", ":", "!", "?", "。")
+
+
+class Font(NamedTuple):
+    """How a line of a page is set.
+
+    Parameters:
+        size: the height of its letters, in points.
+        is_bold: whether it is bold from the first to the last letter.
+        baseline: how high on the page it stands, in points.
+    """
+
+    size: float
+    is_bold: bool
+    baseline: float
+
+
+class Line(NamedTuple):
+    """A line of a page, with its font if that is known."""
+
+    text: str
+    font: Font | None = None
+
+
+class FontHeading(NamedTuple):
+    """The lines of a page from `first` up to `last`, which are a heading, and its level."""
+
+    page: int
+    first: int
+    last: int
+    level: int
+
+
+class _Run(NamedTuple):
+    """Lines of one font that stand below each other and may be a heading."""
+
+    page: int
+    first: int
+    last: int
+    text: str
+    font: Font
+    above: float  # the distance to the line above; infinite without one
+
+
+def find_headings(pages: Sequence[Sequence[Line]]) -> list[FontHeading]:
+    """The headings of a text by their fonts, in order.
+
+    A heading is at most four lines in a clearly larger font than most of the text, or a short bold
+    line with space above it. The largest font is the first level; in one font, "2.1" is below "2".
+
+    >>> body = Line("The water should not be too hot for tea.", Font(10, False, 100))
+    >>> find_headings([[Line("Tea", Font(16, False, 120)), body, body]])
+    [FontHeading(page=0, first=0, last=1, level=1)]
+    """
+    body = _body_of(pages)
+    runs = [
+        run
+        for page, lines in enumerate(pages)
+        for run in _runs(page, lines)
+        if _may_be_heading(run) and (_is_large(run, body) or _is_bold_label(run, body))
+    ]
+    if sum(run.last - run.first for run in runs) > _MOST_HEADINGS * sum(map(len, pages)):
+        return []
+    levels = {rank: level for level, rank in enumerate(sorted(set(map(_rank, runs))), 1)}
+    return [
+        FontHeading(run.page, run.first, run.last, min(levels[_rank(run)], _LEVELS)) for run in runs
+    ]
+
+
+class _Body(NamedTuple):
+    """How most of a text is set: the size of its letters, and the distance of its lines."""
+
+    size: float
+    is_bold: bool
+    spacing: float
+
+
+def _body_of(pages: Sequence[Sequence[Line]]) -> _Body:
+    sizes, weights, spacings = Counter[float](), Counter[bool](), Counter[float]()
+    for lines in pages:
+        for line, after in pairwise([*lines, Line("")]):
+            if line.font:
+                sizes[_half_points(line.font.size)] += len(line.text)
+                weights[line.font.is_bold] += len(line.text)
+            if line.font and after.font and _is_same(line.font, after.font):
+                spacings[_half_points(line.font.baseline - after.font.baseline)] += 1
+    size = max(sizes, key=lambda each: sizes[each], default=0.0)
+    spacing = max(spacings, key=lambda each: spacings[each], default=1.2 * size)
+    return _Body(size, weights[True] > weights[False], spacing)
+
+
+def _runs(page: int, lines: Sequence[Line]) -> Iterator[_Run]:
+    """The lines of a page, those together that have one font and may be one heading."""
+    first, above = 0, math.inf
+    for number, (line, after) in enumerate(pairwise([*lines, Line("")]), 1):
+        if line.font and after.font and _goes_on(line, line.font, after, after.font):
+            continue
+        if font := lines[first].font:
+            text = " ".join(each.text.strip() for each in lines[first:number])
+            yield _Run(page, first, number, text, font, above - font.baseline)
+        first = number
+        above = line.font.baseline if line.font else math.inf
+
+
+def _goes_on(line: Line, font: Font, after: Line, other: Font) -> bool:
+    """Do the words of a heading go on in the line after it?"""
+    gap = font.baseline - other.baseline
+    is_close = 0 < gap <= _LEADING * font.size
+    return is_close and _is_same(font, other) and not _NUMBER.match(after.text.strip())
+
+
+def _may_be_heading(run: _Run) -> bool:
+    is_short = run.last - run.first <= _MOST_LINES and len(run.text) <= _LONGEST
+    return is_short and any(map(str.isalpha, run.text)) and not _CONTENTS.search(run.text)
+
+
+def _is_large(run: _Run, body: _Body) -> bool:
+    is_sentence = len(run.text) > _LONGEST_LABEL and run.text.endswith(_STOPS)
+    return run.font.size >= _LARGER * body.size and not is_sentence
+
+
+def _is_bold_label(run: _Run, body: _Body) -> bool:
+    """Is it a short bold text, without an end, with more space above it than other lines have?"""
+    is_marked = run.font.is_bold and not body.is_bold and run.font.size >= body.size * (1 - _SAME)
+    is_label = len(run.text) <= _LONGEST_LABEL and not run.text.endswith((*_STOPS, ",", ";"))
+    is_apart = not 0 < run.above < _APART * body.spacing
+    return is_marked and is_label and is_apart and not run.text[0].islower()
+
+
+def _rank(run: _Run) -> tuple[float, bool, int]:
+    """What decides the level: the size, the weight, and the depth of the number."""
+    number = _NUMBER.match(run.text)
+    depth = number[1].count(".") if number else 0
+    return -_half_points(run.font.size), not run.font.is_bold, depth
+
+
+def _is_same(font: Font, other: Font) -> bool:
+    is_same_size = abs(font.size - other.size) <= _SAME * font.size
+    return is_same_size and font.is_bold == other.is_bold
+
+
+def _half_points(size: float) -> float:
+    return round(2 * size) / 2

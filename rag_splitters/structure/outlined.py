@@ -1,0 +1,123 @@
+"""The outline that a document's metadata hands over beside its text, such as that of a PDF."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from rag_splitters.text.boundaries import skip_space
+
+OUTLINE = "outline"
+"""The metadata key. Its value is a JSON list of (level, start, text) for each heading."""
+
+_Row = tuple[int, int, str]
+
+
+class Heading(NamedTuple):
+    """A heading of a text.
+
+    Parameters:
+        start: offset of its first code point.
+        end: offset after its last one, an underline included.
+        level: 1 for the outermost.
+        text: its text in one line, without marks, tags, ids and signs for links.
+    """
+
+    start: int
+    end: int
+    level: int
+    text: str
+
+
+def write_outline(text: str, headings: Iterable[Heading]) -> dict[str, str]:
+    """The metadata with the outline of a text; empty if it has no headings.
+
+    >>> write_outline("Tea\\nHot.", [Heading(0, 3, 1, "Tea")])
+    {'outline': '[[1, 0, "Tea"]]'}
+    """
+    rows = [(each.level, each.start, _line(text[each.start : each.end])) for each in headings]
+    return {OUTLINE: json.dumps(rows, ensure_ascii=False)} if rows else {}
+
+
+def outlined_headings(text: str, metadata: Mapping[str, Any] | None) -> list[Heading]:
+    """The headings that the metadata hands over; none if the text has other words there.
+
+    >>> outlined_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})[0].text
+    'Tea'
+    >>> outlined_headings("Milk\\nCold.", {"outline": '[[1, 0, "Tea"]]'})
+    []
+    """
+    headings: list[Heading] = []
+    for level, start, title in _rows_in(metadata):
+        end = start + len(title)
+        if _line(text[start:end]) != title:
+            return []
+        headings.append(Heading(start, end, level, " ".join(title.split())))
+    return headings
+
+
+def uncut_headings(text: str, metadata: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """(start, end) of what is kept whole so that no chunk ends with such a heading.
+
+    Headings that stand directly below each other are one part, which ends with the first character
+    after them.
+
+    >>> uncut_headings("Tea\nHot.", {"outline": '[[1, 0, "Tea"]]'})
+    [(0, 5)]
+    """
+    parts: list[tuple[int, int]] = []
+    for heading in outlined_headings(text, metadata):
+        following = skip_space(text, heading.end)
+        start = parts.pop()[0] if parts and heading.start < parts[-1][1] else heading.start
+        parts.append((start, following + 1))
+    return [part for part in parts if part[1] <= len(text)]
+
+
+def without_outline(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A document's metadata as its chunks repeat it: the outline is the whole document's."""
+    if not _rows_in(metadata):
+        return metadata
+    return {key: value for key, value in metadata.items() if key != OUTLINE}
+
+
+def outline_of_part(metadata: Mapping[str, Any], start: int, end: int) -> Mapping[str, Any]:
+    """The metadata of a part of a text, with the headings inside that part."""
+    rows = _rows_in(metadata)
+    if not rows:
+        return metadata
+    low, high = (bisect_left(rows, place, key=lambda row: row[1]) for place in (start, end))
+    inside = [(level, at - start, title) for level, at, title in rows[low:high]]
+    return {**metadata, OUTLINE: json.dumps(inside, ensure_ascii=False)}
+
+
+def _rows_in(metadata: Mapping[str, Any] | None) -> tuple[_Row, ...]:
+    """The headings that the metadata lists, in order; none if the value is not an outline."""
+    value = metadata.get(OUTLINE) if metadata else None
+    return _rows(value) if isinstance(value, str) and value.startswith("[[") else ()
+
+
+@lru_cache(maxsize=8)
+def _rows(value: str) -> tuple[_Row, ...]:
+    try:
+        rows = json.loads(value)
+    except (ValueError, RecursionError):
+        return ()
+    if not all(map(_is_row, rows)):
+        return ()
+    if any(start + len(title) > after for (_, start, title), (_, after, _) in pairwise(rows)):
+        return ()
+    return tuple((level, start, title) for level, start, title in rows)
+
+
+def _is_row(row: Any) -> bool:
+    is_typed = isinstance(row, list) and list(map(type, row)) == [int, int, str]
+    return is_typed and row[0] > 0 and row[1] >= 0 and bool(row[2].strip())
+
+
+def _line(heading: str) -> str:
+    """A heading's lines as one of the same length."""
+    return heading.replace("\n", " ")

@@ -1,0 +1,299 @@
+"""Headings of PDFs by their fonts: an outline beside the text, which every strategy knows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llama_index.core.node_parser import SentenceSplitter
+from reportlab.pdfgen.canvas import Canvas
+
+from rag_splitters import (
+    Chunk,
+    Chunker,
+    ContentAwareChunker,
+    ContextualChunker,
+    HierarchicalChunker,
+    HybridChunker,
+    PageChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    TitledChunker,
+)
+from rag_splitters.langchain import (
+    ContentAwareTextSplitter,
+    FileLoader,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.llama_index import ContentAwareNodeParser, FileReader
+from rag_splitters.reading.files import read_source
+from rag_splitters.span import Source
+from rag_splitters.structure.outline import Outline, title_of
+from rag_splitters.structure.outlined import outline_of_part
+
+Row = tuple[float, str] | tuple[float, str, str] | None
+"""Size, text and font of a line; None for a new page."""
+
+BODY = [
+    (11, "The museum keeps the tools of clock makers from four centuries, and most of"),
+    (11, "them still work. Visitors may wind up some of the clocks themselves on the last"),
+    (11, "Sunday of a month. The guides explain how an escapement counts the time."),
+]
+REPORT: list[Row] = [
+    (24, "Annual report of the"),
+    (24, "clock museum"),
+    (16, "Visitors"),
+    *BODY,
+    (11, "Opening hours", "Helvetica-Bold"),
+    *BODY,
+    (16, "Repairs"),
+    *BODY,
+    None,
+    *BODY,
+    (16, "Outlook"),
+    *BODY,
+]
+OUTLINE = [
+    (1, "Annual report of the clock museum"),
+    (2, "Visitors"),
+    (3, "Opening hours"),
+    (2, "Repairs"),
+    (2, "Outlook"),
+]
+
+
+def make_pdf(path: Path, rows: Sequence[Row]) -> Path:
+    """A PDF with these lines from the top; there is more space above another font."""
+    canvas = Canvas(str(path))
+    height, last = 780.0, rows[0]
+    for row in rows:
+        if row is None:
+            canvas.showPage()
+            height = 780.0
+            continue
+        size, text, font = (*row, "Helvetica")[:3]
+        is_same = last is not None and last[0] == size and len(last) == len(row)
+        height -= size * (1.2 if is_same else 2.4)
+        canvas.setFont(font, size)
+        canvas.drawString(72, height, text)
+        last = row
+    canvas.save()
+    return path
+
+
+def outline_of(source: Source) -> list[tuple[int, str]]:
+    """Level and text of the headings that the metadata hands over."""
+    rows = json.loads(source.metadata.get("outline", "[]"))
+    for _, start, text in rows:
+        assert source.text[start : start + len(text)].replace("\n", " ") == text
+    return [(level, text) for level, _, text in rows]
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    return make_pdf(tmp_path / "report.pdf", REPORT)
+
+
+def chunks_of(chunker: Chunker, path: Path) -> list[Chunk]:
+    source = read_source(path)
+    return chunker.chunk(source.text, metadata=source.metadata)
+
+
+def test_larger_and_bold_lines_are_headings_and_the_text_is_as_it_was(report: Path) -> None:
+    source = read_source(report)
+    assert outline_of(source) == OUTLINE
+    lines = [row[1] for row in REPORT if row]
+    assert source.text.replace("\f", "").split("\n") == lines
+
+
+def test_numbers_tell_the_level_in_one_font(tmp_path: Path) -> None:
+    rows: list[Row] = [(14, "2 Tools"), *BODY, (14, "2.1 Files"), *BODY, (14, "3 Oil"), *BODY]
+    source = read_source(make_pdf(tmp_path / "a.pdf", rows))
+    assert outline_of(source) == [(1, "2 Tools"), (2, "2.1 Files"), (1, "3 Oil")]
+
+
+def test_numbered_headings_stand_below_a_title_page(tmp_path: Path) -> None:
+    body = [(size, text) for size, text, *_ in BODY]
+    rows: list[Row] = [(20, "Clocks"), *body, (11, "1 Tools"), *body, (11, "2 Oil"), *body]
+    source = read_source(make_pdf(tmp_path / "a.pdf", rows))
+    assert outline_of(source) == [(1, "Clocks"), (2, "1 Tools"), (2, "2 Oil")]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        (16, "1 Visitors . . . . . . . . . . . . . . 7"),  # a table of contents
+        (16, "1867"),
+        (11, "Please note:", "Helvetica-Bold"),
+        (11, "The last bus leaves at nine.", "Helvetica-Bold"),
+        (11, "and then some bold words", "Helvetica-Bold"),
+    ],
+    ids=lambda row: row[1],
+)
+def test_no_heading(row: Row, tmp_path: Path) -> None:
+    rows = [(16, "Visitors"), *BODY, row, *BODY, (16, "Repairs"), *BODY, (16, "Outlook"), *BODY]
+    source = read_source(make_pdf(tmp_path / "a.pdf", rows))
+    assert [text for _, text in outline_of(source)] == ["Visitors", "Repairs", "Outlook"]
+
+
+def test_bold_words_inside_a_paragraph_are_no_heading(tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "a.pdf"))
+    for number, (_, text, *_) in enumerate(3 * BODY):
+        canvas.setFont("Helvetica-Bold" if number == 4 else "Helvetica", 11)
+        canvas.drawString(72, 780 - 13 * number, text[:60])
+    canvas.save()
+    assert outline_of(read_source(tmp_path / "a.pdf")) == []
+
+
+def test_long_text_in_a_large_font_is_no_heading(tmp_path: Path) -> None:
+    large = [(16, text[:60]) for _, text, *_ in BODY]
+    rows: list[Row] = [(20, "Clocks"), *large, *large, *BODY, *BODY, *BODY]
+    assert outline_of(read_source(make_pdf(tmp_path / "a.pdf", rows))) == [(1, "Clocks")]
+
+
+def test_no_outline_without_headings(tmp_path: Path) -> None:
+    assert "outline" not in read_source(make_pdf(tmp_path / "a.pdf", BODY)).metadata
+
+
+def test_divided_words_do_not_move_headings(tmp_path: Path) -> None:
+    divided: list[Row] = [(11, "Every clock has an escape-"), (11, "ment that counts the time.")]
+    rows = [*BODY, *divided, (16, "Clock-"), (16, "making"), *BODY, *divided, (16, "Oil"), *BODY]
+    source = read_source(make_pdf(tmp_path / "a.pdf", rows))
+    assert "escapement\nthat" in source.text
+    assert [text for _, text in outline_of(source)] == ["Clockmaking", "Oil"]
+
+
+def test_running_heads_are_no_headings(tmp_path: Path) -> None:
+    rows: list[Row] = []
+    for name in ("Visitors", "Repairs", "Oil"):
+        body = [(11, f"{name}: {text}") for _, text, *_ in BODY]
+        rows += [None, (16, "Clock news"), (18, name), *body]
+    source = read_source(make_pdf(tmp_path / "a.pdf", rows[1:]))
+    assert "Clock news" not in source.text
+    assert [text for _, text in outline_of(source)] == ["Visitors", "Repairs", "Oil"]
+
+
+def test_strategies_know_the_headings(report: Path) -> None:
+    title = OUTLINE[0][1]
+    chunks = chunks_of(ContentAwareChunker(chunk_size=300), report)
+    assert [chunk.metadata["headings"] for chunk in chunks] == [
+        [title, "Visitors"],
+        [title, "Visitors", "Opening hours"],
+        [title, "Repairs"],
+        [title, "Repairs"],
+        [title, "Outlook"],
+    ]
+    assert all("outline" not in chunk.metadata for chunk in chunks)
+    leaves = chunks_of(HierarchicalChunker(chunk_size=300), report)
+    assert [title, "Outlook"] in [leaf.metadata["headings"] for leaf in leaves]
+    titled = chunks_of(TitledChunker(include_headings=True, chunker=RecursiveChunker()), report)
+    assert titled[1].text.startswith(f"{title}\nRepairs")
+    contexts = chunks_of(ContextualChunker(chunker=SentenceChunker(chunk_size=300)), report)
+    assert contexts[-1].metadata["context"].startswith(title)
+
+
+def test_a_nested_strategy_knows_the_headings_of_its_part(report: Path) -> None:
+    chunker = HybridChunker(
+        stages=[PageChunker(chunk_size=2000), ContentAwareChunker(chunk_size=300)]
+    )
+    headings = [chunk.metadata.get("headings") for chunk in chunks_of(chunker, report)]
+    assert headings[1] == [OUTLINE[0][1], "Visitors", "Opening hours"]
+    assert headings[-1] == ["Outlook"]
+
+
+@pytest.mark.parametrize("kind", [RecursiveChunker, SentenceChunker, ContentAwareChunker])
+@pytest.mark.parametrize("overlap", [0, 60])
+def test_no_chunk_ends_with_a_heading(
+    kind: type[RecursiveChunker], overlap: int, report: Path
+) -> None:
+    source = read_source(report)
+    headings = Outline.of(source.text, metadata=source.metadata).headings
+    for size in range(120, 900, 20):
+        chunker = kind(chunk_size=size, chunk_overlap=overlap)
+        for chunk in chunker.chunk(source.text, metadata=source.metadata)[:-1]:
+            assert not any(each.start < chunk.end <= each.end for each in headings), (size, chunk)
+
+
+def test_both_frameworks_hand_the_headings_on(report: Path) -> None:
+    expected = [
+        (chunk.text, chunk.metadata["headings"])
+        for chunk in chunks_of(ContentAwareChunker(chunk_size=300), report)
+    ]
+    documents = ContentAwareTextSplitter(chunk_size=300).split_documents(FileLoader(report).load())
+    assert [(each.page_content, each.metadata["headings"]) for each in documents] == expected
+    parser = ContentAwareNodeParser(
+        chunk_size=300, length_function="characters", count_metadata=False
+    )
+    nodes = parser.get_nodes_from_documents(FileReader().load_data(report))
+    assert [(node.text, node.metadata["headings"].split(" > ")) for node in nodes] == expected
+    related: list[dict[str, Any]] = [node.source_node.metadata for node in nodes]
+    for metadata in [*(each.metadata for each in (*documents, *nodes)), *related]:
+        assert "outline" not in metadata
+
+
+def test_other_splitters_are_not_shown_the_outline(report: Path) -> None:
+    """The key does not count towards LlamaIndex's chunk size."""
+    nodes = SentenceSplitter(chunk_size=64, chunk_overlap=0)(FileReader().load_data(report))
+    assert "outline" in nodes[0].excluded_embed_metadata_keys
+    assert "outline" in nodes[0].excluded_llm_metadata_keys
+
+
+def test_parent_child_retrieval_embeds_the_headings(report: Path) -> None:
+    embedded: list[str] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        embedded.extend(texts)
+        return [[1.0, 0.0] for _ in texts]
+
+    retriever = parent_document_retriever(
+        FileLoader(report).load(),
+        embeddings=embed,
+        parent_splitter=RecursiveTextSplitter(chunk_size=400),
+        child_splitter=RecursiveTextSplitter(chunk_size=200),
+    )
+    assert any(f"{OUTLINE[0][1]} > Visitors > Opening hours" in text for text in embedded)
+    assert "outline" not in retriever.invoke("clock")[0].metadata
+
+
+TEXT = "Tea\nHot.\nMilk\nCold."
+
+
+def test_an_outline_of_your_own() -> None:
+    outline = '[[1, 0, "Tea"], [2, 9, "Milk"]]'
+    assert Outline.of(TEXT, metadata={"outline": outline}).paths == [("Tea",), ("Tea", "Milk")]
+    assert title_of(TEXT, {"outline": outline}) == "Tea"
+
+
+@pytest.mark.parametrize(
+    "outline",
+    [
+        "Tea, milk",
+        ["Tea"],
+        "[[",
+        "[[1]]",
+        '[[1, 1, "Tea"]]',
+        '[[0, 0, "Tea"]]',
+        '[[1, -1, "Tea"]]',
+        '[[true, 0, "Tea"]]',
+        '[[1, 9, "Milk"], [1, 0, "Tea"]]',
+        '[[1, 0, "Tea"], [1, 900, "Milk"]]',
+        "[[" * 100_000,
+    ],
+    ids=range(11),
+)
+def test_what_is_no_outline_of_the_text_is_metadata_like_any_other(outline: object) -> None:
+    metadata = {"outline": outline}
+    assert Outline.of(TEXT, metadata=metadata).headings == []
+    chunks = RecursiveTextSplitter().create_documents([TEXT], [metadata])
+    is_made_for_another_text = str(outline).startswith('[[1, 1, "T') or "900" in str(outline)
+    assert is_made_for_another_text or chunks[0].metadata["outline"] == outline
+
+
+def test_outlines_of_many_parts_take_linear_time() -> None:
+    outline = json.dumps([(1, 10 * number, "Tea") for number in range(10_000)])
+    parts = [outline_of_part({"outline": outline}, 10 * n, 10 * n + 10) for n in range(10_000)]
+    assert {part["outline"] for part in parts} == {'[[1, 0, "Tea"]]'}
