@@ -60,12 +60,18 @@ class Atoms:
         self._starts: list[int] = []
         self._ends: list[int] = []
         outer_first = sorted(find_atoms(text) if ranges is None else ranges, key=_outer_first)
+        length, limit, outer_end = self.measure.length, size - overlap, 0
         for start, end in outer_first:
             begin = trim_space(text, 0, start) if overlap else start
-            is_inside = bool(self._ends) and start < self._ends[-1]
-            if not is_inside and self.measure.length(begin, end) <= size - overlap:
-                self._starts.append(skip_space(text, start))
+            if start >= outer_end and length(begin, end) <= limit:
+                self._starts.append(skip_space(text, start) if text[start].isspace() else start)
                 self._ends.append(end)
+                outer_end = end
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are any."""
+        return bool(self._starts)
 
     def start_of(self, cut: int) -> int:
         """The start of the atom that a cut would part, or the cut if there is none."""
@@ -124,7 +130,8 @@ def _marked(text: str) -> Iterator[tuple[int, int]]:
             end = _block_end(lines, kind, opening.start(kind) - opening.start(), end)
         if kind in ("item", "quote", "row") or (kind == "fence" and is_closed):
             start = opening.start(kind)
-            yield start - 1, trim_space(lines, start, end) - 1
+            end_of_text = trim_space(lines, start, end) if lines[end - 1].isspace() else end
+            yield start - 1, end_of_text - 1
 
 
 def _closing(lines: str, mark: str, start: int) -> int:
@@ -142,16 +149,21 @@ def _block_end(lines: str, kind: str, indent: int, end: int) -> int:
     not what is centred.
     """
     while end < len(lines):
-        following = _LINE.search(lines, end)
-        if following is None:
+        opening = _OPENING.match(lines, end)
+        if opening is None:
+            following = _LINE.search(lines, end)
+            if following is None:
+                break
+            start = following.start()
+            last_line = lines.rfind("\n", end, start)
+            is_indented = 0 < start - last_line - indent <= _MOST_INDENT
+            if last_line > end:
+                if kind == "quote" or not is_indented:
+                    break
+                opening = _OPENING.match(lines, last_line)
+        if opening is not None and not (kind == opening.lastgroup == "quote"):
             break
-        gap = lines[end : following.start()]
-        is_indented = 0 < len(gap) - gap.rfind("\n") - indent <= _MOST_INDENT
-        opening = _OPENING.match(lines, end + gap.rfind("\n"))
-        is_other = opening is not None and not (kind == opening.lastgroup == "quote")
-        if is_other or (gap.count("\n") > 1 and (kind == "quote" or not is_indented)):
-            break
-        end = _line_end(lines, following.start())
+        end = _line_end(lines, opening.end() if opening is not None else start)
     return end
 
 

@@ -46,8 +46,11 @@ _NUMBERED = re.compile(
     r"|(?i:appendix|annex|exhibit|schedule|chapter|part|section|article)\b[^.:\n]{0,20}[.:])"
     r"[ \t]+(?=\S)"
 )
+_NUMBER_STARTS = frozenset("IVXLCaAeEsScCpP")  # the letters that such a number begins with
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
+_LETTER = re.compile(r"[^\W\d_]")
 _COLONS = (":", "：", ":**", ":__")
+_COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
 _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
@@ -72,18 +75,24 @@ def lead_start(text: str, low: int, cut: int) -> int:
     if text[cut - 1] == " " and not text[cut - 2].isspace():
         return cut
     if text[cut - 3 : cut] in _ENDS:
-        nearest = max(low, cut - _LONG_LINE)
+        nearest = cut - _LONG_LINE if cut - _LONG_LINE > low else low
         line = text.rfind("\n", nearest, cut - 2) + 1 or nearest
-        if line == cut - _LONG_LINE:
+        if line == cut - _LONG_LINE or line > cut - 3:
             return cut
-        content = text[line:cut].lstrip()
-        is_speech = content[:1] in _SPEECH and content[1:2].isalpha()
-        if is_speech or (content[:1].isalpha() and not _NUMBERED.match(content)):
-            return cut  # the usual end of a paragraph
-    visible = _VISIBLE.search(text, cut, cut + _REACH)  # a cut may be before or after white space
-    if visible is None or not text[visible.start() - 1].isspace():
+        while text[line].isspace():
+            line += 1
+        first = text[line]
+        if first.isalpha():
+            if first not in _NUMBER_STARTS or not _NUMBERED.match(text, line, cut):
+                return cut  # the usual end of a paragraph
+        elif first in _SPEECH and text[line + 1].isalpha():
+            return cut
+    behind = cut  # a cut may be before or after white space
+    if text[cut : cut + 1].isspace():
+        visible = _VISIBLE.search(text, cut, cut + _REACH)
+        behind = visible.start() if visible else len(text)
+    if behind >= len(text) or not text[behind - 1].isspace():
         return cut
-    behind = visible.start()
     start, titles, is_strong = behind, 0, False
     for _ in range(_LINES):
         lead, kind = _lead_line(text, low, start)
@@ -107,17 +116,20 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     end = cut
     while end > low and text[end - 1].isspace():
         end -= 1
+    if end == low:
+        return -1, "lead"
     gap = text[end:cut]
-    is_tag = end > low and text[end - 1] == ">"
+    last = text[end - 1]
+    is_tag = last == ">"
     if is_tag and _CLOSING_HEADING.match(text, max(low, end - 5), end):
         nearest = max(low, end - _REACH)
         opening = max(text.rfind("<h", nearest, end), text.rfind("<H", nearest, end))
         heading = opening >= 0 and _HTML_HEADING.match(text[opening:end])
         return (opening if heading else -1), "lead"
-    if end == low or "\n" not in gap:
+    if "\n" not in gap:
         return -1, "lead"
-    start = max(text.rfind("\n", low, end) + 1, low)
-    has_colon = text.endswith(_COLONS, start, end)
+    start = text.rfind("\n", low, end) + 1 or low
+    has_colon = last in _COLON_ENDS and text.endswith(_COLONS, start, end)
     tags = None
     if is_tag:
         tags = _COLON_AND_TAGS.search(text, max(start, end - _LONG_LINE), end)
@@ -126,10 +138,10 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     is_last = gap.count("\n") > 1
     content = text[start:end].lstrip()
     has_mark = not content[0].isalnum()
-    is_usual = content[-1] in _STOPS and not has_mark and (is_last or text[cut].isalnum())
+    is_usual = last in _STOPS and not has_mark and (is_last or text[cut].isalnum())
     if is_usual and not _NUMBERED.match(content):
         return -1, "title"  # the usual end of a line
-    line, following = text[start - _indent_before(text, start) : end], _line_at(text, cut)
+    line = text[start if start > low else start - _indent_before(text, start) : end]
     if has_mark and (_HEADING.match(line) or _LABEL.match(line)):
         return start, "lead"
     if tags:
@@ -139,15 +151,18 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return _lead_in_start(text, low, start, end), "lead"
     if has_mark and (_ADORNMENT.match(line) or _TABLE_RULE.match(line)):
         return _above(text, low, start), "lead"
-    if not is_last and (_ADORNMENT.match(following) or _TABLE_RULE.match(following)):
-        return start, "lead"
-    if not is_last and line.endswith("*/"):
-        return _comment_start(text, low, end), "lead"
-    if not is_last and has_mark and _COMMENT.match(line):
-        return start, "lead"
-    is_outer = _indent(following) > _indent(line) and not _BULLET.match(line)
-    if not is_last and is_outer and not line.endswith(_STOPS):
-        return start, "outer"
+    following = _line_at(text, cut)
+    if not is_last:
+        is_rule = not following.lstrip()[:1].isalnum()
+        if is_rule and (_ADORNMENT.match(following) or _TABLE_RULE.match(following)):
+            return start, "lead"
+        if line.endswith("*/"):
+            return _comment_start(text, low, end), "lead"
+        if has_mark and _COMMENT.match(line):
+            return start, "lead"
+        is_outer = _indent(following) > _indent(line) and not line.endswith(_STOPS)
+        if is_outer and not _BULLET.match(line):
+            return start, "outer"
     is_title = _is_title(text, low, start, line, following, is_last)
     return (start if is_title else -1), "title"
 
@@ -184,16 +199,19 @@ def _above(text: str, low: int, start: int) -> int:
 def _is_title(text: str, low: int, start: int, line: str, following: str, is_last: bool) -> bool:
     """Is it a short line alone, or in capitals, without an end, before a longer one?"""
     line = line.strip()
-    words = _NUMBERED.sub("", line, count=1) if _NUMBERED.match(line) else line
-    is_numbered = words != line
     if len(line) > _LONGEST_TITLE or len(line.split()) > _TITLE_WORDS or _BULLET.match(line):
         return False
-    if not re.search(r"[^\W\d_]", words) or _CODE.search(line):
-        return False
+    number = _NUMBERED.match(line)
+    is_numbered = number is not None
+    words = line[number.end() :] if number else line
     if words[0].islower() or not (words[0].isalnum() or words[0] in _QUOTES):
         return False
-    before = text[max(low, start - 100) : start]
-    is_first = start <= low or not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
+    if not (words[0].isalpha() or _LETTER.search(words)) or _CODE.search(line):
+        return False
+    is_first = start <= low or text.startswith("\n\n", start - 2)
+    if not is_first:
+        before = text[max(low, start - 100) : start]
+        is_first = not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
     is_capitals = words.isupper()
     if is_numbered and not is_last and _heads_numbered(line, following.strip()):
         return True  # in a text without blank lines, such as that of a PDF

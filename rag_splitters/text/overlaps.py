@@ -76,13 +76,14 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
     """
 
     earliest, is_monotone = measure.earliest, measure.is_monotone
+    finders = [(kind.first, kind) for kind in kinds]
 
     def next_start(start: int, end: int, low: int) -> int:
         low = low if low > start else start
         position = earliest(end, size)
         position = position if position > low else low
-        for kind in kinds:
-            place = kind.first(start, position, end)
+        for first, kind in finders:
+            place = first(start, position, end)
             if not is_monotone:
                 place = _longer(kind, place, start, end, low, position)
             if place >= 0:
@@ -108,6 +109,8 @@ def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
 
     def first(start: int, low: int, end: int) -> int:
         place = first_sentence_start(text, low, end)
+        if place <= 0 or (text[place] < "\u0300" and text[place - 1] < "\u0300"):
+            return place  # the usual case, in which a visible character begins a cluster
         while place >= 0 and boundary_before(text, place) != place:
             place = first_sentence_start(text, place + 1, end)
         return place

@@ -51,7 +51,7 @@ def pack(
     >>> pack(text, [words(text)], size=8, overlap=0, length_function="characters")[1].text_of(text)
     'three'
     """
-    measure = atoms.measure if atoms else sizer(length_function)(text)
+    measure = atoms.measure if atoms is not None else sizer(length_function)(text)
     repeat: Overlap | None = None
     if overlap and is_exact:
         repeat = exact_overlap(text, measure, overlap)
@@ -123,26 +123,29 @@ class Packer:
         self.part = part or (0, len(text))
         self.resume = resume
         self.keep_leads = keep_leads
-        self.atoms = atoms
+        self.atoms = atoms if atoms is not None and atoms.exist else None
         self._after_lead = -1  # the last cut that leaves a lead alone
 
     def pack(self) -> list[tuple[int, int]]:
         """(start, end) of every chunk, in order; blank text gives none."""
-        text, trim = self.text, self.trim
+        text, trim, overlap, resume = self.text, self.trim, self.overlap, self.resume
+        find_cut = self.find_cut
         begin, text_end = self.part  # of the text that is in no chunk yet
         if trim:
             begin, text_end = skip_space(text, begin), trim_space(text, begin, text_end)
         chunks: list[tuple[int, int]] = []
         start = end = begin
         while begin < text_end:
-            if self.overlap and start < end:
-                start, cut = self._next_chunk(self.overlap, start, end, begin, text_end)
+            if overlap and start < end:
+                start, cut = self._next_chunk(overlap, start, end, begin, text_end)
             else:
-                start, cut = begin, self._cut_alone(begin, text_end)
+                start, cut = begin, find_cut(begin, begin, text_end)
+                cut = cut if cut > begin else cluster_end(text, begin)
             end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
             if trim or not text[start:end].isspace():
                 chunks.append((start, end))
-            begin = self._next_begin(cut, text_end)
+            is_space = cut < text_end and text[cut].isspace()
+            begin = self._next_begin(cut, text_end) if resume or is_space else cut
         return self._merge_last(chunks) if self.min_size else chunks
 
     def _cut_alone(self, begin: int, text_end: int) -> int:
@@ -194,7 +197,7 @@ class Packer:
         while limit > begin:
             if limit >= stop:
                 cut = stop
-            elif trim and self._ends_with_space(begin, limit):
+            elif trim and text[limit].isspace() and self._may_trim_from(begin, limit):
                 cut = self.best_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
                 cut = self.best_cut(start, begin, limit, limit)
@@ -206,12 +209,12 @@ class Packer:
             limit = min(end, limit) - 1  # the user's function is not monotone: try less
         return begin
 
-    def _ends_with_space(self, begin: int, limit: int) -> bool:
-        """Can a chunk that ends at `limit` have the white space that follows trimmed off?
+    def _may_trim_from(self, begin: int, limit: int) -> bool:
+        """Can the white space at `limit` be trimmed off a chunk?
 
-        Not if that white space belongs to the cluster of a prefix mark (U+0600) before it.
+        Not if it belongs to the cluster of a prefix mark (U+0600) before it.
         """
-        return self.text[limit].isspace() and trim_space(self.text, begin, limit + 1) <= limit
+        return trim_space(self.text, begin, limit + 1) <= limit
 
     def _next_break(self, start: int, begin: int, text_end: int) -> int:
         """The first break that leaves a chunk of at least `min_size`, or the text's end."""
@@ -234,15 +237,16 @@ class Packer:
         text, low = self.text, begin
         if self.min_size:
             low = max(begin, self.measure.furthest(start, self.min_size - 1))
-        atom_end = self.atoms.end_from(begin) if self.atoms else -1
-        if atom_end <= limit:
+        if self.atoms is not None and (atom_end := self.atoms.end_from(begin)) <= limit:
             low = max(low, atom_end - 1)
+        is_bound = self.keep_leads or self.atoms is not None
         after_lead = -1  # the coarsest cut, if nothing but a lead is before it
         for level in self.levels:
             cut = level(low, high)
             while cut > low:
                 if at_cluster(text, begin, cut):
-                    if (lead := self.before_leads(begin, cut)) > low:
+                    lead = self.before_leads(begin, cut) if is_bound else cut
+                    if lead > low:
                         if after_lead < 0 or lead - after_lead > 2 * (after_lead - begin):
                             return lead
                     elif after_lead < 0:
@@ -257,15 +261,18 @@ class Packer:
 
     def before_leads(self, begin: int, cut: int) -> int:
         """The cut, moved before the atom that it would part and the lines that belong to that."""
-        cut = self.before_atom(begin, cut) if self.atoms else cut
+        if self.atoms is None:
+            lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
+            return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
+        cut = self.before_atom(begin, cut)
         lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
-        if self.atoms and (atom := self.atoms.start_of(lead)) > begin:
+        if (atom := self.atoms.start_of(lead)) > begin:
             lead = atom
         return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
 
     def before_atom(self, begin: int, cut: int) -> int:
         """The cut, moved before the atom that it would part."""
-        atom = self.atoms.start_of(cut) if self.atoms else cut
+        atom = self.atoms.start_of(cut) if self.atoms is not None else cut
         return atom if begin < atom < cut and at_cluster(self.text, begin, atom) else cut
 
     def _merge_last(self, chunks: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -69,7 +69,7 @@ _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
 _MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
 # What plainly ends nothing: the full stop in 3.14, and a line break inside a paragraph.
-_INSIDE = re.compile(r"\.[a-z\d]|(?<=[a-z,])\n[ \t]*[a-z]+[ ,]")
+_INSIDE = re.compile(r"\.[a-z\d]|(?<=[a-zA-Z\d,;])\n[ \t]*[a-z]+(?![a-z.)])")
 _NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
@@ -180,16 +180,16 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     stop = high - 1  # a sentence that the last marks end begins at `high` or behind it
     while stop > begin and text[stop] in _QUICK_ENDS:
         stop -= 1
-    if _MARK.search(text, begin, stop + 1) is None:
-        return -1
-    has_headings = "#" in text[max(0, begin - _CONTEXT) : high]
     cut = begin
     for mark in _MARK.finditer(text, begin, stop + 1):
         at = mark.start()
-        if at < cut or (not has_headings and _INSIDE.match(text, at)):
-            continue  # inside a sentence, or in the run of marks that was read last
-        cut = at + 2
-        if text[at] not in ".?!" or text[at + 1 : cut] != " " or not text[cut : cut + 1].isupper():
+        if at < cut:  # in the run of marks that was read last
+            continue
+        if text[at] in ".?!" and text[at + 1] == " " and text[at + 2 : at + 3].isupper():
+            cut = at + 2
+        elif _INSIDE.match(text, at) and "#" not in text[max(0, at - _CONTEXT) : at]:
+            continue  # inside a sentence, and not behind a heading
+        else:
             match = _CANDIDATE.match(text, at, high + _MARGIN)
             cut = match.end() if match else at + 1
         if low <= cut < high and _is_break(text, cut):

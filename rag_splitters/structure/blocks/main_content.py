@@ -25,6 +25,7 @@ _ROLES = {"banner": "header", "contentinfo": "footer", "complementary": "aside"}
 )
 _AROUND = frozenset(("header", "footer", "aside"))
 _INSIDE = frozenset(("main", "article", "section", "blockquote"))
+_WITH_ROLE = _NEVER_SHOWN | _ALWAYS_AROUND | _AROUND | _INSIDE
 _CLUE = re.compile(r"\b(?:role|class|id|href)\b", re.IGNORECASE)
 _COOKIES = re.compile(
     r"\b(?:cookies?|gdpr)[-_]?(?:banner|bar|box|consent|dialog|info|law|message|modal|notice|"
@@ -126,9 +127,9 @@ def _role(text: str, tag: Tag) -> str:
     """What an element is for: the name of an element of HTML5, "cookies", "mark", or ""."""
     name = tag.name
     markup = text[tag.start : tag.end] if _CLUE.search(text, tag.start, tag.end) else ""
-    if markup and name not in ("button", *_NEVER_SHOWN):
+    if markup and name != "button" and name not in _NEVER_SHOWN:
         role = attribute(markup, "role").strip().lower()
-        if role in ("main", "article", *_ROLES):
+        if role in _ROLES or role in ("main", "article"):
             return _ROLES.get(role, role)
         classes = attribute(markup, "class")
         if not _MARK_CLASSES.isdisjoint(classes.split()):
@@ -139,8 +140,7 @@ def _role(text: str, tag: Tag) -> str:
             return "aside"
         if name in _BLOCKS and _COOKIES.search(f"{classes} {attribute(markup, 'id')}"):
             return "cookies"
-    shown = _NEVER_SHOWN | _ALWAYS_AROUND | _AROUND | _INSIDE
-    return name if name in shown else ""
+    return name if name in _WITH_ROLE else ""
 
 
 def _around(text: str, tags: Sequence[Tag], elements: Sequence[_Element]) -> list[_Element]:

@@ -313,7 +313,7 @@ class _Writer:
     def _put(self, piece: str, start: int, end: int) -> None:
         self.offsets.append(self._length)
         self.starts.append(start)
-        self.ends.append(max(start, end))
+        self.ends.append(end if end > start else start)
         self.parts.append(piece)
         self._length += len(piece)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal, NamedTuple
 
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
@@ -115,8 +116,13 @@ def attribute(tag: str, name: str) -> str:
     >>> attribute('<img alt="A &amp; B" src=x>', "alt")
     'A & B'
     """
-    match = re.search(_ATTRIBUTE % name, tag, re.IGNORECASE)
+    match = _attribute_pattern(name).search(tag) if name in tag.lower() else None
     return html.unescape(next(filter(None, match.groups()), "")) if match else ""
+
+
+@cache
+def _attribute_pattern(name: str) -> re.Pattern[str]:
+    return re.compile(_ATTRIBUTE % name, re.IGNORECASE)
 
 
 def without_tags(part: str, longest: int = 500) -> str:
