@@ -281,3 +281,24 @@ def test_heading_without_text_stays_with_the_next_one() -> None:
     text = "# Tea\n\n# Coffee\n\n" + "Boil the water, and wait. " * 9
     chunks = ContentAwareChunker(chunk_size=120).chunk(text)
     assert chunks[0].text.startswith("# Tea\n\n# Coffee\n\nBoil")
+
+
+def test_tiny_subsections_join_the_next_ones_below_the_same_heading() -> None:
+    text = (
+        "# http\n\nA client.\n\n## Name\n\nhttp\n\n## Synopsis\n\nhttp [URL]\n\n## Description\n\n"
+        + "It sends requests and shows the answers. " * 20
+    )
+    first, second = ContentAwareChunker(chunk_size=800).chunk(text)[:2]
+    assert "## Synopsis" in first.text
+    assert first.metadata["headings"] == ["http"]
+    assert second.text.startswith("## Description")
+    assert second.metadata["headings"] == ["http", "Description"]
+
+
+def test_an_empty_paragraph_of_a_man_page_ends_no_chunk() -> None:
+    text = ".TH http 1\n.SH NAME\nhttp - a client\n.PP\n.SH OPTIONS\nThey begin with a hyphen.\n"
+    chunks = ContentAwareChunker(chunk_size=50).chunk(text, metadata={"source": "http.1"})
+    assert [chunk.text for chunk in chunks] == [
+        ".TH http 1\n.SH NAME\nhttp - a client",
+        ".PP\n.SH OPTIONS\nThey begin with a hyphen.",
+    ]

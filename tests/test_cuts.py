@@ -61,6 +61,9 @@ LEADS = {
     "admonition of MyST": ":::{admonition} Note\n|It is hot.",
     "title with years": "OZYMANDIAS\n\nPercy Shelley (1792-1822)\n\n|I met a traveller from a land",
     "lead-in of HTML": "<p>You need:</p>\n|<ul><li>vinegar</li></ul>",
+    "greeting": "Hello everybody,\n\n|since the upgrade our server needs four minutes.",
+    "end of a letter": "Best regards,\n\n|Jonas Petersen",
+    "heads of columns": "Ship      Port       Tons\n|Aurora    Bergen     4200",
     "block comment": "/**\n * Boils.\n */\n|void boil() {",
 }
 """What belongs to what follows the mark, which is a | or, behind pipes, a ^."""
@@ -71,6 +74,10 @@ ENDS = {
     "item": "- vinegar\n|- a soft cloth",
     "item with an asterisk": "* vinegar\n* a cloth\n|* patience",
     "name with an at sign": "@agnes said so\n|and went away.",
+    "sentence that a picture interrupts": (
+        "It was late when we came to the harbour and heard\nthe bells,\n\n|which rang for us."
+    ),
+    "row of a table": "Aurora    Bergen     4200\n|Medusa    Gdansk     3100",
     "verse": "But I have promises to keep,\n|And miles to go before I sleep.",
     "indented paragraph": "The kettle is full.\n|   The water boils.",
     "front matter": "---\ntitle: Tea\n---\n|Rinse it once a month.",

@@ -39,6 +39,7 @@ _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", 
 _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
 _ADORNMENT = re.compile(r"[ \t]{0,3}(?!(?:```|~~~)[ \t]*\Z)([=\-~^\"'`*+#.:_])\1{2,}[ \t]*\Z")
 _TABLE_RULE = re.compile(r"(?=[^\n]*[|+])[ \t]*[|+:-][-+=| :\t]*-[-+=| :\t]*\Z")
+_COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
 _BULLET = re.compile(r"[ \t]*[-*+•◦▪–—|>][ \t]")
 _ITEM = re.compile(rf"{_BULLET.pattern}|[ \t]*(?:\d{{1,3}}[.)]|\(?[a-z\d]{{1,3}}\))[ \t]")
 _NUMBERED = re.compile(
@@ -55,7 +56,8 @@ _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
 _SPEECH = '"“„«'
-_ENDS = frozenset(f"{mark}\n\n" for mark in _STOPS)
+_ENDS = frozenset(f"{mark}\n\n" for mark in _STOPS if mark != ",")
+_LONGEST_GREETING = 60  # characters
 _LONG_LINE = 100  # characters: longer lines that end with such a mark are no leads
 
 
@@ -138,6 +140,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     is_last = gap.count("\n") > 1
     content = text[start:end].lstrip()
     has_mark = not content[0].isalnum()
+    if last == "," and is_last and _is_greeting(text, low, start, content):
+        return start, "lead"
     is_usual = last in _STOPS and not has_mark and (is_last or text[cut].isalnum())
     if is_usual and not _NUMBERED.match(content):
         return -1, "title"  # the usual end of a line
@@ -159,6 +163,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         if line.endswith("*/"):
             return _comment_start(text, low, end), "lead"
         if has_mark and _COMMENT.match(line):
+            return start, "lead"
+        if _are_column_heads(line, following) and _begins_paragraph(text, low, start):
             return start, "lead"
         is_outer = _indent(following) > _indent(line) and not line.endswith(_STOPS)
         if is_outer and not _BULLET.match(line):
@@ -208,10 +214,7 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
         return False
     if not (words[0].isalpha() or _LETTER.search(words)) or _CODE.search(line):
         return False
-    is_first = start <= low or text.startswith("\n\n", start - 2)
-    if not is_first:
-        before = text[max(low, start - 100) : start]
-        is_first = not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
+    is_first = _begins_paragraph(text, low, start)
     is_capitals = words.isupper()
     if is_numbered and not is_last and _heads_numbered(line, following.strip()):
         return True  # in a text without blank lines, such as that of a PDF
@@ -221,6 +224,26 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
         return False
     is_longer = len(following.strip()) > len(line)
     return is_longer or is_capitals or _ITEM.match(following) is not None
+
+
+def _is_greeting(text: str, low: int, start: int, line: str) -> bool:
+    """Is a line with a comma at its end a paragraph of its own, such as "Hello everybody,"?"""
+    is_short = len(line) <= _LONGEST_GREETING and line[0].isupper()
+    return is_short and _begins_paragraph(text, low, start)
+
+
+def _are_column_heads(line: str, following: str) -> bool:
+    """Is it the first line of a table in plain text: words in columns, and a row in columns?"""
+    is_head = _COLUMN.search(line) is not None and not any(map(str.isdigit, line))
+    return is_head and _COLUMN.search(following) is not None
+
+
+def _begins_paragraph(text: str, low: int, start: int) -> bool:
+    """Is the line at `start` the first one, or the first after a blank line?"""
+    if start <= low or text.startswith("\n\n", start - 2):
+        return True
+    before = text[max(low, start - 100) : start]
+    return not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
 
 
 def _heads_numbered(line: str, following: str) -> bool:

@@ -41,8 +41,9 @@ def _section_breaks(
     """Where new chunks begin: at every section, except inside a section that fits in one chunk.
 
     There is no break between a heading and the next one if there is no text between them, nor, if
-    the next one is deeper, if there are only a few words, less than a tenth of a chunk. The second
-    result holds the starts of the headings that stay with what is before them.
+    the next one is deeper than the first one of the chunk, if there are only a few words in it,
+    less than a tenth of a chunk. The second result holds the starts of the headings that stay with
+    what is before them.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     ends = _section_ends(blocks, headings)
@@ -59,7 +60,7 @@ def _section_breaks(
         is_tiny = run < before.end and measure.length(run, before.end) * 10 < size
         if block is not before and (before.kind == "heading" or (level < block.level and is_tiny)):
             joined.add(block.start)
-            level = block.level
+            level = min(level, block.level) or block.level
         else:
             run, level = block.start, block.level
             breaks.append(run)

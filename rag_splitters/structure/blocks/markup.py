@@ -270,6 +270,7 @@ _TROFF_MARKS = (
     (re.compile(r"\\\(em|\\\(en"), "-"),
     (re.compile(r"\\(.)"), r"\1"),
 )
+_PARAGRAPH_MARK = re.compile(r"(?:\n|\A)(\.(?:PP|LP|P|sp)\s*\n)\Z")  # of an empty paragraph
 _PAGE_TITLE = re.compile(r"\s*(\S{1,60}\(\w{1,6}\))[ \t]{2,}\S.*[ \t]\1[ \t]*$", re.MULTILINE)
 _PAGE_SECTION = re.compile(r"^(\S.{0,78}|   \S.{0,75})\n(?=(?:[ \t]*\n)?[ ]{5,}\S)", re.MULTILINE)
 
@@ -284,7 +285,9 @@ def _man(text: str) -> list[Block]:
             name, section = [*title.replace('"', "").split(), ""][:2]
             title = f"{name}({section})" if section else name
         end = trim_space(text, match.start(), match.end())
-        headings.append(Block("heading", match.start(), end, level, title))
+        mark = _PARAGRAPH_MARK.search(text, max(0, match.start() - 20), match.start())
+        start = mark.start(1) if mark else match.start()
+        headings.append(Block("heading", start, end, level, title))
     if headings:
         return _merged(headings, list(_troff_code(text)))
     if page := _PAGE_TITLE.match(text):
