@@ -12,6 +12,7 @@ from llama_index.core.node_parser import SentenceSplitter
 from reportlab.pdfgen.canvas import Canvas
 
 from rag_splitters import (
+    AutoChunker,
     Chunk,
     Chunker,
     ContentAwareChunker,
@@ -194,6 +195,14 @@ def test_strategies_know_the_headings(report: Path) -> None:
     assert titled[1].text.startswith(f"{title}\nRepairs")
     contexts = chunks_of(ContextualChunker(chunker=SentenceChunker(chunk_size=300)), report)
     assert contexts[-1].metadata["context"].startswith(title)
+
+
+def test_auto_takes_the_strategy_for_headings(report: Path, tmp_path: Path) -> None:
+    chunks = chunks_of(AutoChunker(chunk_size=300), report)
+    assert chunks[1].metadata["headings"] == [OUTLINE[0][1], "Visitors", "Opening hours"]
+    assert chunks[1].metadata["strategy"] == "content_aware"
+    plain = chunks_of(AutoChunker(chunk_size=300), make_pdf(tmp_path / "b.pdf", BODY))
+    assert plain[0].metadata["strategy"] == "sentence"
 
 
 def test_a_nested_strategy_knows_the_headings_of_its_part(report: Path) -> None:

@@ -37,6 +37,7 @@ from rag_splitters.structure.kinds import (
     kind_of_type,
 )
 from rag_splitters.structure.outline import Outline
+from rag_splitters.structure.outlined import outlined_headings
 
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
@@ -54,12 +55,12 @@ class AutoChunker(SizedChunker):
     Use it for folders of many kinds of files, or if you do not want to choose. The kind comes from
     the metadata (a file name or a MIME type) and from the text itself:
 
-    - Markdown, HTML, RST, AsciiDoc, LaTeX, man pages, mail, subtitles, logs, and plain text with
-      headings: `ContentAwareChunker`
+    - Markdown, HTML, RST, AsciiDoc, LaTeX, man pages, mail, subtitles, logs, and plain text or PDF
+      with headings: `ContentAwareChunker`
     - source code: `CodeChunker` or, where tree-sitter or its grammar is not installed,
       `RecursiveChunker` with the separators of the language
     - CSV and TSV: `TableChunker`; JSON, JSON lines and raw notebooks: `JsonChunker`
-    - PDF and any other text: `SentenceChunker`, or `ClusterChunker` if you pass `embeddings`
+    - any other text: `SentenceChunker`, or `ClusterChunker` if you pass `embeddings`
 
     Metadata: `strategy`, the name of the strategy that was taken, and what that strategy says.
     Rewrites and drops what that strategy rewrites and drops.
@@ -133,8 +134,11 @@ class AutoChunker(SizedChunker):
         for pattern in self.rules:
             if _matches(pattern, kind, metadata):
                 return _Choice(rule=pattern)
-        if kind == "text" and not is_pdf and len(Outline.of(text, "text").headings) > 1:
-            return _Choice("text with headings")
+        if kind == "text":
+            outlined = outlined_headings(text, metadata)
+            headings = outlined if is_pdf else Outline.of(text, "text", metadata=metadata).headings
+            if len(headings) > 1:
+                return _Choice("text with headings")
         return _Choice(kind)
 
     def _chunker(self, choice: _Choice) -> Chunker:
