@@ -44,7 +44,7 @@ with tempfile.TemporaryDirectory() as folder:
         print("  matched: ", source[match["start_index"] : match["end_index"]])
         print("  returned:", " ".join(parent.page_content.split()))
 
-    merged = retriever.model_copy(update={"retrieve": "merged", "merged_size": 120, "k": 2})
+    merged = retriever.model_copy(update={"retrieve": "passages", "passage_size": 120, "k": 2})
     print("the same, as neighbouring sentences:")
     for passage in merged.invoke("What replaced the whale oil lamp?"):
         print("  ", " ".join(passage.page_content.split()))

@@ -14,7 +14,7 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.vector_stores import ExactMatchFilter, MetadataFilters
 
 from rag_splitters import langchain, llama_index
-from rag_splitters.parent_child.merging import read_matches
+from rag_splitters.parent_child.results import read_matches
 
 __all__ = ["FRONT_ENDS", "FrontEnd", "Result", "every_front_end", "sentence"]
 
@@ -53,13 +53,14 @@ class FrontEnd:
     asynchronous: bool = False
 
     def build(self, documents: Sequence[Page] = (), **options: Any) -> Any:
-        """A retriever whose children are sentences of up to 60 characters, with plain vectors.
+        """A retriever of parents; children are sentences of up to 60 characters, vectors plain.
 
         Options have the names that LangChain's front end gives them; `where` filters.
         """
         sizes = {"parent_size": 200, "child_size": 60}
         parent, child = (options.pop(name, size) for name, size in sizes.items())
-        options = {"search_type": "similarity", "smoothing": 0.0, "headings": False, **options}
+        plain = {"search_type": "similarity", "smoothing": 0.0, "headings": False}
+        options = plain | {"retrieve": "parents"} | options
         if self.framework == "langchain":
             splitter: Any = langchain.SentenceTextSplitter
             names = ("child_splitter", "parent_splitter")

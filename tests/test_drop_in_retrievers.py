@@ -38,7 +38,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from rag_splitters import langchain, llama_index
 from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.merging import read_matches
+from rag_splitters.parent_child.results import read_matches
 from tests.front_ends import FrontEnd, every_front_end, sentence
 
 TEXTS = [" ".join(sentence(10 * n + m) for m in range(12)) for n in range(4)]

@@ -84,7 +84,7 @@ def test_what_classic_wrote_is_answered_extended_and_deleted(stores: dict[str, A
         wanted = contents(theirs.invoke(question))[:3]
         assert contents(ours.invoke(question)) == wanted
         assert contents(asyncio.run(ours.ainvoke(question))) == wanted
-    for retrieve in ("children", "merged"):
+    for retrieve in ("children", "passages"):
         for kind in ("similarity", "mmr", "hybrid"):
             other = ours.model_copy(update={"retrieve": retrieve, "search_type": kind})
             assert len(other.invoke(QUESTIONS[0])) == 3

@@ -194,7 +194,7 @@ def test_the_event_loop_only_waits(front: FrontEnd, kind: str, model: str, tmp_p
         added, on_loop = work_on_loop(lambda: retriever.aadd_documents(documents_of(front)))
         assert added == [name for name, *_ in DOCUMENTS]
         assert threads
-        for retrieve in ("parents", "children", "merged"):
+        for retrieve in ("parents", "children", "passages"):
             asked = front.varied(retriever, retrieve=retrieve)
             method = asked.ainvoke if front.framework == "langchain" else asked.aretrieve
             results, functions = work_on_loop(lambda method=method: method("amber birch"))

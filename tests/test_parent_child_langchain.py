@@ -53,7 +53,8 @@ TEXT = "\n\n".join(PARAGRAPHS)
 
 
 def build(documents: Iterable[Document] | None = None, **options: Any) -> ParentDocumentRetriever:
-    options = {"parent_splitter": SpanSplitter(80), "child_splitter": SpanSplitter(30), **options}
+    splitters = {"parent_splitter": SpanSplitter(80), "child_splitter": SpanSplitter(30)}
+    options = splitters | {"retrieve": "parents"} | options
     return parent_document_retriever(documents, **options)
 
 

@@ -109,7 +109,7 @@ def test_every_store_gives_the_same_results(
     retriever = front.build(PAGES, **options)
     assert front.do(retriever, "add_documents", front.documents(PAGES)) == [p[0] for p in PAGES]
     for kind in ("similarity", "hybrid"):
-        for retrieve in ("parents", "children", "merged"):
+        for retrieve in ("parents", "children", "passages"):
             varied = {"search_type": kind, "retrieve": retrieve}
             for question in ("amber n33", "lone n77"):
                 found = front.find(front.varied(retriever, **varied), question)
@@ -138,7 +138,7 @@ def test_every_store_gives_the_same_results(
 
 def test_results_are_nodes_that_show_a_model_only_what_is_meant_for_it() -> None:
     retriever = FRONT.build([("guide", PAGES[1][1], {"title": "Guide"})], k=1, headings=True)
-    for retrieve in ("parents", "children", "merged"):
+    for retrieve in ("parents", "children", "passages"):
         (found,) = FRONT.varied(retriever, retrieve=retrieve).retrieve("amber n13")
         node = found.node
         assert isinstance(node, TextNode)
@@ -225,7 +225,7 @@ def test_filters_of_every_kind_hold() -> None:
         FRONT.find(store, "amber")
 
 
-@pytest.mark.parametrize("retrieve", ["parents", "children", "merged"])
+@pytest.mark.parametrize("retrieve", ["parents", "children", "passages"])
 def test_parsers_of_llama_index_work_without_positions(retrieve: str) -> None:
     sentences = SentenceWindowNodeParser.from_defaults(
         sentence_splitter=lambda text: [f"{part}." for part in text.split(".") if part]
@@ -239,7 +239,7 @@ def test_parsers_of_llama_index_work_without_positions(retrieve: str) -> None:
     )
     assert len(retriever.retrieve("amber n33")) == 3
     for found in retriever.retrieve("amber n33"):
-        assert (found.node.start_char_idx is None) is (retrieve != "parents")
+        assert (found.node.start_char_idx is None) is (retrieve == "children")
         assert "start_index" not in str(found.node.metadata)
 
 
@@ -259,10 +259,10 @@ def test_options_can_be_set_later_and_copies_share_the_stores() -> None:
         ({"vector_store": SimpleVectorStore()}, "must keep texts, and SimpleVectorStore"),
         ({"path": "x", "vector_store": True, "docstore": True}, "path would not be used"),
         ({"similarity_top_k": 0}, "similarity_top_k must be a whole number of at least 1, got 0"),
-        ({"retrieve": "all"}, "retrieve must be one of parents, children, merged, got 'all'"),
+        ({"retrieve": "all"}, "retrieve must be one of passages, parents, children, got 'all'"),
         ({"search_type": "bm25"}, "search_type must be one of similarity.*got 'bm25'"),
         ({"smoothing": -1}, "smoothing must be between 0 and 10 children, got -1"),
-        ({"merged_size": 0}, "merged_size must be a whole number of at least 1, got 0"),
+        ({"passage_size": 0}, "passage_size must be a whole number of at least 1, got 0"),
         ({"rerank_k": 0}, "rerank_k must be a whole number of at least 1, got 0"),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
     ],
@@ -273,7 +273,7 @@ def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message
 
 
 def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(ValueError, match="did you mean 'merged_size'"):
+    with pytest.raises(ValueError, match="did you mean 'passage_size'"):
         parent_document_retriever(marged_size=3)
 
 

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Sequence
 from contextlib import closing
 from functools import lru_cache
-from itertools import pairwise
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,19 +22,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_text_splitters import CharacterTextSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from rag_splitters import SentenceChunker, langchain, llama_index
-from rag_splitters.calls import run
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import merging
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.merging import merge_children, read_matches
-from rag_splitters.parent_child.records import Entry, Record
 from rag_splitters.parent_child.search import SearchType
-from rag_splitters.parent_child.stores import Match, Stores
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.terms import text_terms
 from tests.front_ends import FRONT_ENDS, FrontEnd, Result, every_front_end, sentence
@@ -66,12 +60,12 @@ def assert_exact(results: Sequence[Result]) -> None:
 
 
 @every_front_end
-@pytest.mark.parametrize("retrieve", ["parents", "children", "merged"])
+@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
 @pytest.mark.parametrize("kind", ["similarity", "similarity_score_threshold", "mmr", "hybrid"])
 def test_k_counts_results_until_none_are_left(front: FrontEnd, kind: str, retrieve: str) -> None:
     options = {"search_type": kind, "retrieve": retrieve, "search_kwargs": {"score_threshold": -9}}
-    if retrieve == "merged":
-        options["merged_size"] = 150
+    if retrieve == "passages":
+        options["passage_size"] = 150
     retriever = front.varied(filled(front), **options)
     children = rows_of(front, retriever)
     most = {
@@ -87,7 +81,7 @@ def test_k_counts_results_until_none_are_left(front: FrontEnd, kind: str, retrie
         scores = [result.score for result in results]
         if kind != "mmr":
             assert scores == sorted(scores, reverse=True)
-        for result in results if retrieve != "children" else ():
+        for result in results:
             assert result.matches[0]["score"] == result.score
             for match in result.matches:
                 assert result.start <= match["start_index"] < match["end_index"] <= result.end
@@ -126,7 +120,8 @@ def everything_again(front: FrontEnd, retriever: Any) -> list[Result]:
 @pytest.mark.parametrize("front", FRONT_ENDS[::2], ids=lambda front: front.framework)
 @pytest.mark.parametrize("kind", ["similarity", "hybrid"])
 def test_equal_scores_are_in_the_order_of_ids(front: FrontEnd, kind: str) -> None:
-    same = [(f"d{n}", "The very same words.", {}) for n in range(150)]
+    ends = list(product(".!?", repeat=5))[:150]  # which score the same, but are different texts
+    same = [(f"d{n}", f"The very same words{''.join(end)}", {}) for n, end in enumerate(ends)]
     orders = (same, same[::-1], random.Random(1).sample(same, len(same)))
     found = []
     for documents in orders:
@@ -392,7 +387,7 @@ def test_scores_tell_whether_a_question_is_about_the_documents() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_children_that_cannot_be_told_apart_have_the_score_of_their_match(count: int) -> None:
-    documents = [Document(page_content="The red kettle boils.", id=str(n)) for n in range(count)]
+    documents = [Document(page_content=f"The red kettle boils{'.' * n}") for n in range(count)]
     retriever = langchain.parent_document_retriever(documents)
     scores = [each.metadata["score"] for each in retriever.invoke("red kettle boils")]
     assert scores == pytest.approx([1.0] * count, abs=0.05)
@@ -608,99 +603,6 @@ def test_two_hybrid_retrievers_on_one_docstore_do_not_chase_each_other(front: Fr
     assert "0011" not in front.find(second, "ZX0011Q")[0].text
 
 
-# Merged passages
-
-
-class RecordDocstore:
-    """A docstore that holds records alone."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self.rows = dict(record.to_row() for record in records)
-
-    async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        return [self.rows.get(key) for key in keys]
-
-
-SPANS = st.lists(
-    st.tuples(st.sampled_from("abz"), st.integers(0, 70), st.integers(1, 30)), max_size=25
-)
-
-
-@given(SPANS, st.integers(1, 6), st.integers(1, 60), st.sampled_from([0, 1000]))
-def test_merged_passages_are_what_lies_side_by_side(
-    made: list[tuple[str, int, int]], k: int, size: int, base: int
-) -> None:
-    text = "ab cd   efgh\n\nij kl mnop qrs  tu vwx yz " * 2
-    offset = {"start_index": base, "end_index": base + len(text)} if base else {}
-    records = [Record(name, Entry(text, offset, name), "", (), (), ()) for name in "ab"]
-    found = []
-    for n, (name, start, length) in enumerate(dict.fromkeys(made)):
-        end = min(start + length, len(text))
-        places = {"start_index": base + start, "end_index": base + end} if n % 7 else {}
-        metadata = {"parent_id": "p", "_source_id": name, **places}
-        found.append(Match(Entry(text[start:end], metadata, f"{n}"), 1.0 - n / 100))
-    stores: Any = Stores(RecordDocstore(records), None, None, "parent_id")  # type: ignore[arg-type]
-    passages = run(merge_children(stores, found, {"p": Entry("", {}, "p")}, k, size))
-    assert bool(found) <= len(passages) <= k
-    ranks = [[round(100 * (1.0 - m["score"])) for m in read_matches(p.metadata)] for p in passages]
-    taken = [rank for own in ranks for rank in own]
-    assert sorted(taken) == list(range(len(taken))), "the best children, each of them once"
-    assert [each[0] for each in ranks] == sorted(min(each) for each in ranks)
-    for passage, own in zip(passages, ranks, strict=True):
-        children = [found[rank].child for rank in own]
-        start, end = passage.metadata.get("start_index"), passage.metadata.get("end_index")
-        if len(children) == 1:
-            assert passage.text == children[0].text
-            continue
-        assert {child.metadata["_source_id"] for child in children} <= {"a", "b"}
-        assert passage.text == text[start - base : end - base]
-        assert len(passage.text) <= max(size, *(len(child.text) for child in children))
-        covered = {
-            at for c in children for at in range(c.metadata["start_index"], c.metadata["end_index"])
-        }
-        assert covered <= set(range(start, end))
-        assert all(text[at - base].isspace() for at in set(range(start, end)) - covered)
-
-
-@every_front_end
-def test_merged_passages_reach_over_parents_and_repeated_passages(front: FrontEnd) -> None:
-    text = "\n\n".join([" ".join(sentence(n) for n in range(6))] * 3)
-    options = {"retrieve": "merged", "merged_size": 10**6, "k": 50}
-    for metadata in ({}, {"start_index": 700, "end_index": 700 + len(text)}):
-        retriever = front.build([("d", text, metadata)], parent_size=70, **options)
-        (passage,) = front.find(retriever, "amber")
-        base = metadata.get("start_index", 0)
-        assert (passage.text, passage.start, passage.end) == (text, base, base + len(text))
-        assert len(passage.matches) == 18
-        small = front.varied(retriever, merged_size=120)
-        results = front.find(small, "amber")
-        assert all(len(result.text) <= 120 for result in results)
-        assert all(r.text == text[r.start - base : r.end - base] for r in results)
-        places = sorted((result.start, result.end) for result in results)
-        assert all(end <= start for (_, end), (start, _) in pairwise(places))
-
-
-def test_merging_many_children_takes_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[int] = []
-    joined = merging._join
-    monkeypatch.setattr(merging, "_join", lambda s, *a: (calls.append(len(s)), joined(s, *a))[1])
-    text = " ".join(sentence(n) for n in range(400))
-    for front in FRONT_ENDS[::2]:
-        calls.clear()
-        retriever = front.build([("long", text, {})], retrieve="merged", merged_size=10**6, k=400)
-        (passage,) = front.find(retriever, "amber")
-        assert len(passage.matches) == front.collection(retriever).count() == 400
-        assert sum(calls) < 400 * 20
-
-
-def test_merged_children_of_other_splitters_stay_by_themselves() -> None:
-    stock = CharacterTextSplitter(separator=". ", chunk_size=40, chunk_overlap=0)
-    retriever = FRONT_ENDS[0].build(DOCUMENTS[:1], child_splitter=stock, retrieve="merged", k=50)
-    results = FRONT_ENDS[0].find(retriever, QUESTION)
-    assert len(results) == 20
-    assert all(result.start is None and len(result.matches) == 1 for result in results)
-
-
 # Smoothing
 
 
@@ -760,12 +662,12 @@ async def later(question: str, texts: list[str]) -> list[float]:
 
 
 @every_front_end
-@pytest.mark.parametrize("retrieve", ["parents", "children", "merged"])
+@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
 def test_a_reranker_orders_more_results_than_are_returned(front: FrontEnd, retrieve: str) -> None:
-    plain = front.varied(filled(front), retrieve=retrieve, merged_size=150)
+    plain = front.varied(filled(front), retrieve=retrieve, passage_size=150)
     reranker = later if front.asynchronous else by_number
     for rerank_k in (None, 10, 2):
-        given = max(3, 12 if rerank_k is None else rerank_k)
+        given = max(3, 50 if rerank_k is None else rerank_k)
         before = front.find(front.varied(plain, k=given), QUESTION)
         retriever = front.varied(plain, k=3, reranker=reranker, rerank_k=rerank_k)
         scores = dict(
@@ -818,9 +720,9 @@ def test_the_rerankers_of_a_framework_are_taken(front: FrontEnd) -> None:
     ("options", "message"),
     [
         ({"search_type": "bm25"}, "search_type must be one of similarity, .*hybrid, got 'bm25'"),
-        ({"retrieve": "all"}, "retrieve must be one of parents, children, merged, got 'all'"),
+        ({"retrieve": "all"}, "retrieve must be one of passages, parents, children, got 'all'"),
         ({"k": 0}, "k must be a whole number of at least 1, got 0"),
-        ({"merged_size": 0}, "merged_size must be a whole number of at least 1, got 0"),
+        ({"passage_size": 0}, "passage_size must be a whole number of at least 1, got 0"),
     ],
 )
 def test_options_that_were_changed_later_are_checked(

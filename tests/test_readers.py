@@ -117,7 +117,7 @@ def test_a_pdf_of_one_page_has_a_page_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("retrieve", "pages"), [("parents", (1, 2)), ("children", (2, 2)), ("merged", (2, 3))]
+    ("retrieve", "pages"), [("parents", (1, 2)), ("children", (2, 2)), ("passages", (1, 2))]
 )
 def test_results_know_their_pages(retrieve: Retrieve, pages: tuple[int, int], pdf: Path) -> None:
     retriever = parent_document_retriever(
@@ -126,7 +126,7 @@ def test_results_know_their_pages(retrieve: Retrieve, pages: tuple[int, int], pd
         parent_splitter=RecursiveTextSplitter(chunk_size=60),
         child_metadata_fields=["source"],
         retrieve=retrieve,
-        merged_size=50,
+        passage_size=50,
     )
     (result,) = retriever.invoke("The second page goes on", k=1)
     assert (result.metadata["page_start"], result.metadata["page_end"]) == pages

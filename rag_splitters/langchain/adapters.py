@@ -20,8 +20,8 @@ from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore, check_json
 from rag_splitters.parent_child.known_vectors import Edition
-from rag_splitters.parent_child.merging import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
+from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
 from rag_splitters.parent_child.vectors import Vectors
 from rag_splitters.text.sources import copy_metadata

@@ -38,9 +38,23 @@ from rag_splitters.langchain.adapters import (
 from rag_splitters.langchain.kvstores import SQLiteStore
 from rag_splitters.langchain.splitters import RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.parent_child.budget import fit_results
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
-from rag_splitters.parent_child.opening import CHILDREN, PARENTS, Place, search_options
-from rag_splitters.parent_child.search import Fusion, Query, Reranker, Retrieve, SearchType
+from rag_splitters.parent_child.opening import (
+    CHILDREN,
+    CLASSIC_ID_KEY,
+    PARENTS,
+    Place,
+    search_options,
+)
+from rag_splitters.parent_child.search import (
+    RERANKED,
+    Fusion,
+    Query,
+    Reranker,
+    Retrieve,
+    SearchType,
+)
 from rag_splitters.parent_child.stores import Stores
 
 if TYPE_CHECKING:
@@ -54,7 +68,7 @@ _Count = Annotated[
 _QUERY_OPTIONS = ("score_threshold", "fetch_k", "lambda_mult")
 
 
-class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], DocumentIndex):
+class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentIndex):
     """Searches small chunks and returns the larger chunks that contain them.
 
     Small chunks match a question best, and large ones give a model enough to read. So documents are
@@ -102,13 +116,18 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     child_metadata_fields: Sequence[str] | None = None
     """Keys of a document's metadata that its children keep; None: all."""
     k: _Count | None = None
-    """Number of results: parents or, depending on `retrieve`, children or merged passages. None: 4
-    or, with `search_kwargs["k"]`, as many as these children give."""
+    """Number of results: parents or, depending on `retrieve`, passages or children. None: 4, with
+    `max_tokens` as many as fit, or with `search_kwargs["k"]` as many as these children give."""
     retrieve: Retrieve = "parents"
-    """What a query returns: "parents"; "children"; or "merged", which merges children that lie side
-    by side in their document, without repeating what both have."""
-    merged_size: _Count = 2000
-    """Maximum size of a merged passage, in characters."""
+    """What a query returns: "parents"; "children"; or "passages", the best children with as much of
+    what stands around them in their parent as matches too. No two passages share text."""
+    passage_size: _Count = 500
+    """Up to how many characters a passage grows in any case."""
+    passage_threshold: float = Field(default=0.9, ge=0.0, le=1.0)
+    """From which share of its best child's score a neighbour joins a passage that is longer."""
+    max_tokens: _Count | None = None
+    """Budget for all results of a query together. What does not fit is shortened to whole sentences
+    or left out. One result is always returned."""
     search_type: Annotated[
         SearchType, BeforeValidator(lambda kind: kind.value if isinstance(kind, Enum) else kind)
     ] = "similarity"
@@ -131,7 +150,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
     reranker: Reranker | BaseDocumentCompressor | None = None
     """Reorders results: a function (question, texts) -> scores, or a document compressor."""
     rerank_k: _Count | None = None
-    """Number of results that the reranker is given; None: four times as many as are returned."""
+    """Number of results that the reranker is given; None: 50, or as many as are returned."""
     batch_size: _Count | None = None
     """Number of children that are embedded and written at once; None: 4,000, or fewer if the store
     takes no more."""
@@ -237,9 +256,10 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         *,
         run_manager: CallbackManagerForRetrieverRun,
         k: int | None = None,
+        max_tokens: int | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        return run(self._find(query, k, kwargs, run_manager.get_child()))
+        return run(self._find(query, k, max_tokens, kwargs, run_manager.get_child()))
 
     @override
     async def _aget_relevant_documents(
@@ -248,37 +268,52 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,
         k: int | None = None,
+        max_tokens: int | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        return await arun(self._find(query, k, kwargs, run_manager.get_child()))
+        return await arun(self._find(query, k, max_tokens, kwargs, run_manager.get_child()))
 
     async def _find(
-        self, text: str, k: int | None, kwargs: Mapping[str, Any], callbacks: Callbacks
+        self,
+        text: str,
+        k: int | None,
+        max_tokens: int | None,
+        kwargs: Mapping[str, Any],
+        callbacks: Callbacks,
     ) -> list[Document]:
         options = {**self.search_kwargs, **kwargs}
         max_children = self._check_k(options).pop("k", None)
-        k = next(each for each in (k, self.k, max_children, 4) if each is not None)
+        budget = self.max_tokens if max_tokens is None else max_tokens
+        if budget is not None:
+            whole_number(budget, "max_tokens", 1)
+        k = next(each for each in (k, self.k, max_children, budget, 4) if each is not None)
         whole_number(k, "k", 1)
         query = Query(
             text=text,
-            k=k if self.reranker is None else max(k, self.rerank_k or 4 * k),
+            k=k if self.reranker is None else max(k, self.rerank_k or RERANKED),
             retrieve=self.retrieve,
             search_type=self.search_type,
             fusion=self.fusion,
-            merged_size=self.merged_size,
+            passage_size=self.passage_size,
+            passage_threshold=self.passage_threshold,
+            max_tokens=budget if self.reranker is None else None,
             max_children=max_children,
             **{name: options.pop(name) for name in _QUERY_OPTIONS if name in options},
         )
-        if not isinstance(self.reranker, BaseDocumentCompressor):
-            return (await self._search(query, options, self.reranker))[:k]
-        documents = await self._search(query, options, None)
-        if documents:
-            documents = list(
-                await call_method(
-                    self.reranker, "compress_documents", documents, text, callbacks=callbacks
+        reranker = self.reranker
+        if not isinstance(reranker, BaseDocumentCompressor):
+            results = await self._search(query, options, reranker)
+        else:
+            documents: Any = list(map(to_result, await self._search(query, options, None)))
+            if documents:
+                documents = await call_method(
+                    reranker, "compress_documents", documents, text, callbacks=callbacks
                 )
-            )
-        return documents[:k]
+            if budget is None:
+                return list(documents)[:k]
+            results = list(map(to_entry, documents))
+        results = results[:k] if budget is None else fit_results(results[:k], budget)
+        return list(map(to_result, results))
 
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
@@ -301,7 +336,6 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document, Document], Do
 
     _entry = staticmethod(to_entry)
     _document = staticmethod(to_document)
-    _result = staticmethod(to_result)
 
 
 @names_nearest()
@@ -317,8 +351,10 @@ def parent_document_retriever(
     child_splitter: TextSplitter | None = None,
     parent_splitter: TextSplitter | EllipsisType | None = ...,
     k: int | None = None,
-    retrieve: Retrieve = "parents",
-    merged_size: int = 2000,
+    retrieve: Retrieve | None = None,
+    passage_size: int = 500,
+    passage_threshold: float = 0.9,
+    max_tokens: int | None = None,
     search_type: SearchType | None = None,
     fusion: Fusion = "relative",
     search_kwargs: dict[str, Any] | None = None,
@@ -345,8 +381,13 @@ def parent_document_retriever(
     characters; `parent_splitter=None` takes documents whole, which is the default with `byte_store`
     as in `langchain_classic`.
 
+    A query returns "passages" by default: the best children, each with as much of what stands
+    around it in its parent as matches too. With `byte_store` or `id_key="doc_id"` it returns whole
+    "parents", as in `langchain_classic`.
+
     `k` counts results (4), and `search_kwargs={"k": ...}` counts the children that are used. With
-    only the second, all the parents of these children are returned, as in `langchain_classic`.
+    only the second, all the results that these children give are returned, as in
+    `langchain_classic`. With `max_tokens`, as many are returned as fit.
 
     `search_type`, `smoothing` and `headings` default to what retrieves best by the documentation's
     benchmarks: "hybrid", 0.6 and True. A `vectorstore` that you pass is searched by "similarity"
@@ -358,9 +399,9 @@ def parent_document_retriever(
     if vectorstore is not None and embeddings is not None:
         raise ValueError("embeddings would not be used: the vectorstore has its own")
     options = search_options(vectorstore is None, search_type, smoothing, headings)
+    is_classic = byte_store is not None or id_key == CLASSIC_ID_KEY
     if isinstance(parent_splitter, EllipsisType):
-        is_classic = byte_store is not None
-        parent_splitter = None if is_classic else RecursiveTextSplitter(**PARENTS)
+        parent_splitter = RecursiveTextSplitter(**PARENTS) if byte_store is None else None
     parents = docstore if byte_store is None else byte_store
     with Place(path, client, vectorstore, parents, "vectorstore") as place:
         if vectorstore is None:
@@ -374,8 +415,10 @@ def parent_document_retriever(
             child_splitter=child_splitter or RecursiveTextSplitter(**CHILDREN),
             parent_splitter=parent_splitter,
             k=k,
-            retrieve=retrieve,
-            merged_size=merged_size,
+            retrieve=retrieve or ("parents" if is_classic else "passages"),
+            passage_size=passage_size,
+            passage_threshold=passage_threshold,
+            max_tokens=max_tokens,
             fusion=fusion,
             search_kwargs=search_kwargs or {},
             reranker=reranker,

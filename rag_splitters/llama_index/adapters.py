@@ -8,7 +8,14 @@ from functools import partial
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
+from llama_index.core.schema import (
+    BaseNode,
+    Document,
+    NodeRelationship,
+    NodeWithScore,
+    RelatedNodeInfo,
+    TextNode,
+)
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.kvstore.types import BaseKVStore, MutableMappingKVStore
 from llama_index.core.vector_stores.types import (
@@ -31,8 +38,8 @@ from rag_splitters.parent_child.keyvalue import (
     entry_to_value,
 )
 from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
-from rag_splitters.parent_child.merging import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
+from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
 from rag_splitters.parent_child.vectors import Vectors, embed_children
 from rag_splitters.text.sources import copy_metadata
@@ -123,6 +130,19 @@ def to_node(entry: Entry, id_key: str) -> ResultNode:
         "relationships": _source_relationship(source) if source else {},
     }
     return ResultNode(**fields)
+
+
+def from_node(result: NodeWithScore) -> Entry:
+    """Convert a result back to an entry; a postprocessor may have changed it."""
+    node = result.node
+    added = {
+        "start_index": getattr(node, "start_char_idx", None),
+        "end_index": getattr(node, "end_char_idx", None),
+        SOURCE_KEY: node.ref_doc_id,
+        SCORE_KEY: result.score,
+    }
+    metadata = node.metadata | {key: value for key, value in added.items() if value is not None}
+    return Entry(text_of(node), metadata, node.node_id)
 
 
 def _source_relationship(source: str) -> dict[NodeRelationship, Any]:

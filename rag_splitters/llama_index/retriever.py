@@ -22,6 +22,7 @@ from rag_splitters.calls import arun, run
 from rag_splitters.fields import names_nearest, whole_number
 from rag_splitters.llama_index.adapters import (
     call_method,
+    from_node,
     make_child_store,
     make_docstore,
     make_split,
@@ -33,11 +34,26 @@ from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.models.clients import is_embedding_client
+from rag_splitters.parent_child.budget import fit_results
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
-from rag_splitters.parent_child.opening import CHILDREN, PARENTS, Place, search_options
+from rag_splitters.parent_child.opening import (
+    CHILDREN,
+    CLASSIC_ID_KEY,
+    PARENTS,
+    Place,
+    search_options,
+)
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.search import Fusion, Query, Reranker, Retrieve, SearchType, one_of
+from rag_splitters.parent_child.search import (
+    RERANKED,
+    Fusion,
+    Query,
+    Reranker,
+    Retrieve,
+    SearchType,
+    one_of,
+)
 from rag_splitters.parent_child.stores import Stores
 
 if TYPE_CHECKING:
@@ -48,7 +64,7 @@ Docstore = KeyValueStore | BaseKVStore | BaseDocumentStore
 """What a retriever can keep its parents in."""
 
 
-class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore], BaseRetriever):
+class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetriever):
     """Searches small chunks and returns the larger chunks that contain them.
 
     Documents are cut into parents, which go to a key-value store or docstore, and parents into
@@ -72,12 +88,16 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
             list[list[float]].
         child_parser: cuts parents into children.
         parent_parser: cuts documents into parents; None takes each document whole.
-        similarity_top_k: number of results: parents or, depending on `retrieve`, children or merged
-            passages.
-        retrieve: what a query returns: "parents"; "children"; or "merged", which merges children
-            that lie side by side in their document, without repeating what both have. The attribute
-            is `retrieve_kind`, because `retrieve` is a method.
-        merged_size: maximum size of a merged passage, in characters.
+        similarity_top_k: number of results: parents or, depending on `retrieve`, passages or
+            children. None: 4 or, with `max_tokens`, as many as fit.
+        retrieve: what a query returns: "parents"; "children"; or "passages", the best children with
+            as much of what stands around them in their parent as matches too; no two passages share
+            text. The attribute is `retrieve_kind`, because `retrieve` is a method.
+        passage_size: up to how many characters a passage grows in any case.
+        passage_threshold: from which share of its best child's score a neighbour joins a passage
+            that is longer.
+        max_tokens: budget for all results of a query together. What does not fit is shortened to
+            whole sentences or left out. One result is always returned.
         search_type: how children are found: by "similarity"; by similarity above
             `similarity_cutoff`, with "similarity_score_threshold"; by maximal marginal relevance,
             with "mmr"; or "hybrid", by similarity and by keywords (BM25).
@@ -93,7 +113,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         headings: puts a document's title (`metadata["title"]`) and the headings above a child
             before its text where that is embedded and indexed; the text itself stays as it is.
         reranker: reorders results: a function (question, texts) -> scores, or a node postprocessor.
-        rerank_k: number of results that the reranker is given; None: four times as many as are
+        rerank_k: number of results that the reranker is given; None: 50, or as many as are
             returned.
         id_key: key in a child's metadata that holds its parent's UUID.
         batch_size: number of children that are embedded and written at once; None: 4,000, or fewer
@@ -121,9 +141,11 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         embed_model: Any,
         child_parser: NodeParser,
         parent_parser: NodeParser | None = None,
-        similarity_top_k: int = 4,
+        similarity_top_k: int | None = None,
         retrieve: Retrieve = "parents",
-        merged_size: int = 2000,
+        passage_size: int = 500,
+        passage_threshold: float = 0.9,
+        max_tokens: int | None = None,
         search_type: SearchType = "similarity",
         fusion: Fusion = "relative",
         similarity_cutoff: float | None = None,
@@ -149,9 +171,13 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         self.embed_model = embed_model
         self.child_parser = child_parser
         self.parent_parser = parent_parser
-        self.similarity_top_k = whole_number(similarity_top_k, "similarity_top_k", 1)
+        self.similarity_top_k = _count_or_none(similarity_top_k, "similarity_top_k")
         self.retrieve_kind = one_of(retrieve, "retrieve", Retrieve)
-        self.merged_size = whole_number(merged_size, "merged_size", 1)
+        self.passage_size = whole_number(passage_size, "passage_size", 1)
+        if not 0 <= passage_threshold <= 1:
+            raise ValueError(f"passage_threshold must be between 0 and 1, got {passage_threshold}")
+        self.passage_threshold = passage_threshold
+        self.max_tokens = _count_or_none(max_tokens, "max_tokens")
         self.search_type = one_of(search_type, "search_type", SearchType)
         self.fusion = one_of(fusion, "fusion", Fusion)
         self.similarity_cutoff = similarity_cutoff
@@ -163,9 +189,9 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         self.smoothing = smoothing
         self.headings = headings
         self.reranker = reranker
-        self.rerank_k = None if rerank_k is None else whole_number(rerank_k, "rerank_k", 1)
+        self.rerank_k = _count_or_none(rerank_k, "rerank_k")
         self.id_key = id_key
-        self.batch_size = None if batch_size is None else whole_number(batch_size, "batch_size", 1)
+        self.batch_size = _count_or_none(batch_size, "batch_size")
         self.shared = Shared()
 
     def __copy__(self) -> ParentDocumentRetriever:
@@ -204,25 +230,33 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
         return await arun(self._find(query_bundle))
 
     async def _find(self, bundle: QueryBundle) -> list[NodeWithScore]:
-        k, reranker = self.similarity_top_k, self.reranker
+        budget, reranker = self.max_tokens, self.reranker
+        k = next(each for each in (self.similarity_top_k, budget, 4) if each is not None)
         query = Query(
             text=bundle.query_str,
-            k=k if reranker is None else max(k, self.rerank_k or 4 * k),
+            k=k if reranker is None else max(k, self.rerank_k or RERANKED),
             retrieve=self.retrieve_kind,
             search_type=self.search_type,
             fusion=self.fusion,
             score_threshold=self.similarity_cutoff,
             fetch_k=self.mmr_prefetch_k,
             lambda_mult=self.mmr_threshold,
-            merged_size=self.merged_size,
+            passage_size=self.passage_size,
+            passage_threshold=self.passage_threshold,
+            max_tokens=budget if reranker is None else None,
         )
         filters = {"filters": self.filters}
         if not isinstance(reranker, BaseNodePostprocessor):
-            return (await self._search(query, filters, reranker))[:k]
-        nodes = await self._search(query, filters, None)
-        if nodes:
-            nodes = await call_method(reranker, "postprocess_nodes", nodes, bundle)
-        return nodes[:k]
+            results = await self._search(query, filters, reranker)
+        else:
+            nodes = list(map(self._result, await self._search(query, filters, None)))
+            if nodes:
+                nodes = await call_method(reranker, "postprocess_nodes", nodes, bundle)
+            if budget is None:
+                return nodes[:k]
+            results = list(map(from_node, nodes))
+        results = results[:k] if budget is None else fit_results(results[:k], budget)
+        return list(map(self._result, results))
 
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
@@ -246,9 +280,12 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document, NodeWithScore
     _entry = staticmethod(to_entry)
     _document = staticmethod(to_document)
 
-    @override
     def _result(self, entry: Entry) -> NodeWithScore:
         return NodeWithScore(node=to_node(entry, self.id_key), score=entry.metadata.get("score"))
+
+
+def _count_or_none(value: int | None, name: str) -> int | None:
+    return None if value is None else whole_number(value, name, 1)
 
 
 @names_nearest(ParentDocumentRetriever)
@@ -262,8 +299,8 @@ def parent_document_retriever(
     docstore: Docstore | None = None,
     child_parser: NodeParser | None = None,
     parent_parser: NodeParser | EllipsisType | None = ...,
-    similarity_top_k: int = 4,
-    retrieve: Retrieve = "parents",
+    similarity_top_k: int | None = None,
+    retrieve: Retrieve | None = None,
     search_type: SearchType | None = None,
     filters: MetadataFilters | None = None,
     smoothing: float | None = None,
@@ -285,6 +322,10 @@ def parent_document_retriever(
     folder can only be opened with the model that it was written with. `child_parser` defaults to
     `RecursiveNodeParser(chunk_size=400, length_function="characters")`, and `parent_parser` to the
     same with 2,000 characters; `parent_parser=None` takes documents whole.
+
+    A query returns "passages" by default: the best children, each with as much of what stands
+    around it in its parent as matches too. With `id_key="doc_id"` it returns whole "parents", as
+    `langchain_classic` does.
 
     `search_type`, `smoothing` and `headings` default to what retrieves best by the documentation's
     benchmarks: "hybrid", 0.6 and True. A `vector_store` that you pass is searched by "similarity"
@@ -311,7 +352,7 @@ def parent_document_retriever(
             if isinstance(parent_parser, EllipsisType)
             else parent_parser,
             similarity_top_k=similarity_top_k,
-            retrieve=retrieve,
+            retrieve=retrieve or ("parents" if id_key == CLASSIC_ID_KEY else "passages"),
             filters=filters,
             reranker=reranker,
             id_key=id_key,

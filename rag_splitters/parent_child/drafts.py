@@ -6,7 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry, flatten_metadata
+from rag_splitters.parent_child.records import (
+    PLACE_KEYS,
+    POSITION_KEYS,
+    SOURCE_KEY,
+    Entry,
+    flatten_metadata,
+)
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.ids import chunk_id
@@ -52,25 +58,33 @@ async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> lis
     ]
 
 
-def heading_context(source: Entry) -> Callable[[Entry], str]:
-    """Return a function that tells the context of a document's children: title and headings.
+def headings_above(source: Entry) -> Callable[[Entry], list[str]]:
+    """Return a function that tells which headings of a document a child stands under.
 
-    >>> source = Entry("# Cats\\n\\nThey sleep.", {"title": "Animals"})
-    >>> heading_context(source)(Entry("They sleep.", {"start_index": 8, "end_index": 19}))
-    'Animals > Cats'
+    >>> source = Entry("# Cats\n\nThey sleep.", {})
+    >>> headings_above(source)(Entry("They sleep.", {"start_index": 8, "end_index": 19}))
+    ['Cats']
     """
     outline = Outline.of(source.text, metadata=source.metadata)
     offset = source.offset
-    title = source.metadata.get("title")
-    titles = [title] if isinstance(title, str) else []
 
-    def context(child: Entry) -> str:
+    def above(child: Entry) -> list[str]:
         start = child.metadata.get("start_index")
         headings = outline.above(start - offset) if isinstance(start, int) else ()
-        lines = [" ".join(line.split())[:_MAX_HEADING] for line in [*titles, *headings]]
-        return " > ".join(dict.fromkeys(filter(None, lines)))
+        return [" ".join(line.split())[:_MAX_HEADING] for line in headings]
 
-    return context
+    return above
+
+
+def heading_context(source: Entry, headings: Sequence[str]) -> str:
+    """Return what stands before a child where it is embedded and indexed: title and headings.
+
+    >>> heading_context(Entry("", {"title": "Animals"}), ["Cats"])
+    'Animals > Cats'
+    """
+    title = source.metadata.get("title")
+    titles = [" ".join(title.split())[:_MAX_HEADING]] if isinstance(title, str) else []
+    return " > ".join(dict.fromkeys(filter(None, [*titles, *headings])))
 
 
 def _make_parents(identity: str, source: Entry, chunks: list[Entry] | None) -> list[_Parent]:
@@ -102,7 +116,7 @@ def _make_draft(
     Where parents overlap, a child that lies in two of them belongs to the first. A parent without
     children could never be found, and is left out.
     """
-    context = heading_context(source) if stores.headings else None
+    above = headings_above(source) if stores.headings else None
     inherited_keys = stores.inherited_keys
     dropped_keys = set() if inherited_keys is None else source.metadata.keys() - inherited_keys
     dropped_keys -= {"page_start", "page_end"}  # the document has its own, and so has each child
@@ -114,11 +128,16 @@ def _make_draft(
         if new_id in children or not chunk.text.strip():
             continue
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
+        headings = above(Entry("", metadata)) if above else []
+        if headings:
+            metadata.setdefault("headings", headings)
         metadata = flatten_metadata(metadata, parent.entry.metadata)
+        if parent.start is None and chunk.span is not None:
+            metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
         parent_id = parent.entry.id or ""
         metadata |= {stores.id_key: parent_id, SOURCE_KEY: without_surrogates(identity)}
-        child = Entry(chunk.text, metadata, new_id)
-        children[new_id] = replace(child, context=context(child)) if context else child
+        context = heading_context(source, headings) if above else ""
+        children[new_id] = Entry(chunk.text, metadata, new_id, context)
         parents[parent_id] = parent.entry
     return Draft(identity, source, list(parents.values()), list(children.values()))
 

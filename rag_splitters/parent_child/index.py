@@ -23,7 +23,6 @@ from rag_splitters.parent_child.stores import ClassicParents, Stores
 
 A = TypeVar("A")
 D = TypeVar("D")
-R = TypeVar("R")
 
 
 @dataclass
@@ -40,8 +39,8 @@ class Shared:
     """Closes what the factory opened."""
 
 
-class ParentChildIndex(Generic[A, D, R]):
-    """The operations of a retriever that accepts documents `A`, returns documents `D`, finds `R`.
+class ParentChildIndex(Generic[A, D]):
+    """The operations of a retriever that accepts documents `A` and returns documents `D`.
 
     One operation that writes runs at a time; searches never wait. Each operation is one coroutine,
     driven by `run` for synchronous callers and by `arun` for asynchronous ones.
@@ -88,10 +87,6 @@ class ParentChildIndex(Generic[A, D, R]):
     @abstractmethod
     def _document(self, entry: Entry) -> D:
         """Convert a source document, or a parent, for the framework."""
-
-    @abstractmethod
-    def _result(self, entry: Entry) -> R:
-        """Convert a search result for the framework."""
 
     def add_documents(self, documents: Iterable[A], ids: Sequence[str] | None = None) -> list[str]:
         """Add or replace documents, under `ids` if given, and return the id of each.
@@ -188,11 +183,11 @@ class ParentChildIndex(Generic[A, D, R]):
 
     async def _search(
         self, query: Query, filters: Mapping[str, Any], reranker: Reranker | None
-    ) -> list[R]:
+    ) -> list[Entry]:
         stores = self._stores(filters)
         if query.search_type == "hybrid" and stores.keywords is not None:
             await prepare_keyword_index(stores, stores.keywords, self.shared.guard)
         results = await search(stores, query)
         if reranker is not None:
             results = await rerank(reranker, query.text, results)
-        return [self._result(entry) for entry in results]
+        return results

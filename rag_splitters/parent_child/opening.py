@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from chromadb import Collection
 
 
-R = TypeVar("R", bound=ParentChildIndex[Any, Any, Any])
+R = TypeVar("R", bound=ParentChildIndex[Any, Any])
 
 CHILDREN: dict[str, Any] = {"chunk_size": 400, "length_function": "characters"}
 PARENTS: dict[str, Any] = {"chunk_size": 2000, "length_function": "characters"}
 """The default sizes, which are the same in both frameworks."""
+CLASSIC_ID_KEY = "doc_id"
+"""The key under which `langchain_classic`'s retriever keeps a parent's id."""
 
 
 class Place:

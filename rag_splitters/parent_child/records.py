@@ -16,8 +16,10 @@ SOURCE_KEY = "_source_id"
 """The key in a child's metadata that holds its document's identity."""
 NESTED_KEY = "_nested"
 """The key in a child's metadata that holds, as JSON, what its vector store cannot keep."""
+PLACE_KEYS = ("_start", "_end")
+"""The keys in the metadata of a rewritten parent's child that tell where in the parent it is."""
 POSITION_KEYS = ("start_index", "end_index", "chunk_index")
-_OWN_KEYS = (SOURCE_KEY, NESTED_KEY)
+_OWN_KEYS = (SOURCE_KEY, NESTED_KEY, *PLACE_KEYS)
 # What one child gives a vector store to filter on. Chroma's collection is damaged for good by a
 # few thousand values in one row, and each child of a document repeats them all.
 _MAX_VALUES = 200
@@ -266,8 +268,10 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     """
     own = copy_metadata(dict(sorted(child.metadata.items())))  # Chroma keeps no order
     nested: dict[str, Any] = {}
-    if own.pop(SOURCE_KEY, None) is not None:  # langchain_classic's children have neither
+    if own.pop(SOURCE_KEY, None) is not None:  # langchain_classic's children have none of ours
         nested = json.loads(own.pop(NESTED_KEY, "{}"))
+        for key in PLACE_KEYS:
+            own.pop(key, None)
     parents = copy_metadata(_without_positions(parent.metadata))
     if inherited is not None:
         parents = {key: value for key, value in parents.items() if key in inherited}

@@ -13,22 +13,32 @@ from typing import Any, Literal, get_args
 
 from rag_splitters.calls import Call, call
 from rag_splitters.fields import whole_number
+from rag_splitters.parent_child.budget import count_tokens
 from rag_splitters.parent_child.keyword_index import KeywordIndex, KeywordMatches
-from rag_splitters.parent_child.merging import SCORE_KEY, describe_matches, merge_children
-from rag_splitters.parent_child.records import Entry, restore_child
+from rag_splitters.parent_child.passages import find_passages
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.results import (
+    SCORE_KEY,
+    build_children,
+    build_parents,
+    build_passages,
+)
 from rag_splitters.parent_child.stores import Detail, Match, Stores
-from rag_splitters.text.sources import copy_metadata
 
 logger = logging.getLogger(__name__)
 
-Retrieve = Literal["parents", "children", "merged"]
+Retrieve = Literal["passages", "parents", "children"]
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"]
 Fusion = Literal["relative", "rrf"]
 Reranker = Callable[[str, list[str]], Any]
 """(question, texts) -> a score for each text, higher is better; may be a coroutine function."""
 
-# How many children are fetched first for each result; more follow if they are not enough.
-_CHILDREN_PER_RESULT: dict[Retrieve, int] = {"parents": 2, "children": 1, "merged": 4}
+RERANKED = 50
+"""How many results a reranker is given."""
+
+# How many children are read first for each result; more follow if they are not enough.
+_CHILDREN_PER_RESULT: dict[Retrieve, int] = {"passages": 10, "parents": 2, "children": 1}
+_MIN_NEIGHBOURS = 50  # children, at least, among which a passage finds its neighbours
 _MIN_FUSED = 100  # children of each ranking that are read, at least, before they are fused
 _MAX_TIED = 1000  # children with one score that are put in order
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
@@ -54,7 +64,12 @@ class Query:
     """The least score of a child that is used."""
     fetch_k: int = 20
     lambda_mult: float = 0.5
-    merged_size: int = 2000
+    passage_size: int = 500
+    """Up to how many characters a passage grows in any case."""
+    passage_threshold: float = 0.9
+    """From which share of its best child's score a neighbour joins a longer passage."""
+    max_tokens: int | None = None
+    """Results of so many tokens together are enough, even if they are fewer than k."""
     max_children: int | None = None
     """Only so many of the best children are used; None: as many as the results need."""
 
@@ -63,18 +78,30 @@ class Query:
         one_of(self.retrieve, "retrieve", Retrieve)
         one_of(self.search_type, "search_type", SearchType)
         one_of(self.fusion, "fusion", Fusion)
-        for name in ("k", "fetch_k", "merged_size"):
+        for name in ("k", "fetch_k", "passage_size"):
             whole_number(getattr(self, name), name, 1)
+        if not 0 <= self.passage_threshold <= 1:
+            raise ValueError(
+                f"passage_threshold must be between 0 and 1, got {self.passage_threshold}"
+            )
 
     @property
-    def detail(self) -> Detail:
-        """How much of a child is read: a parent's child is not asked for its text."""
-        return "metadata" if self.retrieve == "parents" else "text"
+    def first_read(self) -> int:
+        """How many children are read first."""
+        least = _MIN_NEIGHBOURS if self.retrieve == "passages" else 1
+        k = self.k if self.max_tokens is None else min(self.k, 1 + self.max_tokens // 100)
+        return max(k * _CHILDREN_PER_RESULT[self.retrieve], least)
+
+    def is_met_by(self, results: Sequence[Entry]) -> bool:
+        """Are these results enough?"""
+        if len(results) >= self.k or self.max_tokens is None:
+            return len(results) >= self.k
+        return sum(count_tokens(result.text) for result in results) >= self.max_tokens
 
     @property
     def first_depth(self) -> int:
-        """How many children are fetched first."""
-        depth = self.k * _CHILDREN_PER_RESULT[self.retrieve]
+        """How many children are ranked first."""
+        depth = self.first_read
         if self.search_type == "hybrid":
             return max(depth, _MIN_FUSED)
         return min(depth, self.max_children or depth)
@@ -83,7 +110,7 @@ class Query:
 async def search(stores: Stores, query: Query) -> list[Entry]:
     """Return the k best results, best first.
 
-    Their metadata has the `score` and, unless children are retrieved, the `matches`.
+    Their metadata has the `score` and the `matches`.
     """
     depth, previous = query.first_depth, -1
     parents: dict[str, Entry | None] = {}
@@ -94,7 +121,7 @@ async def search(stores: Stores, query: Query) -> list[Entry]:
             ranking = ranking[: query.max_children]
         children, results = await _results_from_ranking(stores, query, ranking, parents)
         # The last test is for stores that never return as many as they are asked for.
-        if len(results) >= query.k or is_complete or len(ranking) == previous:
+        if query.is_met_by(results) or is_complete or len(ranking) == previous:
             break
         depth, previous = max(depth * 2, len(ranking) + 1), len(ranking)
     if children and not _children_with_parent(stores, children):
@@ -112,14 +139,14 @@ async def _results_from_ranking(
     """
     children: list[Match] = []
     start, end = 0, len(ranking)
-    if query.search_type == "hybrid" and query.retrieve != "merged":
-        end = query.k * _CHILDREN_PER_RESULT[query.retrieve]
+    if query.search_type == "hybrid":
+        end = query.first_read
     while True:
         batch = ranking[start:end]
-        children += await _load(stores, query, batch) if query.search_type == "hybrid" else batch
+        children += await _load(stores, batch) if query.search_type == "hybrid" else batch
         matches = await _load_parents(stores, query, children, parents)
-        results = await _build_results(stores, query, matches, parents)
-        if len(results) >= query.k or end >= len(ranking):
+        results = _build_results(stores, query, matches, parents, _worst_score(ranking))
+        if query.is_met_by(results) or end >= len(ranking):
             return children, results
         start, end = end, 2 * end
 
@@ -133,7 +160,7 @@ async def _rank_children(stores: Stores, query: Query, depth: int) -> tuple[list
         ranking = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
         is_complete = len(ranking) < depth
     else:
-        ranking, is_complete = await _find_nearest(stores, query.text, depth, query.detail)
+        ranking, is_complete = await _find_nearest(stores, query.text, depth)
     threshold = query.score_threshold
     if query.search_type == "similarity_score_threshold":
         threshold = threshold or 0.0
@@ -147,7 +174,7 @@ async def _rank_children(stores: Stores, query: Query, depth: int) -> tuple[list
 
 
 async def _find_nearest(
-    stores: Stores, text: str, depth: int, detail: Detail
+    stores: Stores, text: str, depth: int, detail: Detail = "text"
 ) -> tuple[list[Match], bool]:
     """Return the nearest children, at least `depth` of them, and whether there are no more.
 
@@ -254,10 +281,10 @@ async def _find_by_keyword(
         n *= 4
 
 
-async def _load(stores: Stores, query: Query, matches: Sequence[Match]) -> list[Match]:
+async def _load(stores: Stores, matches: Sequence[Match]) -> list[Match]:
     """Return the matches with loaded children, without those that no longer exist."""
     ids = [match.child.id or "" for match in matches if not match.child.metadata]
-    loaded = dict(zip(ids, await stores.children.read(ids, query.detail), strict=True))
+    loaded = dict(zip(ids, await stores.children.read(ids), strict=True))
     pairs = [(loaded.get(match.child.id or "", match.child), match.score) for match in matches]
     return [Match(child, score) for child, score in pairs if child is not None]
 
@@ -265,61 +292,39 @@ async def _load(stores: Stores, query: Query, matches: Sequence[Match]) -> list[
 async def _load_parents(
     stores: Stores, query: Query, children: Sequence[Match], parents: dict[str, Entry | None]
 ) -> list[Match]:
-    """Return the children whose parents are in the docstore, up to the one with the k-th parent.
+    """Return the children whose parents are in the docstore.
 
-    Children after it would add matches to the results, which must not depend on how many were
-    fetched. The parents that are read are added to `parents`.
+    The parents that are read are added to `parents`.
     """
     key = stores.id_key
     children = _children_with_parent(stores, children)
     ids = list(dict.fromkeys(match.child.metadata[key] for match in children))
-    enough = len(ids) if query.retrieve == "merged" else query.k
-    while True:
-        best = [name for name in ids if parents.get(name, name) is not None][:enough]
-        unread = [name for name in best if name not in parents]
-        if not unread:
-            break
-        parents.update(zip(unread, await stores.docstore.read(unread), strict=True))
-    present = set(best)
-    matches = [match for match in children if match.child.metadata[key] in present]
-    if query.retrieve != "parents" or len(best) < query.k:
-        return matches
-    return matches[: [match.child.metadata[key] for match in matches].index(best[-1]) + 1]
+    unread = [name for name in ids if name not in parents]
+    parents.update(zip(unread, await stores.docstore.read(unread), strict=True))
+    return [match for match in children if parents[match.child.metadata[key]] is not None]
 
 
-async def _build_results(
-    stores: Stores, query: Query, matches: Sequence[Match], parents: dict[str, Entry | None]
+def _build_results(
+    stores: Stores,
+    query: Query,
+    matches: Sequence[Match],
+    parents: Mapping[str, Entry | None],
+    worst: float | None,
 ) -> list[Entry]:
     present = {name: parent for name, parent in parents.items() if parent is not None}
     if query.retrieve == "parents":
-        return _build_parents(stores, matches, present)
-    if query.retrieve == "merged":
-        return await merge_children(stores, matches, present, query.k, query.merged_size)
-    return [_build_child(stores, match, present) for match in matches[: query.k]]
+        return build_parents(stores, matches, present, query.k)
+    if query.retrieve == "children":
+        return build_children(stores, matches, present, query.k)
+    size, threshold = query.passage_size, query.passage_threshold
+    passages = find_passages(matches, present, stores.id_key, query.k, worst, size, threshold)
+    return build_passages(stores, passages, present)
 
 
-def _build_parents(
-    stores: Stores, matches: Sequence[Match], parents: dict[str, Entry]
-) -> list[Entry]:
-    """Return the parents of the children, in the order of their best child."""
-    matches_of_parents: dict[str, list[Match]] = defaultdict(list)
-    for match in matches:
-        matches_of_parents[match.child.metadata[stores.id_key]].append(match)
-    results = []
-    for name, own_matches in matches_of_parents.items():
-        metadata = {
-            **copy_metadata(parents[name].metadata),
-            **describe_matches(own_matches[0], own_matches),
-        }
-        results.append(Entry(parents[name].text, metadata, name))
-    return results
-
-
-def _build_child(stores: Stores, match: Match, parents: dict[str, Entry]) -> Entry:
-    parent = parents[match.child.metadata[stores.id_key]]
-    child = restore_child(match.child, parent, stores.inherited_keys)
-    child.metadata.update(describe_matches(match))
-    return child
+def _worst_score(ranking: Sequence[Match]) -> float | None:
+    """Return the score that is farthest from the best child's; None if there are none."""
+    scores = [match.score for match in ranking if match.score is not None]
+    return max(scores, key=lambda score: abs(score - scores[0]), default=None)
 
 
 def _children_with_parent(stores: Stores, children: Sequence[Match]) -> list[Match]:

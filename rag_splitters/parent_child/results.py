@@ -1,0 +1,134 @@
+"""Results of a query: parents, children or passages, with their score and what matched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rag_splitters.parent_child.passages import Passage
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry, restore_child
+from rag_splitters.parent_child.stores import Match, Stores
+from rag_splitters.text.ids import chunk_id
+from rag_splitters.text.sources import copy_metadata
+
+# A score is a number and the matches are JSON, because the frameworks rebuild results from text and
+# metadata (caches, compressors, vector stores), and a vector store accepts nothing nested. A field
+# of a subclass would be lost on the way.
+SCORE_KEY, MATCHES_KEY = "score", "matches"
+
+_MAX_MATCHES = 100  # of a result; the same text may stand in thousands of places
+
+
+def build_parents(
+    stores: Stores, matches: Sequence[Match], parents: Mapping[str, Entry], k: int
+) -> list[Entry]:
+    """Return the first k parents of the children, in the order of their best child.
+
+    A child whose text was found before is one more match of the parent that it was found in.
+    Children after the k-th parent's first add nothing: the results must not depend on how many
+    were read.
+    """
+    matches_of_parents: dict[str, list[Match]] = {}
+    places: dict[str, str] = {}
+    for match in matches:
+        name = places.setdefault(match.child.text, match.child.metadata[stores.id_key])
+        matches_of_parents.setdefault(name, []).append(match)
+        if len(matches_of_parents) == k:
+            break
+    return [
+        Entry(
+            parents[name].text,
+            copy_metadata(parents[name].metadata) | describe_matches(own, stores.id_key),
+            name,
+        )
+        for name, own in matches_of_parents.items()
+    ]
+
+
+def build_children(
+    stores: Stores, matches: Sequence[Match], parents: Mapping[str, Entry], k: int
+) -> list[Entry]:
+    """Return the first k children with different texts; the others of a text are its matches."""
+    matches_of_texts: dict[str, list[Match]] = {}
+    for match in matches:
+        if len(matches_of_texts) == k and match.child.text not in matches_of_texts:
+            break
+        matches_of_texts.setdefault(match.child.text, []).append(match)
+    results = []
+    for own in matches_of_texts.values():
+        child = _restore(stores, own[0], parents)
+        child.metadata.update(describe_matches(own, stores.id_key))
+        results.append(child)
+    return results
+
+
+def build_passages(
+    stores: Stores, passages: Sequence[Passage], parents: Mapping[str, Entry]
+) -> list[Entry]:
+    """Return passages with the metadata of their best child.
+
+    In a rewritten parent, the parent's positions bound those of the passage.
+    """
+    results = []
+    for passage in passages:
+        best = passage.found[0]
+        parent = parents[best.parent]
+        text = parent.text[passage.start - best.offset : passage.end - best.offset]
+        metadata = _restore(stores, best.match, parents).metadata
+        metadata.pop("chunk_index", None)
+        if best.space[0] == SOURCE_KEY:
+            metadata |= {"start_index": passage.start, "end_index": passage.end}
+        elif parent.span is not None:
+            metadata |= dict(zip(("start_index", "end_index"), parent.span, strict=True))
+        metadata |= _pages_of([each.match.child for each in passage.found if passage.holds(each)])
+        metadata |= describe_matches([each.match for each in passage.found], stores.id_key)
+        new_id = chunk_id(best.parent, passage.start, passage.end, text)
+        results.append(Entry(text, metadata, new_id))
+    return results
+
+
+def _restore(stores: Stores, match: Match, parents: Mapping[str, Entry]) -> Entry:
+    parent = parents[match.child.metadata[stores.id_key]]
+    return restore_child(match.child, parent, stores.inherited_keys)
+
+
+def _pages_of(children: Sequence[Entry]) -> dict[str, int]:
+    """Return the first and the last page that the children stand on, if they know them all."""
+    pages = [child.metadata.get(key) for child in children for key in ("page_start", "page_end")]
+    numbers = [page for page in pages if isinstance(page, int)]
+    if len(numbers) < len(pages):
+        return {}
+    return {"page_start": min(numbers), "page_end": max(numbers)}
+
+
+def describe_matches(matches: Sequence[Match], id_key: str) -> dict[str, Any]:
+    """Return the metadata that a result has of its matches, the best first.
+
+    These are the identity of the document, the score, and position and score of each match; of one
+    that stands in another parent, with the same text, also the parent's id.
+    """
+    best = matches[0].child.metadata
+    added = {key: value for key, value in best.items() if key == SOURCE_KEY}
+    if matches[0].score is not None:
+        added[SCORE_KEY] = float(matches[0].score)
+    described = []
+    for match in matches[:_MAX_MATCHES]:
+        metadata = match.child.metadata
+        # Some stores return numbers of NumPy's, which JSON does not take.
+        score = None if match.score is None else float(match.score)
+        keys = ["start_index", "end_index"] + [id_key] * (metadata.get(id_key) != best.get(id_key))
+        described.append(
+            {key: metadata[key] for key in keys if key in metadata} | {SCORE_KEY: score}
+        )
+    return added | {MATCHES_KEY: json.dumps(described)}
+
+
+def read_matches(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the matches in the metadata of a result; none if it has none.
+
+    >>> read_matches(describe_matches([Match(Entry("", {}), 0.5)], "parent_id"))
+    [{'score': 0.5}]
+    """
+    matches: list[dict[str, Any]] = json.loads(metadata.get(MATCHES_KEY, "[]"))
+    return matches
