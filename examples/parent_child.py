@@ -1,4 +1,4 @@
-"""Search small chunks, read large ones: a durable parent-child index in a folder, no model."""
+"""Search small chunks, read what is around them: a durable index in a folder, without a model."""
 
 import tempfile
 
@@ -32,22 +32,25 @@ with tempfile.TemporaryDirectory() as folder:
         path=folder,  # Chroma for the children, SQLite for the parents; None keeps both in memory
         parent_splitter=RecursiveTextSplitter(chunk_size=200),
         child_splitter=SentenceTextSplitter(chunk_size=60),
+        passage_size=120,
         k=1,
     )  # searches by vectors and keywords; search_type="similarity" uses only the vectors
     retriever.add_documents(documents)  # unchanged: nothing is embedded or written
 
     for question in ("What replaced the whale oil lamp?", "When are the cardamom buns gone?"):
-        (parent,) = retriever.invoke(question)
-        match = parent.matches[0]
-        source = LIGHTHOUSE if parent.metadata["kind"] == "museum" else BAKERY
+        (passage,) = retriever.invoke(question)
+        match = passage.matches[0]
+        source = LIGHTHOUSE if passage.metadata["kind"] == "museum" else BAKERY
         print(question)
         print("  matched: ", source[match["start_index"] : match["end_index"]])
-        print("  returned:", " ".join(parent.page_content.split()))
+        print("  returned:", " ".join(passage.page_content.split()))
 
-    merged = retriever.model_copy(update={"retrieve": "passages", "passage_size": 120, "k": 2})
-    print("the same, as neighbouring sentences:")
-    for passage in merged.invoke("What replaced the whale oil lamp?"):
+    print("as much as fits into 30 tokens:")
+    for passage in retriever.invoke("What replaced the whale oil lamp?", k=4, max_tokens=30):
         print("  ", " ".join(passage.page_content.split()))
+    whole = retriever.model_copy(update={"retrieve": "parents"})
+    print("the whole parent:")
+    print("  ", " ".join(whole.invoke("What replaced the whale oil lamp?")[0].page_content.split()))
 
     changed = Document(page_content="The bakery is closed for the summer.", id="bakery.md")
     changes = retriever.sync([documents[0], changed])  # removes all other documents

@@ -228,8 +228,8 @@ def test_index_keeps_to_its_model(server: OpenAIServer, key: str) -> None:
 
 def test_index_keeps_sizes() -> None:
     indexed("--child-size", "100", "--parent-size", "300")
-    parents = rows("query", "idx", "council", "-k", "9")
-    children = rows("query", "idx", "council", "-k", "9", "--children")
+    parents = rows("query", "idx", "council", "-k", "9", "--retrieve=parents")
+    children = rows("query", "idx", "council", "-k", "9", "--retrieve=children")
     assert 100 < max(len(row["text"]) for row in parents) <= 300
     assert max(len(row["text"]) for row in children) <= 100
 

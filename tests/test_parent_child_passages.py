@@ -259,3 +259,28 @@ def test_factories_return_passages_unless_the_index_is_langchain_classic_s() -> 
     assert parent_document_retriever(byte_store=InMemoryByteStore()).retrieve == "parents"
     assert llama_index.parent_document_retriever().retrieve_kind == "passages"
     assert llama_index.parent_document_retriever(id_key="doc_id").retrieve_kind == "parents"
+
+
+# Scripts without spaces
+
+
+@every_front_end
+@pytest.mark.parametrize(
+    ("question", "wanted", "others"),
+    [
+        ("茶", "他每天早上喝绿茶。", ["我们去看海。", "山上很冷。"]),
+        ("茶", "喝茶要慢。", ["我们去看海。", "山上很冷。"]),
+        ("猫", "庭に猫がいます。", ["犬は走ります。", "海が見えます。"]),
+        ("ｺ", "コが見えます。", ["犬は走ります。", "海が見えます。"]),
+        ("ก", "เขาเห็นไก่", ["ฝนตหนัร้อน", "เรือลำใหม่"]),
+        ("물", "차가운 물", ["바다가 보인다.", "산이 높다."]),
+    ],
+)
+def test_a_question_of_one_character_finds_it(
+    front: FrontEnd, question: str, wanted: str, others: list[str]
+) -> None:
+    texts = [*others, wanted]
+    documents = [(f"{n}", text, {"source": f"{n}"}) for n, text in enumerate(texts)]
+    retriever = front.build(documents, search_type="hybrid", retrieve="passages", k=1)
+    assert [result.text for result in front.find(retriever, question)] == [wanted]
+    assert front.find(retriever, question)[0].score == pytest.approx(1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -18,18 +19,39 @@ from rag_splitters.cli.stored_index import is_index, open_index
 from rag_splitters.cli.views import console, passage_row, passage_view, write_line
 
 
+class Retrieve(str, Enum):
+    """What a query returns."""
+
+    passages = "passages"
+    parents = "parents"
+    children = "children"
+
+
 def query(
     folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of the index.")],
     question: Annotated[str, typer.Argument(help="What you want to know.")],
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of results.")] = 4,
-    children: Annotated[
-        bool, typer.Option(help="Show the child chunks that match, not their parents.")
-    ] = False,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", min=1, help="Number of results; default: 4, or as many as --max-tokens allows."
+        ),
+    ] = None,
+    retrieve: Annotated[
+        Retrieve,
+        typer.Option(
+            help="Show the best child chunks with what matches around them (passages), "
+            "their whole parents, or the children alone."
+        ),
+    ] = Retrieve.passages,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=1, help="Budget for all results together, in tokens."),
+    ] = None,
     embeddings: EmbeddingsOption = None,
     base_url: BaseUrlOption = None,
     form: FormatOption = Format.table,
 ) -> None:
-    """Search an index: the parents whose children match best, with the best child marked.
+    """Search an index: the passages that match best, with the best chunk marked in each.
 
     Pass the same --embeddings as for `index`.
     """
@@ -40,8 +62,9 @@ def query(
         raise FileNotFoundError(
             f"{folder} holds no index: make one with rag-splitters index {folder} FILE..."
         )
-    with open_index(folder, model, retrieve="children" if children else "parents") as retriever:
-        results = retriever.invoke(question, k=k)
+    options = {"retrieve": retrieve.value, "k": k, "max_tokens": max_tokens}
+    with open_index(folder, model, **options) as retriever:
+        results = retriever.invoke(question)
     if form is Format.jsonl:
         for result in results:
             write_line(passage_row(result))

@@ -61,7 +61,7 @@ async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> lis
 def headings_above(source: Entry) -> Callable[[Entry], list[str]]:
     """Return a function that tells which headings of a document a child stands under.
 
-    >>> source = Entry("# Cats\n\nThey sleep.", {})
+    >>> source = Entry("# Cats\\n\\nThey sleep.", {})
     >>> headings_above(source)(Entry("They sleep.", {"start_index": 8, "end_index": 19}))
     ['Cats']
     """

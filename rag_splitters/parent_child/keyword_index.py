@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rag_splitters.sqlite import Database, delete_database, encode
-from rag_splitters.text.terms import text_terms
+from rag_splitters.text.terms import final_characters, is_single_character, text_terms
 
 _MAX_TERMS = 256  # of a question; SQLite parses no expression deeper than a thousand
 _MAX_MATCHES = 2000  # deeper than any ranking is read
-_FORMAT = 2  # of the file; a file of another format is made anew
+_FORMAT = 3  # of the file; a file of another format is made anew
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS children (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (terms, around, tokenize = 'ascii');
@@ -47,8 +47,9 @@ class KeywordIndex:
 
     It is SQLite's own, with k1 = 1.2 and b = 0.75, in a file or in memory. Words are stemmed, stop
     words dropped, and scripts without spaces taken in pairs of characters, as in
-    `HashingEmbeddings`. Every update is one transaction. `revision` tells which state of the
-    docstore the index knows; see `rag_splitters.parent_child.revisions`.
+    `HashingEmbeddings`; a question of one such character finds every word that has it. Every update
+    is one transaction. `revision` tells which state of the docstore the index knows; see
+    `rag_splitters.parent_child.revisions`.
 
     >>> index = KeywordIndex(None)
     >>> index.update([[("a", "the red apple"), ("b", "blue skies")]], removed_ids=[])
@@ -121,17 +122,18 @@ class KeywordIndex:
             n: how many children.
             others: ids of children whose scores are wanted as well.
         """
-        terms = list(dict.fromkeys(_tokens(question, {})))[:_MAX_TERMS]
+        terms = list(dict.fromkeys(text_terms(question, {})))[:_MAX_TERMS]
         if not terms or n < 1:
             return KeywordMatches([], dict.fromkeys(others, 0.0), 0.0)
         with self._database.lock:
-            matches = self._database.read(_MATCHES, (" OR ".join(terms), _MAX_MATCHES))
+            patterns = [_token(term) + "*" * is_single_character(term) for term in terms]
+            matches = self._database.read(_MATCHES, (" OR ".join(patterns), _MAX_MATCHES))
             scores: dict[int, float] = dict(matches)
             last = matches[min(n, len(matches)) - 1][1] if matches else 0.0
             numbers = [number for number, score in matches if score >= last]
             rows = self._database.read_in(_IDS, numbers)
             best = sorted(rows, key=lambda row: (-scores[row[0]], row[1]))[:n]
-            coverage = self._coverage(terms, best[0][0]) if best else 0.0
+            coverage = self._coverage(patterns, best[0][0]) if best else 0.0
             number_of = self._numbers(others)
         return KeywordMatches(
             [(name, scores[number]) for number, name in best],
@@ -139,8 +141,10 @@ class KeywordIndex:
             coverage,
         )
 
-    def _coverage(self, terms: Sequence[str], number: int) -> float:
+    def _coverage(self, patterns: Sequence[str], number: int) -> float:
         """How much of the question's terms the child with this number has."""
+        terms = [pattern.rstrip("*") for pattern in patterns]
+        singles = [term for term, pattern in zip(terms, patterns, strict=True) if term != pattern]
         ((count,),) = self._database.read("SELECT COUNT(*) FROM children")
         query = "SELECT term, doc FROM vocabulary WHERE term IN ({})"
         frequencies = dict(self._database.read_in(query, terms))
@@ -149,6 +153,7 @@ class KeywordIndex:
         }
         columns = self._database.read("SELECT terms, around FROM words WHERE rowid = ?", (number,))
         own = {term for column in columns[0] for term in column.split()}
+        own |= {term[: len(single)] for single in singles for term in own}
         return sum(weights[term] for term in terms if term in own) / sum(weights.values())
 
     def list_ids(self) -> list[str]:
@@ -214,5 +219,10 @@ def _rows(
 
 
 def _tokens(text: str, cache: dict[str, tuple[str, ...]]) -> Iterable[str]:
-    """Return the terms in letters that SQLite's ASCII tokenizer keeps whole."""
-    return (f"x{encode(term).hex()}" for term in text_terms(text, cache))
+    """Return a text's terms, and what single characters of scripts without spaces match."""
+    return map(_token, [*text_terms(text, cache), *final_characters(text)])
+
+
+def _token(term: str) -> str:
+    """Return a term in letters that SQLite's ASCII tokenizer keeps whole."""
+    return f"x{encode(term).hex()}"

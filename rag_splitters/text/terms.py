@@ -15,6 +15,7 @@ _UNSPACED = (
 )
 _WORD = re.compile(f"[{_UNSPACED}]+|(?:[^\\W_{_UNSPACED}]|[\u0300-\u036f\u0900-\u0dff])+")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
+_MAY_BE_UNSPACED = re.compile(f"[{_UNSPACED}\uff66-\uffdc]")  # half-width letters are widened
 _STOP_WORDS = frozenset(
     """
     a about above according after again against all also am an and any are as at be because been
@@ -54,6 +55,27 @@ def text_terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:
         if word not in cache:
             cache[word] = word_terms(word)
     return [term for word in words for term in cache[word]] or [f" {x}" for x in folded.split()]
+
+
+def is_single_character(term: str) -> bool:
+    """Is a term one character of a script without spaces, and so no whole word?
+
+    >>> is_single_character("茶"), is_single_character("東京"), is_single_character("a")
+    (True, False, False)
+    """
+    return len(term) == 1 and _IS_UNSPACED.match(term) is not None
+
+
+def final_characters(text: str) -> list[str]:
+    """The last character of each word in a script without spaces, which begins no pair.
+
+    >>> final_characters("Tokyo, 東京都 (首都)")
+    ['都', '都']
+    """
+    if not _MAY_BE_UNSPACED.search(text):
+        return []
+    words = _WORD.findall(_fold(text))
+    return [word[-1] for word in words if len(word) > 1 and _IS_UNSPACED.match(word)]
 
 
 def find_words(text: str) -> list[str]:
