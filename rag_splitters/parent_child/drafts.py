@@ -76,12 +76,19 @@ def headings_above(source: Entry) -> Callable[[Entry], list[str]]:
     return above
 
 
-def heading_context(source: Entry, headings: Sequence[str]) -> str:
-    """Return what stands before a child where it is embedded and indexed: title and headings.
+def heading_context(source: Entry) -> Callable[[Entry], str]:
+    """Return a function that tells the context of a document's children: title and headings.
 
-    >>> heading_context(Entry("", {"title": "Animals"}), ["Cats"])
+    >>> source = Entry("# Cats\\n\\nThey sleep.", {"title": "Animals"})
+    >>> heading_context(source)(Entry("They sleep.", {"start_index": 8, "end_index": 19}))
     'Animals > Cats'
     """
+    above = headings_above(source)
+    return lambda child: _join(source, above(child))
+
+
+def _join(source: Entry, headings: Sequence[str]) -> str:
+    """Return what stands before a child where it is embedded and indexed."""
     title = source.metadata.get("title")
     titles = [" ".join(title.split())[:_MAX_HEADING]] if isinstance(title, str) else []
     return " > ".join(dict.fromkeys(filter(None, [*titles, *headings])))
@@ -136,7 +143,7 @@ def _make_draft(
             metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
         parent_id = parent.entry.id or ""
         metadata |= {stores.id_key: parent_id, SOURCE_KEY: without_surrogates(identity)}
-        context = heading_context(source, headings) if above else ""
+        context = _join(source, headings) if above else ""
         children[new_id] = Entry(chunk.text, metadata, new_id, context)
         parents[parent_id] = parent.entry
     return Draft(identity, source, list(parents.values()), list(children.values()))

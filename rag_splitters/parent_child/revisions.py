@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import find_classic_parents, read_classic_children
-from rag_splitters.parent_child.drafts import heading_context, headings_above
+from rag_splitters.parent_child.drafts import heading_context
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Record
@@ -161,10 +161,8 @@ def _searched_texts(
 ) -> list[tuple[str, str]]:
     """Return id and searched text of a document's children."""
     if stores.headings:
-        above = headings_above(record.document)
-        contexts = [heading_context(record.document, above(child)) for child in children]
-        pairs = zip(children, contexts, strict=True)
-        children = [replace(child, context=context) for child, context in pairs]
+        context = heading_context(record.document)
+        children = [replace(child, context=context(child)) for child in children]
     return [(child.id or "", child.searched_text) for child in children]
 
 
