@@ -93,7 +93,7 @@ def test_any_metadata_is_kept_whole_and_harms_no_other_document(
                 assert {k: v for k, v in result.metadata.items() if k in expected} == expected
             assert isinstance(result.start, int)
             assert all(isinstance(match["start_index"], int) for match in result.matches)
-        for retrieve in ("children", "merged"):
+        for retrieve in ("children", "passages"):
             varied = front.varied(retriever, retrieve=retrieve)
             assert "n93." in front.find(varied, sentence(93))[0].text
         filtered = front.varied(retriever, where={"team": "red"})
