@@ -101,7 +101,7 @@ def of_rows(rows: Sequence[Row]) -> list[Row]:
         known = {key: row[key] for key in TYPED if row[key] is not None}
         told = json.loads(row["chunk_metadata"])
         assert not known.keys() & told.keys(), "what has a column is not in the JSON too"
-        carried = {key: value for key, value in row.items() if key not in own}
+        carried = {key: value for key, value in row.items() if key not in own | {"key"}}
         places = {key: row[key] for key in ("start_index", "end_index", "chunk_index", "text")}
         found.append({"id": row["chunk_id"], **carried, **told, **known, **places})
     return found

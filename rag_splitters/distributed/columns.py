@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 TEXT = 2
 """The position of the text among the chunks' columns."""
 
+METADATA = 12
+"""The position of the metadata that have no column of their own."""
+
+ERROR = "error"
+"""The column that says why a document could not be split."""
+
 TYPED = ("parent_id", "headings", "level", "modality", "page_start", "page_end")
 """The metadata keys with a column of their own; all others are written as JSON."""
 
@@ -28,11 +34,15 @@ def arrow() -> Any:
     return pyarrow
 
 
-def chunk_fields() -> list[pa.Field]:
-    """The chunks' own columns, the same for every strategy, in order."""
+def chunk_fields(with_error: bool = False) -> list[pa.Field]:
+    """The chunks' own columns, the same for every strategy, in order.
+
+    Parameters:
+        with_error: whether there is a column for the errors of documents, which is the last one.
+    """
     pa = arrow()
     text, number = pa.string(), pa.int64()
-    return [
+    fields = [
         pa.field("chunk_id", text),
         pa.field("document_id", text),
         pa.field("text", text),
@@ -47,6 +57,7 @@ def chunk_fields() -> list[pa.Field]:
         pa.field("page_end", number),
         pa.field("chunk_metadata", text),
     ]
+    return [*fields, pa.field(ERROR, text)] if with_error else fields
 
 
 def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
@@ -59,20 +70,29 @@ def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
             raise ValueError(f"the table has {counts[name]} columns {name!r}: rename all but one")
 
 
-def metadata_fields(schema: pa.Schema, names: Sequence[str]) -> list[pa.Field]:
+def metadata_fields(
+    schema: pa.Schema, names: Sequence[str], own: Sequence[pa.Field]
+) -> list[pa.Field]:
     """The documents' columns that their chunks repeat, with the types that the chunks have.
+
+    Parameters:
+        own: the chunks' own columns.
 
     Raises: ValueError if a column is missing, occurs twice, or has the name of one of the chunks'
     own columns (in any case, because Spark ignores the case).
     """
     check_names(schema, names)
-    own = {field.name for field in chunk_fields()}
-    if clashes := [name for name in names if name.casefold() in own]:
+    if clashes := [name for name in names if is_own(name, own)]:
         raise ValueError(
             f"chunks have columns of their own with the names {clashes}: rename the documents' "
             "columns, or list in metadata_columns only those that the chunks should repeat"
         )
     return [_repeatable(schema.field(name)) for name in names]
+
+
+def is_own(name: str, own: Sequence[pa.Field]) -> bool:
+    """Whether chunks have a column of their own with this name, in any case."""
+    return name.casefold() in {field.name for field in own}
 
 
 def check_text_type(name: str, kind: pa.DataType) -> None:

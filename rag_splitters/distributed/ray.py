@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.chunker import Chunker
-from rag_splitters.distributed.splitter import TableSplitter, unpickled
+from rag_splitters.distributed.splitter import TableSplitter, asks_model, unpickled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,20 +22,29 @@ def split_dataset(
     metadata_columns: Sequence[str] | None = None,
     page_break: str | None = None,
     batch_size: int = 256,
+    on_error: Literal["raise", "row"] = "raise",
     **options: Any,
 ) -> Dataset:
     """The chunks of a Ray Dataset's documents, lazily, as rows with the columns of `TableSplitter`.
+
+    A task takes 16 batches, or a single one if the chunker asks a model: if its worker dies, Ray
+    repeats the task, and only that batch is paid for twice. With a cache that all workers share,
+    what the batch has got already is not paid for again, either.
 
     By default, the work runs in tasks, which suit strategies that use only the CPU or call a model
     behind an API. A worker process keeps the chunker for its next task, so it loads a tokenizer
     only once. For a model in memory or on a GPU, use actors, which live until the work is done:
     `compute=ray.data.ActorPoolStrategy(size=2), num_gpus=1`.
 
+    With `id_column`, Ray's own checkpoints (`ray.data.checkpoint.CheckpointConfig`) know which
+    documents are done, because the column keeps its name.
+
     Parameters:
         dataset: the documents.
         chunker: any chunker; it is pickled, and its models take their keys from the workers'
             environment.
-        text_column, id_column, metadata_columns, page_break, batch_size: see `TableSplitter`.
+        text_column, id_column, metadata_columns, page_break, batch_size, on_error: see
+            `TableSplitter`.
         options: options of `Dataset.map_batches`: `compute`, `concurrency`, `num_cpus`, `memory`
             and so on.
 
@@ -63,14 +72,17 @@ def split_dataset(
         metadata_columns=metadata_columns,
         page_break=page_break,
         batch_size=batch_size,
+        on_error=on_error,
     )
     schema = dataset.schema(fetch_if_missing=False)
     if schema is not None and isinstance(schema.base_schema, pa.Schema):
         splitter.output_schema(schema.base_schema)
+    per_task = batch_size if asks_model(chunker) else 16 * batch_size
     payload: bytes = ray.cloudpickle.dumps(splitter)  # type: ignore[no-untyped-call]
     in_actors = isinstance(options.get("compute"), ray.data.ActorPoolStrategy)
     work: Any = _Splitting if in_actors else _split
-    return dataset.map_batches(
+    # Ray reads many small files as one block, and one block is one task, on one core.
+    return dataset.repartition(target_num_rows_per_block=per_task).map_batches(
         work,
         batch_size=batch_size,
         batch_format="pyarrow",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.distributed.columns import arrow, chunk_fields, wrong_type
@@ -24,9 +24,13 @@ def split_dataframe(
     metadata_columns: Sequence[str] | None = None,
     page_break: str | None = None,
     batch_size: int = 256,
+    on_error: Literal["raise", "row"] = "raise",
     **options: Any,
 ) -> DataFrame:
     """The chunks of a DataFrame's documents, lazily, as rows with the columns of `TableSplitter`.
+
+    If a worker dies, Spark repeats its partition. A model is then paid again for the partition's
+    documents, unless the chunker has a cache that all workers share.
 
     The work runs in Spark's Python workers. Each keeps the chunker, and with it a tokenizer or a
     model, for its next partition. The cluster works on as many partitions at once as it has cores;
@@ -37,7 +41,8 @@ def split_dataframe(
         dataframe: the documents.
         chunker: any chunker; it is pickled, and its models take their keys from the workers'
             environment.
-        text_column, id_column, metadata_columns, page_break, batch_size: see `TableSplitter`.
+        text_column, id_column, metadata_columns, page_break, batch_size, on_error: see
+            `TableSplitter`.
         options: options of `DataFrame.mapInArrow`: `barrier`, `profile`.
 
     Raises: ImportError if Spark is not installed; TypeError if this is not a DataFrame, or if a
@@ -62,11 +67,13 @@ def split_dataframe(
         metadata_columns=metadata_columns,
         page_break=page_break,
         batch_size=batch_size,
+        on_error=on_error,
     )
     columns = {field.name: field for field in dataframe.schema}
     chunks = splitter.output_schema(_arrow_schema(dataframe.schema, text_column, id_column))
-    repeated = chunks.names[len(chunk_fields()) :]
-    own = from_arrow_schema(arrow().schema(chunk_fields()))
+    own_fields = chunk_fields(with_error=on_error == "row")
+    repeated = chunks.names[len(own_fields) :]
+    own = from_arrow_schema(arrow().schema(own_fields))
     read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *repeated]))
     # Select by number: Spark reads a dot in a column's name as a path.
     numbers = [f"c{number}" for number in range(len(dataframe.columns))]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import pickle
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.distributed.columns import (
+    ERROR,
+    METADATA,
     TEXT,
     TYPED,
     array,
@@ -20,10 +22,12 @@ from rag_splitters.distributed.columns import (
     check_names,
     check_text_type,
     chunk_fields,
+    is_own,
     metadata_fields,
 )
 from rag_splitters.fields import whole_number
 from rag_splitters.models import ModelError
+from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.span import Source, Span
 from rag_splitters.text.ids import ChunkIds, source_identity
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
@@ -61,7 +65,8 @@ class TableSplitter:
       document's text; `chunk_index`;
     - `parent_id`, `headings`, `level`, `modality`, `page_start` and `page_end`, null where the
       strategy does not know them, and `chunk_metadata`, a JSON object with everything else;
-    - the documents' metadata columns.
+    - `error`, only with `on_error="row"`;
+    - the id column under its own name, and the documents' metadata columns.
 
     A null text gives no chunks, like a blank one. Lone surrogates become U+FFFD, because Arrow
     cannot hold them; a model may answer with them.
@@ -76,6 +81,11 @@ class TableSplitter:
             None: all other columns.
         page_break: a regular expression for the separator of pages; None: the chunker's own.
         batch_size: number of documents that are read, and passed to a model, at once.
+        on_error: what to do about a document that the strategy or its model fails on. "raise":
+            raise an error. "row": give the document one row, in which `error` says why,
+            `document_id` and the document's own columns are as usual, and all else is null; `error`
+            is null for chunks. A missing package, and a model that would fail on every document
+            because its key is refused, raise an error in any case.
 
     Raises: TypeError if `chunker` is not a chunker; ValueError if the options contradict each
     other.
@@ -95,6 +105,7 @@ class TableSplitter:
     metadata_columns: Sequence[str] | None = None
     page_break: str | None = None
     batch_size: int = 256
+    on_error: Literal["raise", "row"] = "raise"
 
     def __post_init__(self) -> None:
         if not isinstance(self.chunker, Chunker):
@@ -110,6 +121,8 @@ class TableSplitter:
         if self.text_column == self.id_column:
             raise ValueError(f"text_column and id_column must differ, got {self.id_column!r} twice")
         whole_number(self.batch_size, "batch_size", 1)
+        if self.on_error not in ("raise", "row"):
+            raise ValueError(f"on_error must be 'raise' or 'row', got {self.on_error!r}")
         optional_page_break(self.page_break)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
@@ -125,7 +138,12 @@ class TableSplitter:
             check_id_type(self.id_column, schema.field(self.id_column).type)
         others = [name for name in schema.names if name not in read]
         names = others if self.metadata_columns is None else self.metadata_columns
-        return arrow().schema([*chunk_fields(), *metadata_fields(schema, names)])
+        own = self._own_fields()
+        keys = [name for name in read[1:] if not is_own(name, own) and name not in names]
+        return arrow().schema([*own, *metadata_fields(schema, [*keys, *names], own)])
+
+    def _own_fields(self) -> list[pa.Field]:
+        return chunk_fields(with_error=self.on_error == "row")
 
     def split_table(self, table: pa.Table) -> pa.Table:
         """The chunks of a table's documents, in order.
@@ -152,23 +170,38 @@ class TableSplitter:
             yield arrow().RecordBatch.from_pylist([], schema)
 
     def _split(self, rows: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        own = chunk_fields()
+        own = self._own_fields()
         metadata = _metadata_batch(rows, list(schema)[len(own) :])
-        sources = self._sources(rows, metadata.schema.names)
+        sources = self._sources(rows, [n for n in metadata.schema.names if n != self.id_column])
         chunks: list[_ChunkRow] = []
         numbers: list[int] = []
         size = 0
-        for source, spans in zip(sources, _split_sources(self.chunker, sources), strict=True):
+        for source, document_rows in self._rows(sources):
             metadata_size = metadata.slice(source.number, 1).nbytes
-            for chunk in _chunk_rows(source, self._with_pages(source, spans)):
+            for chunk in document_rows:
                 chunks.append(chunk)
                 numbers.append(source.number)
-                size += metadata_size + len(chunk[TEXT]) + len(chunk[-1])
+                size += metadata_size + len(chunk[TEXT] or "") + len(chunk[METADATA] or "")
                 if size >= _MAX_BYTES:
                     yield _chunk_batch(own, chunks, metadata, numbers)
                     chunks, numbers, size = [], [], 0
         if chunks:
             yield _chunk_batch(own, chunks, metadata, numbers)
+
+    def _rows(self, sources: Sequence[Source]) -> Iterator[tuple[Source, Iterable[_ChunkRow]]]:
+        """Each document with the rows of its chunks, or with the row that says why it has none."""
+        if self.on_error == "raise":
+            for source, spans in zip(sources, _split_sources(self.chunker, sources), strict=True):
+                yield source, _chunk_rows(source, self._with_pages(source, spans))
+            return
+        for source, result in zip(sources, _split_each(self.chunker, sources), strict=True):
+            try:
+                if isinstance(result, Exception):
+                    raise result
+                chunks = list(_chunk_rows(source, self._with_pages(source, result)))
+                yield source, [(*chunk, None) for chunk in chunks]
+            except ValueError as error:
+                yield source, [_error_row(source, error)]
 
     def _sources(self, rows: pa.RecordBatch, metadata: Sequence[str]) -> list[Source]:
         """The documents in some rows, with the columns that are their metadata."""
@@ -215,6 +248,42 @@ def _split_sources(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list
                     raise _failure(each, own_error) from own_error
             raise _failure(source, error) from error
         yield spans
+
+
+def _split_each(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list[Span] | ValueError]:
+    """The spans of each source, or the error that names it.
+
+    If the sources cannot be split together, they are split one by one.
+    """
+    done = 0
+    try:
+        for spans in chunker.split(sources):
+            done += 1
+            yield spans
+        return
+    except ImportError:
+        raise
+    except Exception as error:
+        if getattr(error, "fatal", False):
+            raise
+    for source in sources[done:]:
+        try:
+            yield next(chunker.split([source]))
+        except ImportError:
+            raise
+        except Exception as error:
+            if getattr(error, "fatal", False):
+                raise
+            yield _failure(source, error)
+
+
+def _error_row(source: Source, error: ValueError) -> _ChunkRow:
+    """The row of a document that could not be split."""
+    values: dict[str, str] = {
+        "document_id": source_identity(source.text, source.metadata, source.id),
+        ERROR: without_surrogates(str(error)),
+    }
+    return tuple(values.get(field.name) for field in chunk_fields(with_error=True))
 
 
 def _chunk_rows(source: Source, spans: Sequence[Span]) -> Iterator[_ChunkRow]:
@@ -296,6 +365,22 @@ def _json(details: Mapping[str, Any]) -> str:
     """The metadata as JSON; lone surrogates become escapes, because Arrow cannot hold them."""
     text = json.dumps(details, ensure_ascii=False, allow_nan=False)
     return text if without_surrogates(text) == text else json.dumps(details)
+
+
+def asks_model(chunker: Chunker) -> bool:
+    """Whether the chunker, or one that it contains, asks a chat model or an embedding model.
+
+    >>> from rag_splitters import AgenticChunker, HybridChunker, RecursiveChunker
+    >>> agentic = AgenticChunker(llm=lambda prompt: "1")
+    >>> asks_model(RecursiveChunker()), asks_model(HybridChunker(stages=[agentic]))
+    (False, True)
+    """
+    values = [getattr(chunker, name) for name in type(chunker).model_fields]
+    inner = [each for value in values for each in (value if isinstance(value, tuple) else [value])]
+    return any(
+        isinstance(each, ModelHolder) or (isinstance(each, Chunker) and asks_model(each))
+        for each in inner
+    )
 
 
 @lru_cache(maxsize=4)
