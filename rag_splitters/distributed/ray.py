@@ -34,7 +34,8 @@ def split_dataset(
     By default, the work runs in tasks, which suit strategies that use only the CPU or call a model
     behind an API. A worker process keeps the chunker for its next task, so it loads a tokenizer
     only once. For a model in memory or on a GPU, use actors, which live until the work is done:
-    `compute=ray.data.ActorPoolStrategy(size=2), num_gpus=1`.
+    `compute=ray.data.ActorPoolStrategy(size=2), num_gpus=1`. If an actor dies, Ray repeats the
+    whole block.
 
     With `id_column`, Ray's own checkpoints (`ray.data.checkpoint.CheckpointConfig`) know which
     documents are done, because the column keeps its name.
@@ -77,12 +78,14 @@ def split_dataset(
     schema = dataset.schema(fetch_if_missing=False)
     if schema is not None and isinstance(schema.base_schema, pa.Schema):
         splitter.output_schema(schema.base_schema)
-    per_task = batch_size if asks_model(chunker) else 16 * batch_size
     payload: bytes = ray.cloudpickle.dumps(splitter)  # type: ignore[no-untyped-call]
     in_actors = isinstance(options.get("compute"), ray.data.ActorPoolStrategy)
     work: Any = _Splitting if in_actors else _split
-    # Ray reads many small files as one block, and one block is one task, on one core.
-    return dataset.repartition(target_num_rows_per_block=per_task).map_batches(
+    if not in_actors:  # which may hold all CPUs, so that nothing could divide the blocks
+        # Ray reads many small files as one block, and one block is one task, on one core.
+        per_task = batch_size if asks_model(chunker) else 16 * batch_size
+        dataset = dataset.repartition(target_num_rows_per_block=per_task)
+    return dataset.map_batches(
         work,
         batch_size=batch_size,
         batch_format="pyarrow",
