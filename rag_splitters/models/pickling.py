@@ -15,19 +15,13 @@ from pydantic import BaseModel
 from typing_extensions import Self
 
 from rag_splitters.models.describing import describe_model
-from rag_splitters.models.secrets import is_secret, secrets_of
+from rag_splitters.models.secrets import SAFE_HEADERS, is_secret, secrets_of
 
 _CLIENTS = ("client", "async_client", "root_client", "root_async_client", "_client", "_aclient")
 """Attributes in which a model keeps its clients, which it creates by itself."""
 
 _CONNECTION = re.compile(r"prox(?:y|ies)$|http_(?:\w+_)?client|(?:default|extra)_query|cookies")
 """Names of what often holds credentials, or leads to another server."""
-
-_HEADERS = frozenset(
-    "accept accept-language anthropic-beta anthropic-version content-type http-referer openai-beta "
-    "openai-organization openai-project user-agent x-title".split()
-)
-"""The only headers that are written to a pickle."""
 
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://\S+")
 _LOGIN = re.compile(r"://[^/\s]*@")
@@ -148,7 +142,7 @@ class _Packer:
             packed = [self.pack(part, path) for part in parts]
             is_safe = all(each is part for each, part in zip(packed, parts, strict=True))
             return value if is_safe else _Call(_new_partial, *packed)
-        elif any(secrets_of(value)) and not _pickles_itself(value):
+        elif _holds_secret(value):
             self.problems.append(path or "a secret among its attributes")
         elif path and not _can_be_pickled(value):
             self.problems.append(path)
@@ -158,7 +152,7 @@ class _Packer:
         """A dictionary, list or tuple with its parts packed."""
         is_dict = isinstance(value, dict)
         if is_dict and path.endswith("headers"):
-            names = [name for name in value if str(name).lower() not in _HEADERS]
+            names = [name for name in value if str(name).lower() not in SAFE_HEADERS]
             self.problems += [f"{path}[{name!r}]" for name in names]
             return value
         items = dict(value if is_dict else enumerate(value))
@@ -170,6 +164,8 @@ class _Packer:
     def _pack_settings(self, model: BaseModel, path: str) -> Any:
         """The call that creates a model from its settings; the model itself if it is safe."""
         if _pickles_itself(model):
+            if _holds_secret(model):
+                self.problems.append(path or "a secret among its attributes")
             return model
         settings: dict[str, Any] = {}
         problems, is_safe = len(self.problems), True
@@ -253,6 +249,25 @@ def _create(kind: type[BaseModel], settings: Mapping[str, Any], servers: set[str
 
 def _new_partial(function: Any, arguments: Any, keywords: Mapping[str, Any]) -> partial[Any]:
     return partial(function, *arguments, **keywords)
+
+
+def _holds_secret(value: Any) -> bool:
+    """Whether a pickle of an object, or of a function that is pickled with its code, has a secret.
+
+    A function at the top level of a module is pickled as a name, except by Ray and Spark, which
+    pickle those of the main module and those inside of other functions with all they refer to.
+    """
+    secrets = set(secrets_of(value))
+    if not secrets:
+        return False
+    if inspect.isroutine(value):
+        name, module = getattr(value, "__qualname__", "<>"), getattr(value, "__module__", "")
+        return "<" in name or module == "__main__"
+    try:
+        pickled = pickle.dumps(value)
+    except Exception:  # whatever a foreign class raises
+        return True
+    return any(secret.encode("utf-8", "surrogatepass") in pickled for secret in secrets)
 
 
 def _pickles_itself(value: Any) -> bool:

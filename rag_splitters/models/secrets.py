@@ -1,51 +1,180 @@
-"""The secrets that a model holds, such as an API key: kept out of messages."""
+"""The secrets that a model holds, such as an API key: kept out of messages, logs and pickles."""
 
 from __future__ import annotations
 
+import inspect
+import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from pydantic import BaseModel
 
+SAFE_HEADERS = frozenset(
+    "accept accept-encoding accept-language anthropic-beta anthropic-version connection "
+    "content-length content-type http-referer openai-beta openai-organization openai-project "
+    "user-agent x-title".split()
+)
+"""The only headers that hold no secret; any other name may be the one of a gateway's key."""
+
 _SECRET = re.compile(
-    r"api_?-?key|(?:^|[_-])token$|secret|passw|authorization|credential(?!s?_profile)",
+    r"(?:api|subscription|access|private)[_-]?key|(?:^|[_-])(?:token|cookies?|bearer)$|secret|passw"
+    r"|authorization|credential(?!s?_profile)",
     re.IGNORECASE,
 )
+_KEY = re.compile(r"(?:^|[_-])(?:key|auth)$", re.IGNORECASE)
+_RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{16,}")
+"""What a key looks like under a name such as "key", which often means something else."""
+
+_SPECIAL_TOKEN = re.compile(r"[<\[].*[>\]]")  # a tokenizer's pad_token, for example
+
 _PASSWORD = re.compile(r"://[^/@\s]*:([^/@\s]+)@")
+_SHAPES = re.compile(
+    r"\b(?:sk|pk|rk|xai|gsk|hf|ghp|gho|ghs|github_pat|glpat|xox[abps]|r8|pplx|nvapi|tvly)[-_]"
+    r"[\w.-]{8,}|\bAIza[\w-]{20,}|\bAKIA[A-Z0-9]{12,}|\beyJ[\w-]{8,}\.[\w.-]{8,}"
+)
+"""The keys of well-known services, and JSON web tokens."""
+
+_QUOTED = re.compile(
+    r"((?:api|subscription|access|private|functions)[ _-]?key(?: provided)?[\"']?\s*[:=]\s*[\"']?"
+    r"|(?:token|secret|password|authorization|cookie)[\"']?\s*[:=]\s*[\"']?"
+    r"|[?&](?:key|sig|token)=)(?:Bearer |Basic )?[^\s\"',;&)}\]]{6,}|(\b(?:Bearer|Basic) )"
+    r"[\w.~+/=-]{8,}",
+    re.IGNORECASE,
+)
+"""A secret in a message, behind what says that it is one."""
+
+_MAX_DEPTH, _MAX_OBJECTS = 6, 3000
 
 
-def without_secrets(message: str, model: Any) -> str:
-    """The message with every secret of the model replaced by `***`."""
-    for secret in sorted(set(secrets_of(model)), key=len, reverse=True):
+def without_secrets(message: str, model: Any = None) -> str:
+    """The message with every secret replaced by `***`.
+
+    These are the secrets of the model, those of the environment, and whatever looks like one.
+    """
+    secrets = {*secrets_of(model), *_environment_secrets()}
+    for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) > 3:
             message = message.replace(secret, "***")
-    return message
+    message = _SHAPES.sub("***", message)
+    message = _QUOTED.sub(lambda match: f"{match.group(1) or match.group(2)}***", message)
+    return _PASSWORD.sub(lambda match: match.group().replace(match.group(1), "***"), message)
 
 
 def is_secret(name: str, value: Any) -> bool:
     """Whether a field is secret by its name or by the type of its value."""
-    return bool(_SECRET.search(name)) or hasattr(value, "get_secret_value")
+    if hasattr(type(value), "get_secret_value"):
+        return True
+    if _SECRET.search(name):
+        return not (isinstance(value, str) and _SPECIAL_TOKEN.fullmatch(value))
+    is_key = isinstance(value, str) and _RANDOM.fullmatch(value) is not None
+    return is_key and _KEY.search(name) is not None
 
 
 def secrets_of(model: Any) -> Iterator[str]:
-    """The secrets among the attributes of a model, also those inside its dictionaries."""
-    state = getattr(model, "__dict__", None)
-    return _secrets(state if isinstance(state, Mapping) else {})
+    """The secrets that a model holds: in its attributes, or among what a function refers to.
+
+    Secret is what has the name or the looks of a secret, what stands in headers that are not known
+    to be harmless, and the password of an address.
+    """
+    return _Search().secrets("", model, 0)
 
 
-def _secrets(state: Mapping[Any, Any]) -> Iterator[str]:
-    for name, value in state.items():
-        if hasattr(value, "get_secret_value"):
-            value = value.get_secret_value()
-            if isinstance(value, str):
-                yield value
-        elif isinstance(value, str):
-            if _SECRET.search(str(name)):
-                yield from (value, *value.split())  # "Bearer abc" contains "abc"
-            else:
-                yield from _PASSWORD.findall(value)
-        elif isinstance(value, Mapping):
-            yield from _secrets(value)
-        elif isinstance(value, BaseModel):  # inside LangChain's bindings, for example
-            yield from secrets_of(value)
+class _Search:
+    """A search for secrets in an object and in what it holds, each object once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[int, Any] = {}
+
+    def secrets(self, name: str, value: Any, depth: int, is_header: bool = False) -> Iterator[str]:
+        """The secrets in a value that has this name where it was found."""
+        if hasattr(type(value), "get_secret_value"):
+            value, is_header = value.get_secret_value(), True
+        if isinstance(value, bytes):
+            value = value.decode("utf-8", "replace")
+        if isinstance(value, str):
+            yield from _in_text(name, value, is_header)
+        elif not self._is_leaf(value, depth):
+            self._seen[id(value)] = value
+            for key, part in _parts(name, value):
+                is_own = str(name).lower().rstrip("_").endswith(("headers", "header", "cookies"))
+                inside = (is_header or is_own) and str(key).lower() not in SAFE_HEADERS
+                yield from self.secrets(str(key), part, depth + 1, inside)
+
+    def _is_leaf(self, value: Any, depth: int) -> bool:
+        is_plain = value is None or isinstance(value, (bool, int, float, type, ModuleType))
+        is_enough = depth > _MAX_DEPTH or len(self._seen) > _MAX_OBJECTS
+        return is_plain or is_enough or id(value) in self._seen
+
+
+def _in_text(name: str, value: str, is_header: bool) -> Iterator[str]:
+    if value and (is_header or is_secret(name, value)):
+        yield from (value, *value.split())  # "Bearer abc" contains "abc"
+    else:
+        yield from _PASSWORD.findall(value)
+        yield from _SHAPES.findall(value)
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[Any, Any]]:
+    """What an object holds, each part with its name."""
+    if isinstance(value, Mapping):  # also the headers of HTTP clients
+        yield from list(value.items())[:1000]
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        is_login = isinstance(value, tuple) and name.endswith("auth")
+        yield from (("password" if is_login else name, part) for part in list(value)[:1000])
+    elif isinstance(value, FunctionType):
+        yield from _references(value)
+    elif isinstance(value, MethodType):
+        yield from (("", value.__self__), ("", value.__func__))
+    elif isinstance(value, partial):
+        yield from [("", value.func), *(("", each) for each in value.args)]
+        yield from value.keywords.items()
+    else:
+        yield from _attributes(value)
+
+
+def _references(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function refers to: constants, defaults, the variables around it, global ones."""
+    try:
+        variables = inspect.getclosurevars(function)
+    except (TypeError, ValueError):  # a cell that is empty still
+        return
+    yield from variables.nonlocals.items()
+    yield from variables.globals.items()
+    for module in variables.globals.values():
+        if isinstance(module, ModuleType):
+            names = (each for each in function.__code__.co_names if each in vars(module))
+            yield from ((each, vars(module)[each]) for each in names)
+    parameters = function.__code__.co_varnames[: function.__code__.co_argcount]
+    defaults = function.__defaults__ or ()
+    yield from zip(parameters[-len(defaults) :] if defaults else (), defaults, strict=False)
+    yield from (function.__kwdefaults__ or {}).items()
+    yield from (("", each) for each in function.__code__.co_consts if isinstance(each, str))
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    state = getattr(value, "__dict__", None)
+    own = dict(state) if isinstance(state, Mapping) else {}
+    if isinstance(value, BaseModel):
+        own |= value.__pydantic_private__ or {}
+    for kind in type(value).__mro__:
+        slots = vars(kind).get("__slots__", ())
+        for slot in (slots,) if isinstance(slots, str) else slots:
+            if slot not in own and hasattr(value, slot):
+                own[slot] = getattr(value, slot)
+    for name, part in vars(type(value)).items():
+        if isinstance(part, (str, dict)) and not name.startswith("__"):
+            own.setdefault(name, part)
+    headers = getattr(value, "headers", None)  # of an HTTP client, where it is a property
+    if isinstance(headers, Mapping):
+        own.setdefault("headers", headers)
+    yield from own.items()
+
+
+def _environment_secrets() -> Iterator[str]:
+    """The values of the environment variables that have a secret's name."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and is_secret(name, value):
+            yield value
