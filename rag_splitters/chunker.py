@@ -13,6 +13,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
+from dataclasses import replace
 from functools import reduce
 from operator import or_
 from types import FunctionType, UnionType
@@ -53,6 +54,7 @@ from rag_splitters.fields import (
     unknown_parameter,
     whole_number,
 )
+from rag_splitters.models.failures import collect_failures, raise_or_collect
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.ids import ChunkIds
 from rag_splitters.text.pages import add_known_pages
@@ -191,13 +193,19 @@ class Chunker(BaseModel):
             for source in sources:
                 yield add_known_pages(self.spans(source.text), source.text, source.metadata)
             return
-        for group in grouped(sources):
-            yield from run(_plan_with_pages(self, group))
+        for group in _numbered_groups(sources):
+            with collect_failures() as failures:
+                results = run(_plan_with_pages(self, group))
+            raise_or_collect(failures, group, results)
+            yield from results
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
         """`split` for an event loop: models are awaited, and texts are cut in worker threads."""
-        for group in grouped(sources):
-            for spans in await arun(_plan_with_pages(self, group)):
+        for group in _numbered_groups(sources):
+            with collect_failures() as failures:
+                results = await arun(_plan_with_pages(self, group))
+            raise_or_collect(failures, group, results)
+            for spans in results:
                 yield spans
 
     def chunk(
@@ -295,6 +303,19 @@ def grouped(sources: Iterable[T]) -> Iterator[list[T]]:
             group, characters = [], 0
     if group:
         yield group
+
+
+def _numbered_groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
+    """The groups of sources; if these have no numbers, they get those of their order."""
+    first = 0
+    for group in grouped(sources):
+        has_numbers = any(source.number for source in group)
+        yield (
+            group
+            if has_numbers or first + len(group) == 1
+            else [replace(source, number=number) for number, source in enumerate(group, first)]
+        )
+        first += len(group)
 
 
 async def _plan_with_pages(chunker: Chunker, sources: Sequence[Source]) -> list[list[Span]]:

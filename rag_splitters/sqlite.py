@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,12 +47,23 @@ class Database:
             isolation_level=None,
         )
         try:
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._use_wal()
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.executescript(schema)
         except BaseException:
             self._connection.close()
             raise
+
+    def _use_wal(self) -> None:
+        """Change the mode of the file; SQLite itself does not wait for other processes here."""
+        for attempt in range(_TIMEOUT * 20):
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or attempt == _TIMEOUT * 20 - 1:
+                    raise
+                time.sleep(0.05)
 
     def read(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""

@@ -237,7 +237,8 @@ def test_windows_decide_about_every_sentence_once(count: int, size: int) -> None
 
 def test_all_windows_of_all_documents_are_asked_once() -> None:
     llm = Function(every_third)
-    texts = [" ".join(f"S{n} is here." for n in range(count)) for count in (1, 2, 100, 101, 250)]
+    counts = (1, 2, 100, 101, 250)
+    texts = [" ".join(f"S{n} of {count} is here." for n in range(count)) for count in counts]
     chunker = AgenticChunker(llm=llm)
     split_texts(chunker, [*texts, "", " \n"])
     assert len(llm.prompts) == sum(len(windows(n, 100)) for n in (2, 100, 101, 250))
@@ -246,11 +247,22 @@ def test_all_windows_of_all_documents_are_asked_once() -> None:
 
 def test_long_text_takes_calls_and_characters_in_proportion() -> None:
     llm = Function(every_third)
-    text = "The same passage again. " * 20_000 + "x" * 500_000
+    text = "".join(f"The same passage again, number {n}. " for n in range(20_000))
+    text += "".join(f"{n:x<1000}" for n in range(500))
     spans = AgenticChunker(llm=llm).spans(text)
-    assert "".join(span.text_of(text) for span in spans).count("x") == 500_000
+    assert "".join(span.text_of(text) for span in spans).count("x") == text.count("x")
     assert len(llm.prompts) == len(windows(20_500, 100))
     assert sum(map(len, llm.prompts)) < 2 * len(text)
+
+
+def test_equal_windows_are_asked_once() -> None:
+    llm = Function(every_third)
+    chunker = AgenticChunker(llm=llm)
+    text = "The same passage again. " * 1000
+    spans = chunker.spans(text)
+    assert len(llm.prompts) == 1
+    assert split_texts(chunker, [text, text]) == [spans, spans]
+    assert len(llm.prompts) == 2
 
 
 def test_document_cannot_forge_a_numbered_line_or_a_place() -> None:

@@ -135,7 +135,7 @@ NESTED = 'a chunker or {"strategy": name, ...}'
         (
             AgenticChunker,
             {"llm": str, "on_error": "retry"},
-            f"on_error must be 'raise' or {NESTED}, got 'retry'",
+            f"on_error must be 'raise' or 'skip' or {NESTED}, got 'retry'",
         ),
     ],
 )

@@ -290,12 +290,12 @@ def test_openai_client_loses_no_question_to_a_fault(tmp_path: Path) -> None:
         server.faults = [
             Fault(status=429, headers={"Retry-After": "0"}),
             Fault(),
-            Fault(status=401, body=b'{"error": {"message": "bad key"}}'),
+            Fault(status=400, body=b'{"error": {"message": "bad text"}}'),
         ]
         report = context_precision(QUESTIONS, finds, judge, references=ANSWERS)
         assert scores(report) == [None, 0.5, 0.0]
         assert [re.sub("OpenAI", "", reason) for reason in report.failures] == [
-            "the model raised AuthenticationError"
+            "the model raised InvalidRequestError"
         ]
         assert len(server.requests) == 7
         report = context_precision(QUESTIONS, finds, judge, references=ANSWERS)

@@ -322,9 +322,9 @@ def refused(answer: dict[str, Any]) -> None:
         ('{"numbers": [1]', Fault(), "failed on prompt 0"),
         ("", Fault(change=refused), "failed on prompt 0|answered prompt 0 with"),
         ("", Fault(body=b"{cut"), "failed on prompt 0"),
-        ("", Fault(401, b'{"error": {"message": "bad key %s"}}' % SECRET.encode()), "bad key"),
+        ("", Fault(400, b'{"error": {"message": "bad text %s"}}' % SECRET.encode()), "bad text"),
     ],
-    ids=["text", "secret", "wrong_type", "truncated_json", "refusal", "malformed", "key"],
+    ids=["text", "secret", "wrong_type", "truncated_json", "refusal", "malformed", "refused"],
 )
 def test_openai_failure_is_named_and_the_next_prompt_goes_on(
     client: Any, answer: str, fault: Fault, message: str, server: OpenAIServer
@@ -335,7 +335,7 @@ def test_openai_failure_is_named_and_the_next_prompt_goes_on(
     assert found == Borders(numbers=[7])
     assert isinstance(error, ModelError)
     assert message.partition("|")[0] in str(error) or "answered prompt 0" in str(error)
-    is_refused = "I will not." in str(error) or "bad key" in str(error)
+    is_refused = "I will not." in str(error) or "bad text" in str(error)
     assert error.answered is not is_refused
     assert SECRET not in str(error) + repr(error) + str(error.__cause__)
 

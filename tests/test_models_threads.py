@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -146,20 +147,20 @@ def ran_on_loop(work: Callable[[], Awaitable[Any]]) -> set[bool]:
     ("model", "is_awaited"),
     [
         (embed, False),
-        (async_embed, True),
-        (LangChainModel(), False),
-        (AsyncLangChainModel(), True),
-        (LlamaIndexModel(), False),
-        (DisguisedLlamaIndexModel(), False),
-        (AsyncLlamaIndexModel(), True),
-        (AsyncBatchLlamaIndexModel(), True),
+        (async_embed, False),  # on the background loop
+        (LangChainModel, False),
+        (AsyncLangChainModel, True),
+        (LlamaIndexModel, False),
+        (DisguisedLlamaIndexModel, False),
+        (AsyncLlamaIndexModel, True),
+        (AsyncBatchLlamaIndexModel, True),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
 def test_embedding_model_blocks_only_a_thread(
     model: Any, is_awaited: bool, is_question: bool
 ) -> None:
-    embedder = Embedder(model)
+    embedder = Embedder(model() if isinstance(model, type) else model)
     awaited = embedder.aembed_questions if is_question else embedder.aembed
     assert ran_on_loop(lambda: awaited(["one", "two"])) == {is_awaited}
 
@@ -169,22 +170,23 @@ def test_embedding_model_blocks_only_a_thread(
     ("model", "is_awaited"),
     [
         (answer, False),
-        (async_answer, True),
-        (LangChainDouble(script=answer), False),
-        (LlamaIndexDouble(script=answer), False),
-        (DisguisedLlamaIndexDouble(script=answer), False),
-        (AsyncLlamaIndexDouble(script=answer), True),
+        (async_answer, False),  # on the background loop
+        (LangChainDouble, False),
+        (LlamaIndexDouble, False),
+        (DisguisedLlamaIndexDouble, False),
+        (AsyncLlamaIndexDouble, True),
     ],
     ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
 def test_chat_model_blocks_only_a_thread(model: Any, is_awaited: bool, schema: Any) -> None:
-    assert ran_on_loop(lambda: chat_model(model).aask(["one", "two"], schema)) == {is_awaited}
+    llm = chat_model(model(script=answer) if isinstance(model, type) else model)
+    assert ran_on_loop(lambda: llm.aask(["one", "two"], schema)) == {is_awaited}
 
 
 def test_chat_model_with_an_inherited_achat_blocks_only_a_thread() -> None:
-    model = chat_model(AsyncChatLlamaIndexDouble(script=answer))
-    assert ran_on_loop(lambda: model.aask(["one"])) == {True}
-    assert ran_on_loop(lambda: model.aask(["one"], Verdict)) == {False}
+    for schema, is_awaited in ((None, True), (Verdict, False)):
+        model = chat_model(AsyncChatLlamaIndexDouble(script=answer))
+        assert ran_on_loop(partial(model.aask, ["one"], schema)) == {is_awaited}
 
 
 def test_llama_index_still_has_the_methods_that_block() -> None:

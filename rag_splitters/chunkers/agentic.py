@@ -15,7 +15,9 @@ from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.meaning.windows import Window, numbered, numbers_in, sentences_of, windows
 from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.models.asking import ask_each, first_failure
+from rag_splitters.models.asking import ask_each
+from rag_splitters.models.cache import Cache, check_cache
+from rag_splitters.models.failures import Failure, settle
 from rag_splitters.models.prompts import Form, check_prompt, fill
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import outline_of_part
@@ -74,10 +76,12 @@ class AgenticChunker(SizedChunker):
     others; 1 need not be among them. Otherwise the model is asked again and told what was wrong.
 
     Metadata: `fallback`, the name of the chunker whose borders were taken, if that was necessary.
+    Dropped: documents that the model failed on, with `on_error="skip"`.
 
     Raises ModelError, which names the document, the window and the answer's beginning, if a call
     fails or no answer can be used; ValueError if `llm` is not a chat model, if the prompt lacks
-    {sentences}, or if the sizes are inconsistent.
+    {sentences}, if the sizes are inconsistent, or if a `cache` is used with an `llm` that has no
+    stable name.
 
     Source: asking a model for borders instead of words follows Duarte et al. (2024), LumberChunker:
     Long-Form Narrative Document Segmentation.
@@ -101,8 +105,13 @@ class AgenticChunker(SizedChunker):
     max_retries: int = Field(default=2, ge=0)
     """Number of times that the model is asked again after an answer that cannot be used."""
 
-    on_error: Literal["raise"] | Nested = "raise"
-    """"raise", or a chunker whose borders are taken where the model failed."""
+    on_error: Literal["raise", "skip"] | Nested = "raise"
+    """What to do about a window that the model failed on. "raise": raise an error when the other
+    documents are finished. "skip": leave its document out, and log a warning. A chunker: take its
+    borders, and log a warning."""
+
+    cache: Cache = Field(default=None, repr=False)
+    """A cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of calls at a time; None: 4, or 1 for a function that is not async."""
@@ -110,14 +119,19 @@ class AgenticChunker(SizedChunker):
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_cache(self.cache, self.llm)
+
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         texts = [
             _Text(
+                index,
                 source,
                 sentences_of(source.text, self.segmenter),
                 Atoms(source.text, **self.sizes),
             )
-            for source in sources
+            for index, source in enumerate(sources)
         ]
         questions = [
             _Question(text, number, window)
@@ -131,16 +145,22 @@ class AgenticChunker(SizedChunker):
             Starts,
             lambda index, answer: questions[index].read(answer),
             self.max_retries,
+            cache=self.cache,
         )
-        failures = []
+        failures: list[Failure] = []
+        failed: list[_Question] = []
         for question, answer in zip(questions, answers, strict=True):
             if isinstance(answer, ModelError):
-                failures.append((question, answer))
+                failed.append(question)
+                failures.append((question.text.index, question.place(), answer))
             else:
                 question.break_at(answer)
-        if failures:
-            await self._fall_back(failures)
-        return [self._spans(text) for text in texts]
+        if isinstance(self.on_error, Chunker):
+            plans = await self.on_error.plan([question.part() for question in failed])
+            for question, spans in zip(failed, plans, strict=True):
+                question.take_fallback(spans)
+        results = [self._spans(text) for text in texts]
+        return settle(type(self), self.on_error, sources, failures, results)
 
     def _prompts(self, questions: Sequence[_Question]) -> list[str]:
         prompts: list[str] = []
@@ -172,18 +192,6 @@ class AgenticChunker(SizedChunker):
         known = unit in ("characters", "words", "tokens")
         return f"{size} {unit}, which is about {sentences}" if known else f"about {sentences}"
 
-    async def _fall_back(self, failures: Sequence[tuple[_Question, ModelError]]) -> None:
-        """Take the fallback's borders for the windows that the model failed on.
-
-        Raises ModelError if there is no fallback.
-        """
-        if not isinstance(self.on_error, Chunker):
-            places = [(one.text.source.number, one.place(), error) for one, error in failures]
-            raise first_failure(type(self), places)
-        plans = await self.on_error.plan([question.part() for question, _ in failures])
-        for (question, _), spans in zip(failures, plans, strict=True):
-            question.take_fallback(spans)
-
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]
         levels = (positions(starts), words(text.source.text))
@@ -213,6 +221,7 @@ class AgenticChunker(SizedChunker):
 class _Text:
     """A text, its sentences, and the borders that are known so far."""
 
+    index: int
     source: Source
     sentences: list[tuple[int, int]]
     atoms: Atoms

@@ -24,9 +24,10 @@ from rag_splitters.meaning.situating import (
     shortened,
 )
 from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.models.asking import ask_each, first_failure
-from rag_splitters.models.cache import Cache
-from rag_splitters.models.describing import stable_name
+from rag_splitters.models.asking import ask_each, check_whole
+from rag_splitters.models.cache import Cache, check_cache, read_answer
+from rag_splitters.models.describing import cache_name, stable_name
+from rag_splitters.models.failures import settle
 from rag_splitters.models.prompts import check_prompt
 from rag_splitters.span import Source, Span
 
@@ -75,6 +76,7 @@ class ContextualChunker(Chunker):
     once, for all documents together. Those that arrived are in the `cache` before an error is
     raised, so another try pays for the rest.
 
+    Dropped: documents that the model failed on, with `on_error="skip"`.
     Rewrites: a chunk's text is the context, a blank line, and the chunk; `start` and `end` are the
     chunk's own. Metadata: `context`; `fallback`: "plain" for a chunk that the model failed on.
     The context comes on top of the inner chunker's size. With `count_context` chunks are smaller
@@ -125,13 +127,14 @@ class ContextualChunker(Chunker):
     """A kept context is used again for the same chunk in the same window; or, with "chunk", for the
     same chunk of a document of the same title and `source`, whatever was edited around it."""
 
-    on_error: Literal["raise", "plain"] = "raise"
-    """"raise", or "plain": a chunk that the model failed on has no context."""
+    on_error: Literal["raise", "skip", "plain"] = "raise"
+    """What to do about a chunk that the model failed on. "raise": raise an error when the other
+    documents are finished. "skip": leave its document out, and log a warning. "plain": leave the
+    chunk without a context, and log a warning."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        if self.cache is not None and self.llm is not None:
-            stable_name(self.llm)
+        check_cache(self.cache, self.llm)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         inner = await self._with_room().plan(sources)
@@ -147,29 +150,29 @@ class ContextualChunker(Chunker):
             ]
         situations = self._situations(sources, inner)
         await self._ask(situations)
-        failures = situations.failures()
-        if failures and self.on_error == "raise":
-            raise first_failure(type(self), failures)
         places = iter(situations.places)
-        return [
+        results = [
             [
                 self._situated(source.text, span, situations.contexts[next(places).key])
                 for span in spans
             ]
             for source, spans in zip(sources, inner, strict=True)
         ]
+        return settle(type(self), self.on_error, sources, situations.failures(), results)
 
     async def _ask(self, situations: Situations) -> None:
-        """Ask for the contexts that are not in the cache, and put them there batch by batch."""
-        cache, keys = self.cache, situations.keys
-        if cache is not None:
-            situations.recall(await cache.read(keys))
+        """Ask for the contexts that are not in the cache."""
+        if self.cache is not None:
+            texts = await self.cache.read(situations.keys)
+            contexts = [read_answer(text, None) for text in texts]
+            situations.recall([each if isinstance(each, str) else None for each in contexts])
         model = chat_model(self.llm, max_concurrency=self.max_concurrency)
-        for batch, prompts in situations.batches(stop=self.on_error == "raise"):
-            answers = await ask_each(model, prompts, None, _read, self.max_retries)
-            pairs = situations.take(batch, answers)
-            if cache is not None and pairs:
-                await cache.write(pairs)
+        for keys, prompts in situations.batches():
+            retries = self.max_retries
+            answers = await ask_each(
+                model, prompts, None, _read, retries, cache=self.cache, keys=keys
+            )
+            situations.take(keys, answers)
 
     def fits(self, content: str) -> bool:
         return self.chunker.fits(content) if self.count_context else True
@@ -193,7 +196,7 @@ class ContextualChunker(Chunker):
             anchors,
             template=self.prompt,
             size=self.document_window,
-            model=self.llm.description,
+            model=self.llm.description if self.cache is None else cache_name(self.llm),
         )
 
     def _situated(self, text: str, span: Span, context: str | ModelError) -> Span:
@@ -209,4 +212,4 @@ class ContextualChunker(Chunker):
 
 
 def _read(index: int, answer: str | BaseModel) -> str:
-    return str(answer).strip()
+    return check_whole(str(answer)).strip()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, ConfigDict
+from pydantic import AfterValidator, ConfigDict, Field
 
-from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunker import Chunker, Nested, SizedChunker
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.units import Range
-from rag_splitters.models import Embeddings, embed
-from rag_splitters.models.embedder import Place
+from rag_splitters.models import Embeddings, ModelError
+from rag_splitters.models.asking import embed_each
+from rag_splitters.models.cache import Cache, check_cache
+from rag_splitters.models.embedder import Place, Row, rows_of
+from rag_splitters.models.failures import Failure, settle
 from rag_splitters.span import Source, Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
@@ -53,6 +57,14 @@ class EmbeddingSizes(SizedChunker):
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
+    on_error: Literal["raise", "skip"] | Nested = "raise"
+    """What to do about a document that the model failed on. "raise": raise an error when the others
+    are finished. "skip": leave it out, and log a warning. A chunker: take its borders, and log a
+    warning."""
+
+    cache: Cache = Field(default=None, repr=False)
+    """A cache for embeddings: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
+
     def check_parameters(self) -> None:
         super().check_parameters()
         least = self.min_chunk_size
@@ -64,6 +76,7 @@ class EmbeddingSizes(SizedChunker):
             raise ValueError(
                 f"min_chunk_size must be from 0 to chunk_size ({self.chunk_size}), got {least}"
             )
+        check_cache(self.cache, self.embeddings)
 
     @property
     def min_size(self) -> int:
@@ -88,28 +101,63 @@ class EmbeddingSizes(SizedChunker):
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         units = [self._passages(source.text) for source in sources]
         passages = [passage for _, own in units for passage in own]
-        vectors = await embed(self.embeddings, passages, list(_places(sources, units)))
-        spans, first = [], 0
-        for source, (ranges, own) in zip(sources, units, strict=True):
+        places = list(_places(sources, units))
+        rows = await embed_each(self.embeddings, passages, places, cache=self.cache)
+        results: list[list[Span]] = []
+        failures: list[Failure] = []
+        first = 0
+        for index, (source, (ranges, own)) in enumerate(zip(sources, units, strict=True)):
             last = first + len(own)
-            spans.append(self._packed(source.text, ranges, vectors[first:last]))
+            if error := next((r for r in rows[first:last] if isinstance(r, ModelError)), None):
+                failures.append((index, _place(rows[first:last], places[first:last]), error))
+                results.append([])
+            else:
+                results.append(self._semantic(source.text, ranges, rows_of(rows[first:last])))
             first = last
-        return spans
+        if isinstance(self.on_error, Chunker):
+            failed = [index for index, _, _ in failures]
+            plans = await self.on_error.plan([sources[index] for index in failed])
+            for index, spans in zip(failed, plans, strict=True):
+                results[index] = self._fallback(sources[index].text, units[index][0], spans)
+        return settle(type(self), self.on_error, sources, failures, results)
 
-    def _packed(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
-        """Chunks that begin at the breaks; what is too big is cut by sentences, then words."""
+    def _semantic(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
+        """Chunks that begin at the breaks that the vectors show."""
         atoms = Atoms(text, **self.sizes)
         breaks = self._breaks(units, vectors, atoms.measure) if len(vectors) else []
+        return self._packed(text, units, [units[unit][0] for unit in breaks], atoms)
+
+    def _fallback(self, text: str, units: list[Range], spans: Sequence[Span]) -> list[Span]:
+        """Chunks that begin where the fallback's do."""
+        breaks = sorted({span.start for span in spans})
+        fallback = {"fallback": type(self.on_error).__name__}
+        packed = self._packed(text, units, breaks, Atoms(text, **self.sizes))
+        return [replace(span, metadata={**span.metadata, **fallback}) for span in packed]
+
+    def _packed(
+        self, text: str, units: list[Range], breaks: Sequence[int], atoms: Atoms
+    ) -> list[Span]:
+        """Chunks that begin at the breaks; what is too big is cut by sentences, then words."""
         starts = [start for start, _ in units]
         return pack(
             text,
             (positions(starts), words(text)),
             **self.sizes,
-            breaks=[starts[unit] for unit in breaks],
+            breaks=breaks,
             min_size=self.min_size,
             atoms=atoms,
             sentence_cuts=own_cuts(self.segmenter, text) if self.overlap else None,
         )
+
+
+def _place(rows: Sequence[Row], places: Sequence[Place]) -> str:
+    """Where the first text stands that has no vector."""
+    offsets = [place[1] for row, place in zip(rows, places, strict=True) if not _is_vector(row)]
+    return f"offset {offsets[0]}" + (f" and {len(offsets) - 1} more" if len(offsets) > 1 else "")
+
+
+def _is_vector(row: Row) -> bool:
+    return not isinstance(row, ModelError)
 
 
 def _places(sources: Sequence[Source], units: Sequence[Passages]) -> Iterator[Place]:

@@ -16,7 +16,9 @@ from rag_splitters.meaning.propositions import Passage, Proposition, Proposition
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.meaning.windows import numbered
 from rag_splitters.models import Llm, ModelError, chat_model
-from rag_splitters.models.asking import ask_each, first_failure
+from rag_splitters.models.asking import ask_each
+from rag_splitters.models.cache import Cache, check_cache
+from rag_splitters.models.failures import settle
 from rag_splitters.models.prompts import Form, check_prompt, fill
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import (
@@ -73,7 +75,8 @@ class PropositionChunker(SizedChunker):
     several chunks may have the same position. Propositions longer than `chunk_size` are cut.
     Metadata `proposition`: True, or False for sentences without a proposition, which stay as they
     are (with `fallback`: "keep" if the model failed). Dropped: whatever the propositions leave out
-    of the sentences that they are made from. The model decides that, and it may also say something
+    of the sentences that they are made from, and with `on_error="skip"` documents that the model
+    failed on. The model decides what they leave out, and it may also say something
     that the text does not: show users the evidence, not the proposition.
 
     LangChain and LlamaIndex models are asked for structured output (`Propositions`), functions for
@@ -102,8 +105,13 @@ class PropositionChunker(SizedChunker):
     max_retries: int = Field(default=2, ge=0)
     """Number of times that the model is asked again after an answer that cannot be used."""
 
-    on_error: Literal["raise", "keep"] = "raise"
-    """"raise", or "keep": passages that the model failed on stay as they are."""
+    on_error: Literal["raise", "skip", "keep"] = "raise"
+    """What to do about a passage that the model failed on. "raise": raise an error when the other
+    documents are finished. "skip": leave its document out, and log a warning. "keep": leave the
+    passage as it is, and log a warning."""
+
+    cache: Cache = Field(default=None, repr=False)
+    """A cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of calls at a time; None: 4, or 1 for a function that is not async."""
@@ -118,10 +126,11 @@ class PropositionChunker(SizedChunker):
                 "leave chunk_overlap out: a proposition stands for itself, "
                 f"got {self.chunk_overlap}"
             )
+        check_cache(self.cache, self.llm)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         passages = [self._passages(source.text) for source in sources]
-        pairs = [(s, passage) for s, own in zip(sources, passages, strict=True) for passage in own]
+        places = [(index, passage) for index, own in enumerate(passages) for passage in own]
         prompts = [
             prompt
             for source, own in zip(sources, passages, strict=True)
@@ -131,18 +140,17 @@ class PropositionChunker(SizedChunker):
             chat_model(self.llm, max_concurrency=self.max_concurrency),
             prompts,
             Propositions,
-            lambda index, answer: pairs[index][1].read(answer),
+            lambda index, answer: places[index][1].read(answer),
             self.max_retries,
+            cache=self.cache,
         )
         failures = [
-            (source.number, passage.place(), answer)
-            for (source, passage), answer in zip(pairs, answers, strict=True)
+            (index, passage.place(), answer)
+            for (index, passage), answer in zip(places, answers, strict=True)
             if isinstance(answer, ModelError)
         ]
-        if failures and self.on_error == "raise":
-            raise first_failure(type(self), failures)
         remaining = iter(answers)
-        return [
+        results = [
             [
                 span
                 for passage in own
@@ -150,6 +158,7 @@ class PropositionChunker(SizedChunker):
             ]
             for source, own in zip(sources, passages, strict=True)
         ]
+        return settle(type(self), self.on_error, sources, failures, results)
 
     def _prompts(self, source: Source, passages: Sequence[Passage]) -> list[str]:
         spans = [Span(*passage.bounds()) for passage in passages]

@@ -16,7 +16,7 @@ from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
 from rag_splitters.text.ids import stable_uuid
 
 AT_ONCE = 256
-"""How many contexts are asked for before they are kept, so that an interruption loses few."""
+"""How many prompts are made at once, because each holds a part of its document."""
 
 _CACHED_FROM = 1024
 """Number of characters from which a provider may cache what prompts share: 1,024 tokens."""
@@ -113,10 +113,12 @@ def shortened(context: str, content: str, fits: Fits) -> str:
 class Place:
     """A chunk in its document, to be asked about.
 
-    `window` is the part of the document that is shown, and `headings` are the title and headings
-    that the chunk stands under; `key` is the same for chunks that one context will do for.
+    `index` is the document's among those that are split together, `window` is the part of the
+    document that is shown, and `headings` are the title and headings that the chunk stands under;
+    `key` is the same for chunks that one context will do for.
     """
 
+    index: int
     source: Source
     number: int
     span: Span
@@ -158,15 +160,19 @@ class Situations:
         self._template, self._size, self._model = template, size, model
         self.places = [
             place
-            for source, spans, anchor in zip(sources, results, anchors, strict=True)
-            for place in self._places(source, spans, anchor)
+            for index, (source, spans, anchor) in enumerate(
+                zip(sources, results, anchors, strict=True)
+            )
+            for place in self._places(index, source, spans, anchor)
         ]
         self._first = {place.key: place for place in reversed(self.places)}
         self.keys = list(dict.fromkeys(place.key for place in self.places))
         self.contexts: dict[str, str | ModelError] = {}
-        self._has_failed = False
+        self._fatal: ModelError | None = None
 
-    def _places(self, source: Source, spans: Sequence[Span], anchor: str | None) -> Iterator[Place]:
+    def _places(
+        self, index: int, source: Source, spans: Sequence[Span], anchor: str | None
+    ) -> Iterator[Place]:
         text = source.text
         window_keys: dict[tuple[int, int], str] = {}  # each window is hashed once
         paths = heading_contexts(text, source.metadata, spans)
@@ -179,15 +185,15 @@ class Situations:
                 )
             seen = (path, span.text_of(text)) if anchor is None else (span.text_of(text),)
             key = stable_uuid(window_keys[window], *seen)
-            yield Place(source, number, span, window, path, key)
+            yield Place(index, source, number, span, window, path, key)
 
     def recall(self, contexts: Sequence[str | None]) -> None:
-        """Take what a cache holds under `keys`."""
+        """Take what is known already under `keys`."""
         pairs = zip(self.keys, contexts, strict=True)
         self.contexts.update((key, context) for key, context in pairs if context is not None)
 
-    def batches(self, stop: bool) -> Iterator[tuple[list[str], list[Prompt]]]:
-        """Keys and prompts of what is not known yet; with `stop`, none after a failure.
+    def batches(self) -> Iterator[tuple[list[str], list[Prompt]]]:
+        """Keys and prompts of what is not known yet; none after a fatal error, which all share.
 
         Of the chunks that are shown in one window, the first is asked about before the others, so
         that the provider's prompt cache holds the window when the others come.
@@ -206,24 +212,22 @@ class Situations:
                 cached.update([place.shown] if opens else [])
                 (first if opens else others).append((place.key, prompt))
             for batch in filter(None, (first, others)):
-                if stop and self._has_failed:
-                    return
+                if self._fatal is not None:
+                    self.contexts.update((key, self._fatal) for key, _ in batch)
+                    continue
                 yield [key for key, _ in batch], [prompt for _, prompt in batch]
 
-    def take(
-        self, keys: Sequence[str], answers: Sequence[str | ModelError]
-    ) -> list[tuple[str, str]]:
-        """Take the answers of a batch, and return the contexts among them with their keys."""
-        pairs = list(zip(keys, answers, strict=True))
-        self.contexts.update(pairs)
-        self._has_failed |= any(isinstance(answer, ModelError) for answer in answers)
-        return [(key, answer) for key, answer in pairs if isinstance(answer, str)]
+    def take(self, keys: Sequence[str], answers: Sequence[str | ModelError]) -> None:
+        """Take the answers of a batch."""
+        self.contexts.update(zip(keys, answers, strict=True))
+        errors = (answer for answer in answers if isinstance(answer, ModelError))
+        self._fatal = self._fatal or next((error for error in errors if error.fatal), None)
 
     def failures(self) -> list[tuple[int, str, ModelError]]:
         """Document, chunk and error of every chunk for which the model gave no context."""
         pairs = ((place, self.contexts.get(place.key)) for place in self.places)
         return [
-            (place.source.number, str(place), error)
+            (place.index, str(place), error)
             for place, error in pairs
             if isinstance(error, ModelError)
         ]

@@ -92,6 +92,8 @@ def numbers_in(answer: str) -> list[int]:
     >>> numbers_in("The 3 chunks begin at 1, 5 and 9.")
     [1, 5, 9]
     """
+    if answer.rstrip().endswith((",", ";", "-")):
+        raise ValueError("it ends in the middle")
     if _NO_LIST.search(answer):
         raise ValueError("it holds ranges, fractions or numbered lines")
     lists = [

@@ -9,6 +9,7 @@ from rag_splitters.models.chat import Answer, ChatModel, Llm, chat_model
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.embedder import Embedder, Embeddings
 from rag_splitters.models.errors import ModelError
+from rag_splitters.models.failures import collect_failures
 from rag_splitters.models.hashing import HashingEmbeddings
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ModelError",
     "ask",
     "chat_model",
+    "collect_failures",
     "describe_model",
     "embed",
 ]

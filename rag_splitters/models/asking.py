@@ -1,18 +1,22 @@
 """What a strategy awaits in its `plan`: vectors from an embedding model, answers from a chat model.
 
-An answer that cannot be used is asked for again, with what is wrong with it.
+An answer that cannot be used is asked for again, with what is wrong with it. What was paid for goes
+into a cache as soon as it arrives, and nothing is asked twice.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from rag_splitters.calls import Batch, Call
-from rag_splitters.models.chat import Answer, ChatModel
-from rag_splitters.models.embedder import Embedder, Place
+from rag_splitters.calls import Batch, Call, arun, run
+from rag_splitters.models.cache import TextCache, answer_keys, answer_text, read_answer
+from rag_splitters.models.chat import Asking, ChatModel
+from rag_splitters.models.embedder import Embedder, Place, Row, rows_of
 from rag_splitters.models.errors import ModelError
 from rag_splitters.models.prompts import beginning, fill
 
@@ -31,36 +35,55 @@ You have answered this before, and the answer could not be used: {problem}.
 Answer again, in the form that is asked for above."""
 
 
-def embed(
-    model: Embedder, texts: Sequence[str], places: Sequence[Place] | None = None
-) -> Call[NDArray[np.float32]]:
+async def embed(
+    model: Embedder,
+    texts: Sequence[str],
+    places: Sequence[Place] | None = None,
+    *,
+    cache: TextCache | None = None,
+) -> NDArray[np.float32]:
     """The vectors of some texts, to be awaited in a plan: one row for each text.
 
     Parameters:
         model: the value of a field of type `Embeddings`.
         texts: the texts, of any number of documents; none may be blank.
         places: document number and offset of each text, for error messages.
+        cache: the value of a field of type `Cache`.
 
-    Awaiting raises ModelError if the model fails or answers with anything but one usable vector
-    for each text.
+    Raises ModelError if the model fails or answers with anything but one usable vector for each
+    text.
     """
+    return rows_of(await embed_each(model, texts, places, cache=cache))
 
-    def arguments(items: Sequence[tuple[str, Place | None]]) -> tuple[Any, Any]:
+
+def embed_each(
+    model: Embedder,
+    texts: Sequence[str],
+    places: Sequence[Place] | None = None,
+    *,
+    cache: TextCache | None = None,
+) -> Call[list[Row]]:
+    """`embed` that gives the vector of each text, or the error in its place."""
+
+    def arguments(items: Sequence[tuple[str, Place | None]]) -> tuple[Any, Any, Any]:
         own_places = [place for _, place in items]
-        return [text for text, _ in items], None if None in own_places else own_places
+        return [text for text, _ in items], None if None in own_places else own_places, cache
 
     own: Sequence[Place | None] = [None] * len(texts) if places is None else places
-    items = list(zip(texts, own, strict=True))
     return Batch(
-        (embed, id(model.model)),
-        items,
-        lambda items: model.embed(*arguments(items)),
-        lambda items: model.aembed(*arguments(items)),
+        (embed_each, id(model.model), id(cache)),
+        list(zip(texts, own, strict=True)),
+        lambda items: model.embed_each(*arguments(items)),
+        lambda items: model.aembed_each(*arguments(items)),
     )
 
 
 async def ask(
-    model: ChatModel, prompts: Sequence[str], schema: type[BaseModel] | None = None
+    model: ChatModel,
+    prompts: Sequence[str],
+    schema: type[BaseModel] | None = None,
+    *,
+    cache: TextCache | None = None,
 ) -> list[Any]:
     """The model's answers to some prompts, to be awaited in a plan.
 
@@ -68,10 +91,11 @@ async def ask(
         model: the value of a field of type `Llm`.
         prompts: the prompts, which are sent side by side.
         schema: the pydantic model of an answer; None, or a plain function as the model: text.
+        cache: the value of a field of type `Cache`.
 
     Raises ModelError if the model fails on a prompt.
     """
-    answers = await _answers(model, prompts, schema)
+    answers = await ask_each(model, prompts, schema, lambda _, answer: answer, 0, cache=cache)
     for answer in answers:
         if isinstance(answer, ModelError):
             raise answer
@@ -84,66 +108,144 @@ async def ask_each(
     schema: type[BaseModel] | None,
     read: Read[Result],
     max_retries: int,
+    *,
+    cache: TextCache | None = None,
+    keys: Sequence[str] | None = None,
 ) -> list[Result | ModelError]:
     """What was read from the model's answers, or the error in its place.
+
+    Equal prompts are asked once. After an error that every other prompt would share, such as a key
+    that is refused, nothing more is asked.
 
     Parameters:
         read: (number of the prompt, answer) -> result; raises a ValueError that says what is wrong.
         max_retries: how often an answer that cannot be used is asked for again.
+        cache: where usable answers are kept, each as soon as it arrives.
+        keys: the keys of the answers in the cache, equal for prompts that one answer will do for.
+            None: of the model and the prompt.
     """
-    results: dict[int, Result | ModelError] = {}
-    pending = dict(enumerate(prompts))
-    for _ in range(max_retries + 1):
-        answers = await _answers(model, list(pending.values()), schema) if pending else []
-        problems: dict[int, str] = {}
-        for index, answer in zip(pending, answers, strict=True):
-            results[index], problem = _read_answer(model, read, index, answer)
-            if problem:
-                problems[index] = problem
-        pending = {
-            index: fill(_AGAIN, prompt=prompts[index], problem=problem)
-            for index, problem in problems.items()
-        }
-    return [results[index] for index in range(len(prompts))]
+    if keys is None:
+        keys = prompts if cache is None else answer_keys(model, schema, prompts)
+    first: dict[str, int] = {}
+    for index, key in enumerate(keys):
+        first.setdefault(key, index)
+    questions = [_Question(index, prompts[index], key, read) for key, index in first.items()]
+
+    async def settle(questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
+        return await _Settling(model, schema, max_retries, cache).answers(questions)
+
+    answers = await Batch(
+        (ask_each, id(model.model), model.max_concurrency, schema, max_retries, id(cache)),
+        questions,
+        lambda questions: run(settle(questions)),
+        lambda questions: arun(settle(questions)),
+    )
+    answer_of = dict(zip(first, answers, strict=True))
+    return [_result(read, index, answer_of[key]) for index, key in enumerate(keys)]
 
 
-def _read_answer(
-    model: ChatModel, read: Read[Result], index: int, answer: Answer
-) -> tuple[Result | ModelError, str]:
-    """The result of an answer or its error, and what to tell the model if it is asked again."""
+def _result(
+    read: Read[Result], index: int, answer: str | BaseModel | ModelError
+) -> Result | ModelError:
     if isinstance(answer, ModelError):
-        return answer, "it does not have the form that is asked for" if answer.answered else ""
+        return answer
     try:
-        return read(index, answer), ""
-    except ValueError as error:
-        problem = f"{error}; it began {beginning(answer)}"
-    message = f"the answer cannot be used: {problem}"
-    return ModelError(message, model=model.description, index=index, answered=True), problem
+        return read(index, answer)
+    except ValueError as error:  # for another place in the text than the first of equal prompts
+        return ModelError(f"the answer cannot be used: {error}", index=index, answered=True)
 
 
-def _answers(
-    model: ChatModel, prompts: Sequence[str], schema: type[BaseModel] | None
-) -> Call[list[Answer]]:
-    return Batch(
-        (ask, id(model.model), schema),
-        prompts,
-        lambda prompts: model.ask(prompts, schema),
-        lambda prompts: model.aask(prompts, schema),
-    )
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A prompt, its number among those of its strategy, and how its answer is read."""
+
+    index: int
+    prompt: str
+    key: str
+    read: Read[Any]
+
+    def problem_of(self, answer: str | BaseModel) -> str:
+        """What is wrong with an answer; empty if it can be used."""
+        try:
+            self.read(self.index, answer)
+        except ValueError as error:
+            return f"{error}; it began {beginning(answer)}"
+        return ""
 
 
-def first_failure(chunker: type, failures: Sequence[tuple[int, str, ModelError]]) -> ModelError:
-    """The error to raise for several failures.
+class _Settling:
+    """Asks questions until each has an answer that can be used, or an error."""
 
-    Parameters:
-        chunker: the class that asked.
-        failures: for each the number of the document, the place in it, and the error.
+    def __init__(
+        self,
+        model: ChatModel,
+        schema: type[BaseModel] | None,
+        max_retries: int,
+        cache: TextCache | None,
+    ) -> None:
+        self._model, self._schema = model, schema
+        self._max_retries, self._cache = max_retries, cache
+
+    async def answers(self, questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
+        """The answer to each question, or the error in its place."""
+        answers = await self._recall(questions)
+        missing = [number for number, answer in enumerate(answers) if answer is None]
+        if missing:
+            asking = self._model.asking(self._schema)
+            new = await self._model.for_each(
+                lambda number: self._settle(asking, questions[number]), missing
+            )
+            for number, answer in zip(missing, new, strict=True):
+                answers[number] = answer
+        return [answer for answer in answers if answer is not None]
+
+    async def _recall(
+        self, questions: Sequence[_Question]
+    ) -> list[str | BaseModel | ModelError | None]:
+        """The usable answers that the cache has; None for any other question."""
+        if self._cache is None:
+            return [None] * len(questions)
+        texts = await self._cache.read([question.key for question in questions])
+        answers = [read_answer(text, self._schema) for text in texts]
+        return [
+            None if answer is None or question.problem_of(answer) else answer
+            for question, answer in zip(questions, answers, strict=True)
+        ]
+
+    async def _settle(self, asking: Asking, question: _Question) -> str | BaseModel | ModelError:
+        prompt, attempts = question.prompt, self._max_retries + 1
+        while True:
+            attempts -= 1
+            answer = await asking.answer(prompt, question.index, "the prompt")
+            if isinstance(answer, ModelError):
+                error, problem = answer, "it does not have the form that is asked for"
+            elif problem := question.problem_of(answer):
+                error = self._error(question, problem)
+            else:
+                if self._cache is not None:
+                    await self._cache.write([(question.key, answer_text(answer))])
+                return answer
+            if not error.answered or not attempts:
+                return error
+            prompt = fill(_AGAIN, prompt=question.prompt, problem=problem)
+
+    def _error(self, question: _Question, problem: str) -> ModelError:
+        message = f"the answer cannot be used: {problem}"
+        name = self._model.description
+        return ModelError(message, model=name, index=question.index, answered=True)
+
+
+_LONG = 200  # characters: shorter texts may be labels, which end without a full stop
+_SENTENCE_END = re.compile(r"[.!?。！？؟।]['\"”’»)\]]*\s")
+
+
+def check_whole(prose: str) -> str:
+    """The prose that a model wrote. Raises ValueError if it ends in the middle, as far as it shows.
+
+    It is long, has sentences, and the last one does not end. A function gives an answer without
+    what the service said about it, so the text is all that there is to look at.
     """
-    document, place, error = failures[0]
-    others = f" (and {len(failures) - 1} more failed)" if len(failures) > 1 else ""
-    message = f"{chunker.__name__}: document {document}, {place}: {error}{others}"
-    failure = ModelError(
-        message, model=error.model, index=document, answered=error.answered, kind=error.kind
-    )
-    failure.__cause__ = error.__cause__
-    return failure
+    text = prose.rstrip()
+    if len(text) > _LONG and text[-1].isalnum() and _SENTENCE_END.search(text):
+        raise ValueError(f"it ends in the middle, with {text[-40:]!r}")
+    return prose

@@ -1,20 +1,30 @@
-"""A cache of texts that models wrote: in a folder, or in a key-value store of either framework."""
+"""The cache of what was paid for: answers and embeddings, in a folder or a key-value store."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
+import os
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BaseModel, BeforeValidator, PlainSerializer
 from typing_extensions import Self
 
 from rag_splitters.calls import Call, call
+from rag_splitters.models.describing import cache_name
 from rag_splitters.sqlite import Database, decode, encode
+from rag_splitters.text.ids import stable_uuid
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Pairs = Sequence[tuple[str, str]]
 """Keys with their texts."""
@@ -70,11 +80,11 @@ def text_cache(cache: Any, name: str) -> TextCache:
 class FolderCache(TextCache):
     """Keeps texts in one SQLite file of a folder, exactly, lone surrogates included.
 
-    The file is opened for each call alone, so threads and processes may share the folder.
+    Threads and processes may share the folder. A process opens the file once.
     """
 
     folder: str
-    name: str = "contexts"
+    name: str = "answers"
 
     async def read(self, keys: Sequence[str]) -> list[str | None]:
         return await call(self._read, keys)
@@ -89,13 +99,25 @@ class FolderCache(TextCache):
     def _read(self, keys: Sequence[str]) -> list[str | None]:
         if not self._path.exists():
             return [None] * len(keys)
-        with closing(Database(self._path, _SCHEMA)) as database:
-            texts = dict(database.read_in(_SELECT, keys))
+        texts = dict(_database(self._path).read_in(_SELECT, keys))
         return [_as_text(texts.get(key)) for key in keys]
 
     def _write(self, pairs: Pairs) -> None:
-        with closing(Database(self._path, _SCHEMA)) as database:
-            database.write_many(_UPSERT, [(key, encode(text)) for key, text in pairs])
+        rows = [(key, encode(text)) for key, text in pairs]
+        _database(self._path).write_many(_UPSERT, rows)
+
+
+_databases: dict[tuple[int, Path], Database] = {}
+_opening = threading.Lock()
+
+
+def _database(path: Path) -> Database:
+    """The open file of this process; opened anew in a forked one, and if it was deleted."""
+    key = (os.getpid(), path.absolute())
+    with _opening:
+        if key not in _databases or not path.exists():
+            _databases[key] = Database(path, _SCHEMA)
+        return _databases[key]
 
 
 @dataclass(frozen=True)
@@ -161,9 +183,65 @@ def _as_text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
+# What is kept
+
+
+def answer_keys(model: Any, schema: type[BaseModel] | None, prompts: Sequence[str]) -> list[str]:
+    """The keys of the answers to prompts: they depend on the model and its parameters, too."""
+    form = "" if schema is None else json.dumps(schema.model_json_schema(), sort_keys=True)
+    name = cache_name(model)
+    return [stable_uuid("answer", name, form, prompt) for prompt in prompts]
+
+
+def answer_text(answer: str | BaseModel) -> str:
+    """An answer as a cache keeps it."""
+    content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
+    return json.dumps({"answer": content})
+
+
+def read_answer(text: str | None, schema: type[BaseModel] | None) -> str | BaseModel | None:
+    """The answer that `answer_text` wrote; None for anything else."""
+    try:
+        content = json.loads(text or "")["answer"]
+        if isinstance(content, str):
+            return content
+        return None if schema is None else schema.model_validate(content)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def vector_keys(model: Any, texts: Sequence[str]) -> list[str]:
+    """The keys of the vectors of texts."""
+    name = cache_name(model)
+    return [stable_uuid("vector", name, text) for text in texts]
+
+
+def vector_text(vector: NDArray[np.float32]) -> str:
+    """A vector as a cache keeps it."""
+    return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
+
+
+def read_vector(text: str | None) -> NDArray[np.float32] | None:
+    """The vector that `vector_text` wrote; None for anything else."""
+    import numpy as np
+
+    try:
+        content = base64.b64decode(text or "", validate=True)
+        vector = np.frombuffer(content, dtype="<f4").astype(np.float32)
+    except (ValueError, binascii.Error):
+        return None
+    return vector if vector.size and np.isfinite(vector).all() else None
+
+
+def check_cache(cache: TextCache | None, model: Any) -> None:
+    """Raise ValueError for a cache with a model that another run would not recognise."""
+    if cache is not None and model is not None:
+        cache_name(model)
+
+
 def _load_cache(value: Any) -> TextCache | None:
     try:
-        return None if value is None else text_cache(value, "contexts")
+        return None if value is None else text_cache(value, "answers")
     except TypeError as error:
         raise ValueError(str(error)) from None
 

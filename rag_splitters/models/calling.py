@@ -1,70 +1,24 @@
-"""How models are called: several at once within a limit, and again after a passing failure."""
+"""How models are called: several at once, again after a passing failure, and no more in vain."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-import email.utils
 import logging
-import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from rag_splitters.calls import Call, arun, run
+from rag_splitters.models.errors import ModelError
+from rag_splitters.models.faults import is_transient, retry_after, was_retried
+from rag_splitters.models.secrets import without_secrets
 
 _LOG = logging.getLogger(__name__)
-_MAX_WAIT = 120.0  # seconds
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
-
-_TRANSIENT = frozenset(
-    "RateLimitError TooManyRequests TooManyRequestsError ResourceExhausted ThrottlingException "
-    "APITimeoutError TimeoutError Timeout TimeoutException ReadTimeout ConnectTimeout "
-    "APIConnectionError ConnectionError ConnectError TransportError RemoteProtocolError "
-    "ServiceUnavailable ServiceUnavailableError InternalServerError OverloadedError".split()
-)
-"""Names of exceptions, from many clients, after which another attempt may succeed."""
-
-
-def client_retries(model: Any) -> bool:
-    """Whether the model's client retries by itself; if we retried too, attempts would multiply."""
-    if getattr(model, "max_attempt_number", 0):  # LangChain's with_retry()
-        return True
-    model = getattr(model, "bound", model)
-    return hasattr(model, "max_retries") and model.max_retries != 0
-
-
-def is_transient(error: BaseException) -> bool:
-    """Whether it is a rate limit, a time-out, a lost connection or a failure of the server."""
-    response = getattr(error, "response", None)
-    for status in (getattr(error, "status_code", None), getattr(response, "status_code", None)):
-        if isinstance(status, int):
-            return status in (408, 409, 429) or status >= 500
-    if isinstance(error, (TimeoutError, ConnectionError)):
-        return True
-    if str(error) == "Already borrowed":  # Hugging Face's tokenizers, used by two threads at once
-        return True
-    return any(kind.__name__ in _TRANSIENT for kind in type(error).__mro__)
-
-
-def retry_after(error: BaseException) -> float | None:
-    """The seconds that the server asks to wait (header Retry-After, a number or a date)."""
-    headers = getattr(getattr(error, "response", None), "headers", None)
-    value = headers.get("retry-after") if headers is not None else None
-    value = getattr(error, "retry_after", None) if value is None else value
-    if value is None:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(str(value)).timestamp() - time.time()
-        except ValueError:
-            return None
-    return min(max(seconds, 0.0), _MAX_WAIT) if seconds == seconds else None
 
 
 def retrying(
@@ -74,7 +28,10 @@ def retrying(
     *,
     retries: int,
 ) -> Call[_R]:
-    """A call that is repeated after a transient error, at most `retries` times."""
+    """A call that is repeated after a transient error, at most `retries` times.
+
+    It is not repeated if the client has repeated the request itself: attempts would multiply.
+    """
 
     async def await_once() -> _R:  # tenacity awaits only what was defined with async
         return await async_function(argument)
@@ -99,7 +56,6 @@ def retrying(
 def _policy(retries: int) -> dict[str, Any]:
     """Tenacity's arguments: wait as the server asks, else back off exponentially with jitter."""
     from tenacity import (
-        before_sleep_log,
         retry_if_exception,
         stop_after_attempt,
         wait_random,
@@ -112,13 +68,38 @@ def _policy(retries: int) -> dict[str, Any]:
         seconds = retry_after(state.outcome.exception())
         return backoff(state) if seconds is None else seconds + jitter(state)
 
+    def log(state: Any) -> None:
+        error = state.outcome.exception()
+        _LOG.debug("asking again after %s", without_secrets(f"{type(error).__name__}: {error}"))
+
     return {
         "stop": stop_after_attempt(retries + 1),
         "wait": wait,
-        "retry": retry_if_exception(is_transient),
+        "retry": retry_if_exception(lambda error: is_transient(error) and not was_retried(error)),
         "reraise": True,
-        "before_sleep": before_sleep_log(_LOG, logging.DEBUG),
+        "before_sleep": log,
     }
+
+
+class Stop:
+    """Says whether it is still worth asking: not after an error that all requests would share.
+
+    Parameters:
+        limit: how many requests are under way at once. If twice as many in a row fail although
+            they were repeated, and at least 8, the server is taken for dead.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = max(8, 2 * limit)
+        self._in_a_row = 0
+        self.error: ModelError | None = None
+        """Why nothing more is asked; None as long as it is."""
+
+    def count(self, error: ModelError | None) -> None:
+        """Take note of a failure, or of a success (None)."""
+        self._in_a_row = self._in_a_row + 1 if error is not None and error.transient else 0
+        if error is not None and (error.fatal or self._in_a_row >= self._limit):
+            self.error = self.error or error
 
 
 _BAR: contextvars.ContextVar[Callable[[int], Any] | None] = contextvars.ContextVar(
@@ -206,13 +187,3 @@ async def abounded(
         finally:
             for task in tasks:
                 task.cancel()
-
-
-def run_async(work: Coroutine[Any, Any, _R]) -> _R:
-    """The result of a coroutine, for synchronous code; also inside a running event loop."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
-from rag_splitters.calls import arun, run
+from rag_splitters.calls import Call, arun, run
 from rag_splitters.fields import whole_number
-from rag_splitters.models.calling import client_retries, for_each, retrying, run_async
+from rag_splitters.models.calling import Stop, for_each, retrying
 from rag_splitters.models.clients import (
     ask_calls,
+    client_retries,
     is_awaitable,
     is_chat_client,
     is_structured,
+    why_unfinished,
 )
 from rag_splitters.models.describing import describe_model, load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
@@ -24,6 +26,8 @@ from rag_splitters.text.surrogates import without_surrogates
 
 Answer: TypeAlias = "str | BaseModel | ModelError"
 """The answer to a prompt: text, an object of the schema, or the error if there is none."""
+
+Result = TypeVar("Result")
 
 _Schema: TypeAlias = "type[BaseModel] | None"
 
@@ -96,8 +100,6 @@ class ChatModel(ModelHolder):
             schema: the pydantic model to answer with, by the means of the model's framework. With
                 None, or if the model does not support it (see `is_structured`), answers are text.
         """
-        if is_awaitable(self.model) and not is_chat_client(self.model):
-            return run_async(self.aask(prompts, schema))
         return run(self._ask(prompts, schema))
 
     async def aask(self, prompts: Sequence[str], schema: _Schema = None) -> list[Answer]:
@@ -105,32 +107,69 @@ class ChatModel(ModelHolder):
         return await arun(self._ask(prompts, schema))
 
     async def _ask(self, prompts: Sequence[str], schema: _Schema) -> list[Answer]:
-        calls = ask_calls(self.model, schema)
-        retries = 0 if client_retries(self.model) else self.max_retries
+        asking = self.asking(schema)
+        return await self.for_each(
+            lambda index: asking.answer(prompts[index], index, f"prompt {index}"),
+            range(len(prompts)),
+        )
 
-        async def answer(index: int) -> Answer:
-            prompt = without_surrogates(prompts[index])
-            try:
-                response = await retrying(*calls, prompt, retries=retries)
-                return _read(self.model, response, schema, index)
-            except ModelError as error:
-                return error
-            except Exception as error:  # one prompt's failure must not lose the others
-                return model_error(self.model, f"failed on prompt {index}", error, index)
+    def asking(self, schema: _Schema) -> Asking:
+        """A run of questions with answers of this form."""
+        return Asking(self, schema)
 
-        return await for_each(answer, range(len(prompts)), self.max_concurrency or 1)
+    def for_each(
+        self, function: Callable[[int], Coroutine[Any, Any, Result]], numbers: Sequence[int]
+    ) -> Call[list[Result]]:
+        """A call that runs a coroutine function for each number, as many at once as may be."""
+        return for_each(function, numbers, self.max_concurrency or 1)
 
 
-def _read(llm: Any, response: Any, schema: _Schema, index: int) -> str | BaseModel:
-    """The response as text or as an object of the schema."""
+class Asking:
+    """A run of questions to one model, which ends when it is certain that no other can succeed."""
+
+    def __init__(self, model: ChatModel, schema: _Schema) -> None:
+        self._model, self._schema = model.model, schema
+        self._calls = ask_calls(model.model, schema)
+        self._retries = 0 if client_retries(model.model) else model.max_retries
+        self._stop = Stop(model.max_concurrency or 1)
+
+    async def answer(self, prompt: str, index: int, name: str) -> Answer:
+        """The answer to a prompt, or the error in its place, which gives the prompt this name."""
+        if self._stop.error is not None:
+            return self._stop.error.about(f"not asked, because {self._stop.error}", index)
+        try:
+            response = await retrying(
+                *self._calls, without_surrogates(prompt), retries=self._retries
+            )
+            answer: Answer = _read(self._model, response, self._schema, name)
+        except ModelError as error:
+            answer = error
+        except Exception as error:  # one prompt's failure must not lose the others
+            answer = model_error(self._model, f"failed on {name}", error)
+        if isinstance(answer, ModelError):
+            answer.index = index
+        self._stop.count(answer if isinstance(answer, ModelError) else None)
+        return answer
+
+
+def _read(llm: Any, response: Any, schema: _Schema, name: str) -> str | BaseModel:
+    """The response as text or as an object of the schema. Raises ModelError for half an answer."""
+    if problem := why_unfinished(response):
+        error = model_error(llm, f"answered {name}, but {problem}")
+        error.answered = False  # it would answer a second time as it did the first time
+        raise error
+    if schema is not None and isinstance(response, dict) and "parsed" in response:
+        if parsing_error := response.get("parsing_error"):
+            raise parsing_error
+        response = response["parsed"]
     if schema is not None and isinstance(response, (dict, schema)):
         return response if isinstance(response, schema) else schema.model_validate(response)
     text = response if isinstance(response, str) else getattr(response, "text", None)
     if text is None or (isinstance(response, BaseModel) and not isinstance(text, str)):
         kind = type(response).__name__
-        raise model_error(llm, f"answered prompt {index} with {kind}, not with text", index=index)
+        raise model_error(llm, f"answered {name} with {kind}, not with text")
     if not str(text).strip():
-        raise model_error(llm, f"answered prompt {index} with nothing", index=index)
+        raise model_error(llm, f"answered {name} with nothing")
     return str(text)
 
 

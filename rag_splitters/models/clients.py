@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import dis
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
+from rag_splitters.models.loop import arun_async, may_await, run_async
 from rag_splitters.models.prompts import Prompt
 
-_Function: TypeAlias = Callable[[Any], Any]
+_Function: TypeAlias = Callable[..., Any]
 _AsyncFunction: TypeAlias = Callable[[Any], Awaitable[Any]]
 _Calls: TypeAlias = tuple[_Function, _AsyncFunction]
 _Schema: TypeAlias = "type[BaseModel] | None"
@@ -26,9 +29,57 @@ _LLAMA_INDEX_BATCH, _MAX_LLAMA_INDEX_BATCH = 10, 2048  # its default and its max
 
 
 def is_awaitable(model: Any) -> bool:
-    """Whether it is an async function, or an object whose `__call__` is one."""
+    """Whether it can only be awaited.
+
+    It is an async function, an object whose `__call__` is one, or LangChain's runnable of one.
+    """
     called = inspect.getattr_static(type(model), "__call__", None)
-    return inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(called)
+    is_runnable = hasattr(model, "afunc") and not hasattr(model, "func")
+    return is_runnable or inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(called)
+
+
+def client_retries(model: Any) -> bool:
+    """Whether a client in the model retries by itself; if we did too, attempts would multiply."""
+    return any(_retries(each) for each in _inner_models(model))
+
+
+def _retries(model: Any) -> bool:
+    if getattr(model, "max_attempt_number", 0):  # LangChain's with_retry()
+        return True
+    if callable(getattr(model, "retry_with", None)):  # a function that tenacity decorated
+        return True
+    return hasattr(model, "max_retries") and model.max_retries != 0
+
+
+_INNER = ("bound", "runnable", "first", "last", "func", "afunc")
+_INNER_LISTS = ("middle", "fallbacks")
+
+
+def _inner_models(model: Any, depth: int = 5) -> Iterator[Any]:
+    """The model, and those that LangChain's runnables and functions are made of."""
+    if depth == 0 or isinstance(model, (str, bytes, int, float, type, ModuleType)):
+        return
+    yield model
+    parts: list[Any] = []
+    if isinstance(model, FunctionType):
+        function: Any = inspect.unwrap(model)
+        try:
+            variables = inspect.getclosurevars(function)
+        except (TypeError, ValueError):  # a cell that is empty still
+            return
+        parts = [*variables.nonlocals.values(), *variables.globals.values()]
+    elif isinstance(model, MethodType):
+        parts = [model.__self__, model.__func__]
+    elif isinstance(model, partial):
+        parts = [model.func, *model.args, *model.keywords.values()]
+    else:
+        state = getattr(model, "__dict__", {})
+        parts = [state[name] for name in _INNER if name in state]
+        parts += [each for name in _INNER_LISTS for each in state.get(name) or ()]
+        if callable(model) and not _is_langchain(model) and not _is_llama_index(model):
+            parts += state.values()  # an object of the user's own around a client
+    for part in parts:
+        yield from _inner_models(part, depth - 1)
 
 
 def blocks_when_awaited(model: Any, method: str) -> bool:
@@ -88,13 +139,13 @@ def is_embedding_client(model: Any) -> bool:
 def embed_calls(model: Any) -> _Calls:
     """How to embed a list of texts: a function that blocks, and a coroutine function."""
     embed = first_method(model, "embed_documents", "get_text_embedding_batch") or model
-    return embed, _twin(model, embed, "aembed_documents", "aget_text_embedding_batch")
+    return _calls(model, embed, "aembed_documents", "aget_text_embedding_batch")
 
 
 def query_calls(model: Any) -> _Calls | None:
     """The same for a question, if the model has a method of its own for questions."""
     embed = first_method(model, "embed_query", "get_query_embedding")
-    return embed and (embed, _twin(model, embed, "aembed_query", "aget_query_embedding"))
+    return embed and _calls(model, embed, "aembed_query", "aget_query_embedding")
 
 
 def client_batch(model: Any) -> int | None:
@@ -135,33 +186,114 @@ def ask_calls(model: Any, schema: _Schema) -> _Calls:
     """How to send a prompt: a function that waits for the answer, and a coroutine function."""
     if _is_langchain(model):
         runnable = (_with_schema(model, schema) if schema else None) or model
-        if _is_anthropic(model):
-            return (
-                lambda prompt: runnable.invoke(_with_cache_point(prompt)),
-                lambda prompt: runnable.ainvoke(_with_cache_point(prompt)),
-            )
-        return runnable.invoke, runnable.ainvoke
+        if is_awaitable(model):
+            return _calls(model, model.invoke)
+        form = _with_cache_point if _is_anthropic(model) else str
+        return _both(
+            model,
+            lambda prompt: runnable.invoke(form(prompt)),
+            lambda prompt: runnable.ainvoke(form(prompt)),
+        )
     if not _is_llama_index(model):
-        return model, _twin(model, model)
+        return _calls(model, model)
     metadata = getattr(model, "metadata", None)
     is_chat = schema is not None and getattr(metadata, "is_chat_model", False)
     if schema is None and _is_anthropic(model):
         return _cached_chat(model)
-    if schema is None:
-        ask, async_ask = model.complete, model.acomplete
-    else:
-        ask, async_ask = (
-            _predict(model, name, schema) for name in ("structured_predict", "astructured_predict")
-        )
     blocks = blocks_when_awaited(model, "achat" if is_chat else "acomplete")
-    return ask, _twin(model, ask) if blocks else async_ask
+    if schema is None:
+        return _both(model, model.complete, None if blocks else model.acomplete)
+    twin = None if blocks else partial(_apredict, model, schema)
+    return _both(model, partial(_predict, model, schema), twin)
 
 
-def _predict(model: Any, method: str, schema: type[BaseModel]) -> Any:
-    """LlamaIndex's method that answers with the schema; braces in the prompt stay text."""
+def _predict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]:
+    """LlamaIndex's answer with the schema, as LangChain gives it with `include_raw`."""
+    template, watched, responses = _watched(model)
+    parsed = watched.structured_predict(schema, template, text=prompt)
+    return {"parsed": parsed, "raw": responses[-1] if responses else None}
+
+
+async def _apredict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]:
+    template, watched, responses = _watched(model)
+    parsed = await watched.astructured_predict(schema, template, text=prompt)
+    return {"parsed": parsed, "raw": responses[-1] if responses else None}
+
+
+def _watched(model: Any) -> tuple[Any, Any, list[Any]]:
+    """A template (braces in the prompt stay text), the model, and where its responses appear.
+
+    LlamaIndex gives structured answers without the response that says whether they are whole, but
+    it tells its callbacks: the model is a shallow copy with a callback of its own.
+    """
+    from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
+    from llama_index.core.callbacks.base_handler import BaseCallbackHandler
     from llama_index.core.prompts import PromptTemplate
 
-    return lambda prompt: getattr(model, method)(schema, PromptTemplate("{text}"), text=prompt)
+    responses: list[Any] = []
+
+    class Watch(BaseCallbackHandler):
+        def on_event_start(self, event_type: Any, *args: Any, **kwargs: Any) -> str:
+            return str(kwargs.get("event_id", ""))
+
+        def on_event_end(
+            self, event_type: Any, payload: Any = None, event_id: str = "", **kwargs: Any
+        ) -> None:
+            if event_type == CBEventType.LLM and payload:
+                kinds = (EventPayload.RESPONSE, EventPayload.COMPLETION)
+                responses.extend(payload[kind] for kind in kinds if kind in payload)
+
+        def start_trace(self, trace_id: str | None = None) -> None: ...
+
+        def end_trace(self, trace_id: str | None = None, trace_map: Any = None) -> None: ...
+
+    template = PromptTemplate("{text}")
+    if not hasattr(model, "model_copy") or not hasattr(model, "callback_manager"):
+        return template, model, responses
+    handlers = [*model.callback_manager.handlers, Watch([], [])]
+    manager = CallbackManager(handlers)
+    return template, model.model_copy(update={"callback_manager": manager}), responses
+
+
+_CUT = frozenset("length max_tokens model_length max_output_tokens".split())
+_WITHHELD = frozenset(
+    "content_filter content_filtered safety recitation blocklist prohibited_content refusal "
+    "guardrail_intervened".split()
+)
+_REASONS = ("finish_reason", "stop_reason", "done_reason", "finishReason", "stopReason", "reason")
+_REASON_HOLDERS = (
+    *("response_metadata", "raw", "additional_kwargs", "message", "choices", "candidates"),
+    "incomplete_details",
+)
+
+
+def why_unfinished(response: Any) -> str:
+    """Why the answer in a response is not a whole one; empty if it is, or if nobody says.
+
+    >>> why_unfinished({"choices": [{"finish_reason": "length"}]})
+    'it was cut off (length): give the model more room, such as a larger max_tokens'
+    """
+    for reason in _finish_reasons(response, 4):
+        name = reason.rpartition(".")[2].lower()
+        if name in _CUT:
+            return f"it was cut off ({name}): give the model more room, such as a larger max_tokens"
+        if name in _WITHHELD:
+            return f"the service withheld it ({name})"
+    return ""
+
+
+def _finish_reasons(response: Any, depth: int) -> Iterator[str]:
+    if isinstance(response, list):
+        response = response[0] if response else None
+    if response is None or isinstance(response, (str, int, float)) or depth == 0:
+        return
+    is_dict = isinstance(response, Mapping)
+    for name in (*_REASONS, *_REASON_HOLDERS):
+        part = response.get(name) if is_dict else getattr(response, name, None)
+        if name in _REASONS:
+            yield str(getattr(part, "name", part) or "")
+        elif part is not None:
+            yield from _finish_reasons(part, depth - 1)
 
 
 def _is_anthropic(model: Any) -> bool:
@@ -208,7 +340,7 @@ def _cached_chat(model: Any) -> _Calls:
     def ask(prompt: str) -> Any:
         return completion(model.chat(messages(prompt)))
 
-    return ask, _twin(model, ask) if blocks_when_awaited(model, "achat") else async_ask
+    return _both(model, ask, None if blocks_when_awaited(model, "achat") else async_ask)
 
 
 class _Probe(BaseModel):
@@ -226,13 +358,18 @@ def _is_llama_index(model: Any) -> bool:
 
 
 def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
-    """LangChain's runnable that answers with the schema; None if the model does not support it."""
+    """LangChain's runnable that answers with the schema; None if the model does not support it.
+
+    With the object it gives the message, which says whether the answer is whole, if it can.
+    """
     if (method := first_method(model, "with_structured_output")) is None:
         return None
     try:
-        return method(schema)
+        return method(schema, include_raw=True)
     except NotImplementedError:
         return None
+    except TypeError:  # a class of the user's own without this option
+        return method(schema)
 
 
 # Methods
@@ -244,12 +381,64 @@ def first_method(model: Any, *names: str) -> _Function | None:
     return next((method for method in methods if callable(method)), None)
 
 
-def _twin(model: Any, function: _Function, *names: str) -> _AsyncFunction:
-    """The first of the model's methods of these names that does not block when awaited.
+def _blocking(function: _Function) -> _Function:
+    """The function; what it returns only for awaiting is awaited on the background loop."""
 
-    Without one, the function itself if it is an async function, else the function in a thread.
+    def call(argument: Any) -> Any:
+        result = function(argument)
+        return run_async(_await(result)) if inspect.isawaitable(result) else result
+
+    return call
+
+
+async def _await(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable
+
+
+def _calls(model: Any, function: _Function, *names: str) -> _Calls:
+    """The function as one that blocks, and as a coroutine function that does not.
+
+    The latter is the first of the model's methods of these names that does not block when it is
+    awaited, or else the function in a thread. What can only be awaited runs on the background loop.
     """
+    if is_awaitable(model) and (function is model or is_chat_client(model)):
+        awaited = model if function is model else model.ainvoke
+
+        async def call(argument: Any) -> Any:
+            return await awaited(argument)
+
+        return lambda argument: run_async(call(argument)), lambda arg: arun_async(call(arg))
     method = first_method(model, *(name for name in names if not blocks_when_awaited(model, name)))
-    if method or (function is model and is_awaitable(model)):
-        return method or function
-    return lambda argument: asyncio.to_thread(function, argument)
+    return _both(model, _blocking(function), method)
+
+
+def _both(model: Any, function: _Function, method: Any) -> _Calls:
+    """The function, and the method on the one event loop on which the model may be awaited."""
+    clients = _connections(model)
+
+    async def call(argument: Any) -> Any:
+        if method is not None and may_await(clients):
+            return await method(argument)
+        return await asyncio.to_thread(function, argument)
+
+    return function, call
+
+
+_ASYNC_CLIENTS = ("root_async_client", "async_client", "_async_client", "_aclient", "_client")
+
+
+def _connections(model: Any) -> list[Any]:
+    """What holds the asynchronous connections of a model: models may share an HTTP client."""
+    return [_innermost(each) for each in _inner_models(model)]
+
+
+def _innermost(client: Any) -> Any:
+    for _ in range(5):
+        state = getattr(client, "__dict__", {})
+        if isinstance(client, BaseModel):
+            state = {**state, **(client.__pydantic_private__ or {})}
+        inner = next((state[name] for name in _ASYNC_CLIENTS if state.get(name) is not None), None)
+        if inner is None or not isinstance(state, Mapping):
+            return client
+        client = inner
+    return client

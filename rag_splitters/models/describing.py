@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from pydantic import BaseModel
+
 from rag_splitters.fields import function_name, name_within_process, registered_name, restore
+from rag_splitters.models.secrets import SAFE_HEADERS, is_secret
+from rag_splitters.text.ids import stable_uuid
 
 _NAMES = ("model_name", "model", "model_id", "azure_deployment", "deployment_name", "repo_id")
 _NUMBERS = ("dimensions", "temperature", "top_p", "max_tokens", "seed")
@@ -30,6 +35,8 @@ def describe_model(model: Any) -> str:
     bound = getattr(model, "bound", None)  # of LangChain's RunnableBinding
     if bound is not None:
         return describe_model(bound)
+    if steps := _steps(model):
+        return " | ".join(map(describe_model, steps))
     if isinstance(model, functools.partial):
         return f"<partial of {describe_model(model.func)}>"
     if hasattr(model, "__qualname__"):
@@ -51,6 +58,85 @@ def _describe_object(model: Any) -> str:
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             details.append(f"{name}={value}")
     return f"{first}({', '.join(details)})" if details else first
+
+
+_STEPS = (("first", "middle", "last"), ("runnable", "fallbacks"))
+"""The fields in which LangChain's sequences and fallbacks hold their models."""
+
+
+def _steps(model: Any) -> list[Any]:
+    """The models inside of one of LangChain's sequences or fallbacks."""
+    for names in _STEPS:
+        if all(hasattr(model, name) for name in names):
+            parts = [getattr(model, name) for name in names]
+            lists = [part if isinstance(part, (list, tuple)) else [part] for part in parts]
+            return [step for each in lists for step in each]
+    return []
+
+
+_WITHOUT_EFFECT = frozenset(
+    "batch_size cache callbacks callback_manager chunk_size custom_get_token_ids disable_streaming "
+    "embed_batch_size kwargs max_retries metadata model_name name num_workers output_version "
+    "profile rate_limiter request_timeout show_progress_bar stream_usage streaming tags timeout "
+    "verbose".split()
+)
+"""Fields of models that do not change what they answer."""
+
+
+def cache_name(model: Any) -> str:
+    """The name of a model in the keys of a cache: its stable name, and its other parameters.
+
+    Parameters are what was set and differs from the default. Addresses and secrets are left out.
+    """
+    model = getattr(model, "model", model) if hasattr(model, "description") else model
+    parameters = json.dumps(_parameters(model, 5), sort_keys=True, default=type)
+    name = stable_name(model)
+    return name if parameters == "{}" else f"{name} {stable_uuid(parameters)}"
+
+
+def _parameters(model: Any, depth: int) -> dict[str, Any]:
+    """The parameters of a model, and of the models inside it."""
+    if depth == 0:
+        return {}
+    if isinstance(model, functools.partial):
+        return {"args": _plain(model.args), "kwargs": _plain(model.keywords)}
+    if (bound := getattr(model, "bound", None)) is not None:
+        own = _plain(getattr(model, "kwargs", {}))
+        inner = _parameters(bound, depth - 1)
+        return {**inner, **({"bound": own} if own else {})}
+    if steps := _steps(model):
+        inner_parameters = [_parameters(step, depth - 1) for step in steps]
+        return {"steps": inner_parameters} if any(inner_parameters) else {}
+    if not isinstance(model, BaseModel):
+        return {}
+    fields = {name: type(model).model_fields[name] for name in type(model).model_fields}
+    values = {
+        name: getattr(model, name)
+        for name, field in fields.items()
+        if name in model.model_fields_set
+        and name not in (*_NAMES, *_NUMBERS, *_WITHOUT_EFFECT)
+        and getattr(model, name) != field.get_default(call_default_factory=False)
+    }
+    parameters: dict[str, Any] = _plain(values)
+    return parameters
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    """The part of a value that JSON can hold, without secrets and addresses."""
+    if isinstance(value, Mapping):
+        is_headers = name.endswith("headers")
+        pairs = {
+            str(key): _plain(part, str(key))
+            for key, part in value.items()
+            if not is_secret(str(key), part)
+            and not (is_headers and str(key).lower() not in SAFE_HEADERS)
+        }
+        return {key: part for key, part in pairs.items() if part not in (None, {}, [], "")}
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return [_plain(part, name) for part in value]
+    if isinstance(value, str):
+        return "" if "://" in value else value
+    return value if isinstance(value, (bool, int, float)) else None
 
 
 def stable_name(model: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -10,9 +10,12 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import arun, run
 from rag_splitters.fields import whole_number
-from rag_splitters.models.calling import client_retries, for_each, retrying, run_async
+from rag_splitters.models.cache import TextCache, read_vector, vector_keys, vector_text
+from rag_splitters.models.calling import Stop, for_each, retrying
 from rag_splitters.models.clients import (
     blocks_when_awaited,
+    client_batch,
+    client_retries,
     embed_calls,
     is_awaitable,
     is_embedding_client,
@@ -34,6 +37,9 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = tuple[int, int]
 """The position of a text: the number of its document, and the offset in it."""
+
+Row: TypeAlias = "NDArray[np.float32] | ModelError"
+"""The vector of a text, or the error if there is none."""
 
 _KINDS = (
     "a LangChain Embeddings, a LlamaIndex BaseEmbedding, a callable list of texts -> list of "
@@ -57,13 +63,14 @@ class Embedder(ModelHolder):
             which is called here, and again where a pickle is loaded.
         max_texts: maximum number of texts in one call. None: 512 for a callable, and 16,384 for a
             framework's model, whose client divides them into batches of its own (LlamaIndex's
-            default batch of 10 is raised to 100). Asynchronous calls are made in these batches, so
-            that several can be under way at once.
+            default batch of 10 is raised to 100). A model behind an API is called with these
+            batches, so that several can be under way at once.
         max_tokens: maximum number of tokens in one request; a longer text goes alone. None:
             300,000, which is OpenAI's limit, and 8,000,000 in one call for a framework's model that
             does not say how many texts it sends. Tokens are counted for OpenAI's models. For
             others, bytes in UTF-8 are, because no text has more tokens than bytes.
-        max_concurrency: maximum number of calls under way at once, where they are made so.
+        max_concurrency: maximum number of calls under way at once; a function that is not async,
+            and a model in this process, are called once at a time by synchronous code.
         max_retries: how often a call is repeated after a rate limit, a time-out, a lost connection
             or a failure of the server; only for models whose client does not retry by itself.
 
@@ -114,7 +121,8 @@ class Embedder(ModelHolder):
         it answers with a wrong number of vectors or with vectors of different lengths, of zeros, or
         of numbers that are not finite.
         """
-        return self._run(self._embed(texts, places, side_by_side or self._is_async))
+        is_parallel = side_by_side or self._is_parallel
+        return rows_of(run(_Batches(self, texts, places, is_parallel, None).rows()))
 
     async def aembed(
         self,
@@ -123,16 +131,42 @@ class Embedder(ModelHolder):
         *,
         side_by_side: bool = False,
     ) -> NDArray[np.float32]:
-        """`embed` without blocking the event loop, with several calls under way at once.
+        """`embed` without blocking the event loop.
 
         A model that would block it is called in one thread or, `side_by_side`, in several.
         """
-        is_awaited = not blocks_when_awaited(self.model, "aget_text_embedding_batch")
-        return await arun(self._embed(texts, places, is_awaited or side_by_side))
+        is_parallel = side_by_side or self._is_awaited
+        return rows_of(await arun(_Batches(self, texts, places, is_parallel, None).rows()))
+
+    def embed_each(
+        self,
+        texts: Sequence[str],
+        places: Sequence[Place] | None = None,
+        cache: TextCache | None = None,
+    ) -> list[Row]:
+        """The vector of each text, or the error in its place.
+
+        A batch that the model fails on is divided until the text is found that it fails on. After
+        an error that every other text would share, such as a key that is refused, nothing more is
+        asked.
+
+        Parameters:
+            cache: where vectors are kept, those of each batch as soon as they arrive.
+        """
+        return run(_Batches(self, texts, places, self._is_parallel, cache).rows())
+
+    async def aembed_each(
+        self,
+        texts: Sequence[str],
+        places: Sequence[Place] | None = None,
+        cache: TextCache | None = None,
+    ) -> list[Row]:
+        """`embed_each` without blocking the event loop."""
+        return await arun(_Batches(self, texts, places, self._is_awaited, cache).rows())
 
     def embed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """A row for each question, by the model's own method for questions if it has one."""
-        return self._run(self._embed_questions(questions, is_awaited=self._is_async))
+        return run(self._embed_questions(questions, self._is_parallel))
 
     async def aembed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """`embed_questions` without blocking the event loop."""
@@ -159,118 +193,198 @@ class Embedder(ModelHolder):
         vector: list[float] = (await self.aembed_questions([text]))[0].tolist()
         return vector
 
-    def _run(self, work: Coroutine[Any, Any, NDArray[np.float32]]) -> NDArray[np.float32]:
-        return run_async(arun(work)) if self._is_async else run(work)
-
-    async def _embed(
-        self, texts: Sequence[str], places: Sequence[Place] | None, is_concurrent: bool
-    ) -> NDArray[np.float32]:
-        batches = _Batches(self, texts, places, is_concurrent)
-        limit = self.max_concurrency if is_concurrent else 1
-        return batches.join(await for_each(batches.vectors, batches.requests, limit))
-
     async def _embed_questions(
-        self, questions: Sequence[str], is_awaited: bool
+        self, questions: Sequence[str], is_parallel: bool
     ) -> NDArray[np.float32]:
         if not questions or (calls := query_calls(self.model)) is None:
-            return await self._embed(questions, None, is_awaited)
+            return rows_of(await _Batches(self, questions, None, is_parallel, None).rows())
         retries = self._retries
 
         async def vector(question: str) -> Any:
             try:
                 return await retrying(*calls, without_surrogates(question), retries=retries)
             except Exception as error:  # whatever a client raises
-                raise model_error(self.model, "failed on a question", error)  # noqa: B904
+                failure = model_error(self.model, "failed on a question", error)
+            raise failure
 
-        vectors = await for_each(vector, questions, self.max_concurrency if is_awaited else 1)
+        vectors = await for_each(vector, questions, self.max_concurrency if is_parallel else 1)
         try:
-            return as_vectors(
+            rows, problems = as_vectors(
                 vectors, len(questions), lambda row: f"the question {questions[row]!r}"
             )
         except ValueError as error:
             raise model_error(self.model, str(error)) from None
+        for problem in problems.values():
+            raise model_error(self.model, problem)
+        return rows
 
     @property
     def _retries(self) -> int:
         return 0 if client_retries(self.model) else self.max_retries
 
     @property
-    def _is_async(self) -> bool:
-        """Whether the model can only be awaited."""
-        return is_awaitable(self.model) and not is_embedding_client(self.model)
+    def _is_awaited(self) -> bool:
+        """Whether its asynchronous method does not block the event loop."""
+        return not blocks_when_awaited(self.model, "aget_text_embedding_batch")
+
+    @property
+    def _is_parallel(self) -> bool:
+        """Whether synchronous calls may be under way side by side: those of an API may."""
+        if is_awaitable(self.model):
+            return True
+        return client_batch(self.model) is not None and self._is_awaited
+
+
+def rows_of(rows: Sequence[Row]) -> NDArray[np.float32]:
+    """The vectors as one array. Raises the first error among them."""
+    import numpy as np
+
+    vectors = []
+    for row in rows:
+        if isinstance(row, ModelError):
+            raise row
+        vectors.append(row)
+    return np.stack(vectors) if vectors else np.zeros((0, 0), dtype=np.float32)
 
 
 class _Batches:
-    """The distinct texts of one `embed`, divided into requests."""
+    """The distinct texts of one call of `embed_each`, divided into requests."""
 
     def __init__(
         self,
         embedder: Embedder,
         texts: Sequence[str],
         places: Sequence[Place] | None,
-        is_concurrent: bool,
+        is_parallel: bool,
+        cache: TextCache | None,
     ) -> None:
-        row_of: dict[str, int] = {}
-        self.rows: list[int] = []
-        numbers: list[int] = []  # of the first text in each row
+        self._numbers: dict[str, int] = {}  # of each distinct text, where it stands first
         for number, text in enumerate(map(without_surrogates, texts)):
-            row = row_of.setdefault(text, len(row_of))
-            self.rows.append(row)
-            if row == len(numbers):
-                numbers.append(number)
-        self.texts, self.numbers, self.places = list(row_of), numbers, places
-        self.embedder, self.retries = embedder, embedder._retries
-        model = with_batch(embedder.model, embedder.max_texts)
-        self.calls = embed_calls(model)
-        bounds = limits(model, is_concurrent, embedder.max_texts, embedder.max_tokens)
-        self.requests = requests(token_counts(model, self.texts, bounds.tokens), bounds)
+            self._numbers.setdefault(text, number)
+        self._all, self._places = texts, places
+        self._embedder, self._retries, self._cache = embedder, embedder._retries, cache
+        self._model = with_batch(embedder.model, embedder.max_texts)
+        self._calls = embed_calls(self._model)
+        self._limits = limits(self._model, is_parallel, embedder.max_texts, embedder.max_tokens)
+        self._max_concurrency = embedder.max_concurrency if is_parallel else 1
+        self._stop = Stop(self._max_concurrency)
+        self._failures, self._count = 0, 0
+        self._texts: list[str] = []
+        self._keys: dict[str, str] = {}
 
-    async def vectors(self, request: Request) -> NDArray[np.float32]:
-        """The checked answer to a request."""
+    async def rows(self) -> list[Row]:
+        """The vector of each text, or the error in its place."""
+        row_of = await self._recall()
+        self._texts = [text for text in self._numbers if text not in row_of]
+        counts = token_counts(self._model, self._texts, self._limits.tokens)
+        calls = requests(counts, self._limits)
+        self._count = len(calls)
+        self._allowed_failures = 2 * len(self._texts).bit_length()
+        answers = await for_each(self._vectors, calls, self._max_concurrency)
+        self._check_lengths(answers)
+        row_of |= zip(self._texts, (row for answer in answers for row in answer), strict=True)
+        return [row_of[text] for text in map(without_surrogates, self._all)]
+
+    async def _recall(self) -> dict[str, Row]:
+        """The vectors that the cache has."""
+        if self._cache is None:
+            return {}
+        texts = list(self._numbers)
+        self._keys = dict(zip(texts, vector_keys(self._embedder, texts), strict=True))
+        contents = await self._cache.read(list(self._keys.values()))
+        vectors = {text: read_vector(each) for text, each in zip(texts, contents, strict=True)}
+        return {text: vector for text, vector in vectors.items() if vector is not None}
+
+    async def _vectors(self, request: Request) -> list[Row]:
+        """The checked answer to a request; what it fails on is divided."""
         _, start, end = request
-        texts = self.texts[start:end]
+        texts = self._texts[start:end]
+        if self._stop.error is not None:
+            failure = self._stop.error.about(f"not asked, because {self._stop.error}")
+            return [failure] * len(texts)
         try:
-            answer = await retrying(*self.calls, texts, retries=self.retries)
+            answer = await retrying(*self._calls, texts, retries=self._retries)
         except Exception as error:  # whatever a client raises
-            raise self._error(f"failed on {self._name(request)}", error)  # noqa: B904
+            failure = self._error(f"failed on {self._name(request)}", error)
+        else:
+            self._stop.count(None)
+            return await self._checked(request, answer)
+        self._stop.count(failure)
+        if not self._is_divided(failure, len(texts)):
+            return [failure] * len(texts)
+        number, middle = request[0], (start + end) // 2
+        halves = [(number, start, middle), (number, middle, end)]
+        return [row for half in halves for row in await self._vectors(half)]
+
+    def _is_divided(self, failure: ModelError, count: int) -> bool:
+        """Whether to look for the text that a batch failed on, and not to give up on the batch.
+
+        A model that fails on every text is not asked about each of them.
+        """
+        self._failures += 1
+        is_passing = failure.fatal or failure.transient
+        return count > 1 and not is_passing and self._failures <= self._allowed_failures
+
+    async def _checked(self, request: Request, answer: Any) -> list[Row]:
+        """The rows of an answer, which are written to the cache."""
+        _, start, end = request
         try:
-            return as_vectors(answer, len(texts), lambda row: self._text_name(start + row))
+            vectors, problems = as_vectors(
+                answer, end - start, lambda row: self._text_name(start + row)
+            )
         except ValueError as error:
-            raise self._error(f"{self._name(request)}: {error}") from None
+            return [self._error(f"{self._name(request)}: {error}")] * (end - start)
+        self._allowed_failures += 2
+        rows: list[Row] = list(vectors)
+        for row, problem in problems.items():
+            rows[row] = self._error(f"{self._name(request)}: {problem}")
+        if self._cache is not None:
+            pairs = zip(self._texts[start:end], rows, strict=True)
+            await self._cache.write(
+                [
+                    (self._keys[text], vector_text(row))
+                    for text, row in pairs
+                    if not isinstance(row, ModelError)
+                ]
+            )
+        return rows
 
-    def join(self, answers: list[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """The rows of all answers, in the order of the texts."""
-        import numpy as np
-
-        if not answers:
-            return np.zeros((0, 0), dtype=np.float32)
-        for answer, (number, *_) in zip(answers, self.requests, strict=True):
-            if answer.shape[1] != answers[0].shape[1]:
+    def _check_lengths(self, answers: Sequence[Sequence[Row]]) -> None:
+        """Raise ModelError if vectors of different calls differ in length."""
+        lengths = [
+            (number, len(row))
+            for number, rows in enumerate(answers, 1)
+            for row in rows
+            if not isinstance(row, ModelError)
+        ]
+        for number, length in lengths:
+            if length != lengths[0][1]:
                 raise self._error(
-                    f"answered call {number + 1} with vectors of {answer.shape[1]} numbers, and "
-                    f"the first call with {answers[0].shape[1]}",
+                    f"answered call {number} with vectors of {length} numbers, and call "
+                    f"{lengths[0][0]} with {lengths[0][1]}"
                 )
-        rows: NDArray[np.float32] = np.concatenate(answers)
-        return rows if len(rows) == len(self.rows) else rows[self.rows]
 
     def _error(self, message: str, cause: Exception | None = None) -> ModelError:
         if isinstance(cause, ModelError):
             return cause
-        return model_error(self.embedder.model, message, cause)
+        return model_error(self._embedder.model, message, cause)
 
     def _name(self, request: Request) -> str:
         number, start, end = request
-        name = f"call {number + 1} of {len(self.requests)} ({end - start} texts"
-        if self.places is not None:
-            documents = [self.places[self.numbers[row]][0] for row in range(start, end)]
-            name += f" of documents {min(documents)} to {max(documents)}"
-        return name + ")"
+        name = f"call {number + 1} of {self._count}"
+        if end - start == 1:
+            return f"{name}, {self._text_name(start)}"
+        if self._places is None:
+            return f"{name} ({end - start} texts)"
+        numbers = [self._numbers[text] for text in self._texts[start:end]]
+        documents = [self._places[each][0] for each in numbers]
+        return f"{name} ({end - start} texts of documents {min(documents)} to {max(documents)})"
 
     def _text_name(self, row: int) -> str:
-        number = self.numbers[row]
-        if self.places is None:
+        number = self._numbers[self._texts[row]]
+        if self._places is None:
             return f"text {number}"
-        document, offset = self.places[number]
+        document, offset = self._places[number]
         return f"text {number} (document {document}, offset {offset})"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rag_splitters.models.describing import describe_model
+from rag_splitters.models.faults import is_fatal, is_transient
 from rag_splitters.models.secrets import without_secrets
 
 
@@ -14,12 +16,20 @@ class ModelError(ValueError):
     Parameters:
         message: what happened to which model.
         model: the model's name, as `describe_model` gives it.
-        index: the number of the text or prompt, from 0, if known.
+        index: the number of the text, prompt or document, from 0, if known.
         answered: whether the model answered, but not with what it was asked for.
         kind: the class name of the client's exception, if there was one.
+        fatal: whether all other requests would fail, too: the key is refused, the quota is used up,
+            or there is no such model. Nothing more is asked then.
+        transient: whether another attempt may succeed.
 
-    The client's exception is the `__cause__`, unless it contains a secret.
+    The client's exception is the `__cause__`, unless it contains a secret. An error that ends the
+    splitting of several documents has the chunks of those that succeeded in `results` (a list of
+    spans for each document, None for one that failed) and all failures in `failures`.
     """
+
+    results: Sequence[Any] = ()
+    failures: Sequence[ModelError] = ()
 
     def __init__(
         self,
@@ -29,12 +39,30 @@ class ModelError(ValueError):
         index: int | None = None,
         answered: bool = False,
         kind: str = "",
+        fatal: bool = False,
+        transient: bool = False,
     ) -> None:
         super().__init__(message)
         self.model = model
         self.index = index
         self.answered = answered
         self.kind = kind
+        self.fatal = fatal
+        self.transient = transient
+
+    def about(self, message: str, index: int | None = None) -> ModelError:
+        """The same error with another message, about a document or text with this number."""
+        error = ModelError(
+            message,
+            model=self.model,
+            index=self.index if index is None else index,
+            answered=self.answered,
+            kind=self.kind,
+            fatal=self.fatal,
+            transient=self.transient,
+        )
+        error.__cause__ = self.__cause__
+        return error
 
 
 def model_error(
@@ -43,14 +71,30 @@ def model_error(
     """A `ModelError` for this model, with its client's message but without its secrets."""
     name = describe_model(model)
     kind = "" if cause is None else type(cause).__name__
-    details = "" if cause is None else f": {kind}: {str(cause)[:500]}"
+    details = "" if cause is None else f": {kind}: {without_secrets(str(cause), model)[:500]}"
     is_named = hasattr(model, "__qualname__") or type(model).__name__ in name
     label = name if is_named else f"{name} ({type(model).__name__})"
-    message = without_secrets(f"{label} {problem}{details}", model)
-    answered = cause is None or isinstance(cause, ValueError)  # what parsers and pydantic raise
-    error = ModelError(message, model=name, index=index, answered=answered, kind=kind)
+    error = ModelError(
+        without_secrets(f"{label} {problem}{details}", model),
+        model=name,
+        index=index,
+        answered=cause is None or isinstance(cause, ValueError),  # parsers and pydantic raise it
+        kind=kind,
+        fatal=cause is not None and is_fatal(cause),
+        transient=cause is not None and is_transient(cause),
+    )
     if cause is not None:
-        texts = str(cause) + repr(cause)
+        texts = "\n".join(str(each) + repr(each) for each in _shown_with(cause))
         error.__cause__ = cause if without_secrets(texts, model) == texts else None
         error.__suppress_context__ = True
     return error
+
+
+def _shown_with(error: BaseException) -> list[BaseException]:
+    """The error and those that a traceback shows with it."""
+    errors: list[BaseException] = []
+    each: BaseException | None = error
+    while each is not None and each not in errors and len(errors) < 20:
+        errors.append(each)
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+    return errors

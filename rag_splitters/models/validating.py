@@ -10,16 +10,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def as_vectors(answer: Any, count: int, where: Callable[[int], str]) -> NDArray[np.float32]:
-    """A model's answer as one row for each text.
+def as_vectors(
+    answer: Any, count: int, where: Callable[[int], str]
+) -> tuple[NDArray[np.float32], dict[int, str]]:
+    """A model's answer as one row for each text, and what is wrong with single rows.
+
+    A row cannot be used if it is zero, or if a number in it is not finite.
 
     Parameters:
         answer: the answer: vectors as lists or arrays of numbers.
         count: the number of texts.
         where: names the text of a row, for messages.
 
-    Raises ValueError if there are more or fewer vectors than texts, if vectors differ in length or
-    are empty or zero, or if a number is not finite.
+    Raises ValueError if there are more or fewer vectors than texts, or if vectors differ in length
+    or are empty.
     """
     import numpy as np
 
@@ -36,14 +40,13 @@ def as_vectors(answer: Any, count: int, where: Callable[[int], str]) -> NDArray[
         raise ValueError(_shape_problem(answer, where)) from None
     if vectors.ndim != 2 or not vectors.shape[1]:
         raise ValueError(_shape_problem(answer, where))
-    is_finite = np.isfinite(vectors).all(axis=1)
-    if not is_finite.all():
-        row = int(is_finite.argmin())
-        raise ValueError(f"answered with a number that is not finite for {where(row)}")
-    is_nonzero = vectors.any(axis=1)
-    if not is_nonzero.all():
-        raise ValueError(f"answered with zeros for {where(int(is_nonzero.argmin()))}")
-    return vectors
+    is_finite = np.asarray(np.isfinite(vectors).all(axis=1))
+    is_nonzero = np.asarray(vectors.any(axis=1))
+    problems: dict[int, str] = {}
+    for row in map(int, np.flatnonzero(~(is_finite & is_nonzero))):
+        what = "zeros" if is_finite[row] else "a number that is not finite"
+        problems[row] = f"answered with {what} for {where(row)}"
+    return vectors, problems
 
 
 def _shape_problem(answer: Any, where: Callable[[int], str]) -> str:

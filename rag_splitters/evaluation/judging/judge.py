@@ -17,13 +17,12 @@ from rag_splitters.fields import whole_number
 from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import text_cache
-from rag_splitters.models.describing import stable_name
+from rag_splitters.models.describing import cache_name, stable_name
 from rag_splitters.models.prompts import Form
 from rag_splitters.text.ids import stable_uuid
 
 Verdict = TypeVar("Verdict")
 
-_BATCH = 256  # prompts that are sent before their answers are cached
 _MARKS = r"[\W_]*"
 _LABEL = rf"{_MARKS}(?:(?:answer|verdict|rating|score){_MARKS})?"
 
@@ -48,7 +47,8 @@ class Failure:
         """A model's error as a failure."""
         if error.answered:
             return cls("the answer could not be used", str(error))
-        return cls(f"the model raised {error.kind}", str(error))
+        reason = f"the model raised {error.kind}" if error.kind else "the answer is not whole"
+        return cls(reason, str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,25 +176,23 @@ class Judge:
         """`ask` as a coroutine for `calls.run` and `calls.arun`."""
         prompt_of = {self._key(task.name, task.version, prompt): prompt for prompt in prompts}
         judgements = self._recalled(task, prompt_of, self._records)
-        if self._cache is not None:
-            keys = [key for key in prompt_of if key not in judgements]
-            records = dict(zip(keys, await self._cache.read(keys), strict=True))
-            judgements |= self._recalled(task, prompt_of, records)
 
         def read(index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
             content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
             return content, task.read(answer)
 
         missing = [key for key in prompt_of if key not in judgements]
-        for start in range(0, len(missing), _BATCH):
-            keys = missing[start : start + _BATCH]
-            batch = [prompt_of[key] for key in keys]
-            answers = await ask_each(self._chat, batch, task.schema, read, self._max_retries)
-            pairs = zip(keys, batch, answers, strict=True)
-            new = {key: self._judgement(task, prompt, answer) for key, prompt, answer in pairs}
-            if self._cache is not None and (new_records := _records(new)):
-                await self._cache.write(list(new_records.items()))
-            judgements |= new
+        answers = await ask_each(
+            self._chat,
+            [prompt_of[key] for key in missing],
+            task.schema,
+            read,
+            self._max_retries,
+            cache=self._cache,
+            keys=None if self._cache is None else self._cache_keys(missing),
+        )
+        for key, answer in zip(missing, answers, strict=True):
+            judgements[key] = self._judgement(task, prompt_of[key], answer)
         judgements = {key: judgements[key] for key in prompt_of}  # in the order of the prompts
         self._judgements.update(judgements)
         self._records.update(_records(judgements))
@@ -227,6 +225,10 @@ class Judge:
             except (ValueError, KeyError, TypeError) as error:
                 raise ValueError(f"{path}, line {number} is not a judgement: {error!r}") from None
             self._records[key] = line
+
+    def _cache_keys(self, keys: Sequence[str]) -> list[str]:
+        name = cache_name(self._chat)
+        return [stable_uuid("judgement", name, key) for key in keys]
 
     def _key(self, task: str, version: int, prompt: str) -> str:
         return stable_uuid(self.model, task, str(version), prompt)

@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 
 from rag_splitters.calls import Call, arun, run
 from rag_splitters.evaluation.judging.judge import Failure
-from rag_splitters.models.calling import abounded, run_async
+from rag_splitters.models.calling import abounded
 from rag_splitters.models.clients import first_method, is_awaitable
 from rag_splitters.models.describing import describe_model
+from rag_splitters.models.loop import arun_async, run_async
 from rag_splitters.models.secrets import without_secrets
 
 Retriever: TypeAlias = Any
@@ -53,7 +54,7 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
         return await abounded(lambda question: arun(answer(question)), questions, limit)
 
     if search is None:
-        return Call(lambda: run_async(answers()), answers)
+        return Call(lambda: run_async(answers()), lambda: arun_async(answers()))
     return Call(lambda: [run(answer(question)) for question in questions], answers)
 
 
