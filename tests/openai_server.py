@@ -56,6 +56,8 @@ class OpenAIServer:
         """"float" or "base64" whatever was asked for; None: what was asked for."""
         self.faults: list[Fault] = []
         """One for each of the next requests."""
+        self.fault_of: Callable[[str], Fault | None] = lambda body: None
+        """What to do to a request with this body, if it is not one of the next."""
         self.requests: list[dict[str, Any]] = []
         self.busiest = 0
         """The most requests that were under way at once."""
@@ -92,7 +94,9 @@ class OpenAIServer:
             self.requests.append(request)
             self._busy += 1
             self.busiest = max(self.busiest, self._busy)
-            return self.faults.pop(0) if self.faults else Fault()
+            if self.faults:
+                return self.faults.pop(0)
+        return self.fault_of(json.dumps(request["body"])) or Fault()
 
     def end(self) -> None:
         with self._lock:

@@ -334,8 +334,7 @@ def changed(row: int, value: Any) -> Callable[[list[str]], Any]:
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "too_few": (lambda texts: [[1.0]], "answered with 1 vectors for 4 texts"),
-    "too_many": (lambda texts: [[1.0]] * 5, "answered with 5 vectors for 4 texts"),
+    "too_many": (lambda texts: [[1.0]] * 5, "answered with 5 vectors for 1 texts"),
     "nothing": (lambda texts: None, "answered with NoneType, not with vectors"),
     "nan": (changed(2, [1.0, math.nan]), r"not finite for text 3 \(document 1, offset 20\)"),
     "infinite": (changed(1, [math.inf, 1.0]), r"not finite for text 1 \(document 0, offset 10\)"),
@@ -356,8 +355,35 @@ def test_embedder_names_what_is_wrong_with_an_answer(name: str, is_async: bool) 
     embedder = Embedder(model)
     texts = ["a", "b", "a", "c", "d"]  # the third is not embedded again
     places = [(0, 0), (0, 10), (1, 0), (1, 20), (1, 30)]
-    with pytest.raises(ModelError, match=f"call 1 of 1 .4 texts of documents 0 to 1.*{message}"):
+    with pytest.raises(ModelError, match=f"call 1 of 1.* text.*{message}"):
         asyncio.run(embedder.aembed(texts, places)) if is_async else embedder.embed(texts, places)
+
+
+def test_embedder_finds_the_text_that_a_model_gives_no_vector_for() -> None:
+    calls: list[list[str]] = []
+
+    def model(texts: list[str]) -> list[list[float]]:
+        calls.append(texts)
+        return [[1.0] for text in texts if text != "text 77"]
+
+    texts = [f"text {number}" for number in range(200)]
+    rows = Embedder(model).embed_each(texts)
+    errors = [row for row in rows if isinstance(row, ModelError)]
+    assert [rows.index(error) for error in errors] == [77]
+    assert "call 1 of 1, text 77: answered with 0 vectors for 1 texts" in str(errors[0])
+    assert len(calls) <= 2 * 8 + 1
+
+
+def test_embedder_does_not_ask_about_every_text_when_all_fail() -> None:
+    calls: list[int] = []
+
+    def model(texts: list[str]) -> list[list[float]]:
+        calls.append(len(texts))
+        raise KeyError("a bug")
+
+    rows = Embedder(model).embed_each([f"text {number}" for number in range(500)])
+    assert all(isinstance(row, ModelError) for row in rows)
+    assert len(calls) < 25
 
 
 def test_embedder_refuses_calls_that_answer_in_different_lengths() -> None:
@@ -510,7 +536,7 @@ def test_openai_recovers_from_a_fault(client: Any, fault: Fault, server: OpenAIS
 
 
 def without_one(answer: dict[str, Any]) -> None:
-    del answer["data"][1]
+    del answer["data"][-1]
 
 
 def with_nan(answer: dict[str, Any]) -> None:
@@ -525,7 +551,7 @@ def without_data(answer: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (Fault(change=without_one), "answered with 3 vectors for 4 texts"),
+        (Fault(change=without_one), "text 0 .document 5.*: answered with 0 vectors for 1 texts"),
         (Fault(change=with_nan), r"not finite for text 2 \(document 5, offset 7\)"),
         (Fault(change=without_data), "failed on call 1 of 1|answered with 0 vectors"),
         (Fault(body=b"{not json"), "failed on call 1 of 1"),

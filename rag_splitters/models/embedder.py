@@ -27,7 +27,7 @@ from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.hashing import HashingEmbeddings
 from rag_splitters.models.limits import Request, limits, requests, token_counts
 from rag_splitters.models.pickling import ModelHolder
-from rag_splitters.models.validating import as_vectors
+from rag_splitters.models.validating import WrongCountError, as_vectors
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -310,9 +310,14 @@ class _Batches:
             self._stop.count(None)
             return await self._checked(request, answer)
         self._stop.count(failure)
-        if not self._is_divided(failure, len(texts)):
-            return [failure] * len(texts)
-        number, middle = request[0], (start + end) // 2
+        return await self._divided(request, failure)
+
+    async def _divided(self, request: Request, failure: ModelError) -> list[Row]:
+        """The rows of both halves of a batch that the model failed on, or the failure."""
+        number, start, end = request
+        if not self._is_divided(failure, end - start):
+            return [failure] * (end - start)
+        middle = (start + end) // 2
         halves = [(number, start, middle), (number, middle, end)]
         return [row for half in halves for row in await self._vectors(half)]
 
@@ -332,6 +337,9 @@ class _Batches:
             vectors, problems = as_vectors(
                 answer, end - start, lambda row: self._text_name(start + row)
             )
+        except WrongCountError as error:
+            failure = self._error(f"{self._name(request)}: {error}")
+            return await self._divided(request, failure)
         except ValueError as error:
             return [self._error(f"{self._name(request)}: {error}")] * (end - start)
         self._allowed_failures += 2

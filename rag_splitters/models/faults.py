@@ -46,7 +46,7 @@ def is_fatal(error: BaseException) -> bool:
 
 
 def _is_fatal(error: BaseException) -> bool:
-    status, text = _status(error), str(error)[:5000]
+    status, text = _status(error), f"{str(error)[:5000]} {_body(error)[:5000]}"
     if status in (401, 402, 403) or _names(error) & _FATAL:
         return True
     if status == 429:
@@ -116,6 +116,15 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _names(error: BaseException) -> set[str]:
     return {kind.__name__ for kind in type(error).__mro__}
+
+
+def _body(error: BaseException) -> str:
+    """The body of a server's answer, if the client has read it."""
+    try:
+        body = getattr(getattr(error, "response", None), "text", "")
+    except Exception:  # a stream that was not read
+        return ""
+    return body if isinstance(body, str) else ""
 
 
 def _status(error: BaseException) -> int | None:

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+class WrongCountError(ValueError):
+    """There are more or fewer vectors than texts."""
+
+
 def as_vectors(
     answer: Any, count: int, where: Callable[[int], str]
 ) -> tuple[NDArray[np.float32], dict[int, str]]:
@@ -22,8 +26,8 @@ def as_vectors(
         count: the number of texts.
         where: names the text of a row, for messages.
 
-    Raises ValueError if there are more or fewer vectors than texts, or if vectors differ in length
-    or are empty.
+    Raises WrongCountError if there are more or fewer vectors than texts, and ValueError if vectors
+    differ in length or are empty.
     """
     import numpy as np
 
@@ -32,7 +36,7 @@ def as_vectors(
     except TypeError:
         raise ValueError(f"answered with {type(answer).__name__}, not with vectors") from None
     if length != count:
-        raise ValueError(f"answered with {length} vectors for {count} texts")
+        raise WrongCountError(f"answered with {length} vectors for {count} texts")
     try:
         with np.errstate(over="ignore"):  # too large for 32 bits: infinite
             vectors = np.asarray([*answer], dtype=np.float32)
