@@ -449,12 +449,13 @@ def test_error_of_a_strategy_that_takes_all_texts_names_the_document(chunker: Ch
     assert "fine-" not in str(raised.value)
 
 
-def test_error_of_a_call_for_many_documents_names_the_first_and_the_last() -> None:
+def test_error_of_a_call_for_many_documents_names_the_first_and_counts_the_others() -> None:
     given = table_of([Given(f"d{number}", f"{number} came. {RAIN}") for number in range(9)])
     chunker = SemanticChunker(embeddings=embed_nothing, chunk_size=5)
     with pytest.raises(ValueError, match="no vectors today") as raised:
         TableSplitter(chunker, id_column="key", batch_size=6).split_table(given)
-    assert "document 0 is 'd0', document 5 is 'd5'" in str(raised.value)
+    assert "document 0 is 'd0'" in str(raised.value)
+    assert "and 5 more failed" in str(raised.value)
 
 
 # Memory, processes, models

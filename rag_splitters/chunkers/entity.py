@@ -43,8 +43,9 @@ class EntityChunker(MergingChunker):
     Relations) over entities and sentences, as in the entity grid (Barzilay and Lapata, 2008,
     Modeling Local Coherence: An Entity-Based Approach).
 
-    Raises ValueError if `ner` is not a recogniser, if a mention lies outside of the text, or if the
-    sizes are inconsistent, and ImportError at first use if spaCy or the named pipeline is missing.
+    Raises ValueError if `ner` is not a recogniser, if it fails on a document or finds a mention
+    outside of it, or if the sizes are inconsistent, and ImportError at first use if spaCy or the
+    named pipeline is missing.
 
     >>> import re
     >>> def names(text):
@@ -57,7 +58,8 @@ class EntityChunker(MergingChunker):
     """
 
     ner: Recogniser
-    """A spaCy pipeline or its name, a Hugging Face pipeline, a GLiNER, or a function."""
+    """A spaCy pipeline or its name, a Hugging Face pipeline, a GLiNER, or a function, which may be
+    asynchronous."""
 
     labels: Texts = ()
     """Only entities with these labels count; GLiNER needs them. Empty: all labels."""
@@ -70,7 +72,8 @@ class EntityChunker(MergingChunker):
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         texts = [source.text for source in sources]
-        mentions = await call(find_mentions, self.ner, texts, self.labels)
+        numbers = [source.number for source in sources]
+        mentions = await call(find_mentions, self.ner, texts, self.labels, numbers)
         return [self._spans(text, own) for text, own in zip(texts, mentions, strict=True)]
 
     def _spans(self, text: str, mentions: list[Mention]) -> list[Span]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import isawaitable
 from itertools import product
 from types import BuiltinFunctionType, FunctionType
 from typing import Annotated, Any, TypeAlias
@@ -18,6 +19,8 @@ from rag_splitters.meaning.mentions import (
     read_mention,
     remove_overlaps,
 )
+from rag_splitters.models.loop import run_async
+from rag_splitters.models.secrets import without_secrets
 from rag_splitters.text.ids import stable_uuid
 from rag_splitters.text.segmenters import spacy_pipeline
 
@@ -31,7 +34,9 @@ _DEFAULT_TOKENS = 512  # what an encoder reads if its tokenizer does not say
 _Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
 
 
-def find_mentions(ner: Any, texts: Sequence[str], labels: Sequence[str]) -> list[list[Mention]]:
+def find_mentions(
+    ner: Any, texts: Sequence[str], labels: Sequence[str], numbers: Sequence[int] | None = None
+) -> list[list[Mention]]:
     """The mentions in each text, in order.
 
     Mentions do not overlap (the longer one stays) and have no white space at their edges. A
@@ -41,8 +46,10 @@ def find_mentions(ner: Any, texts: Sequence[str], labels: Sequence[str]) -> list
         ner: a recogniser, see `Recogniser`.
         texts: the texts.
         labels: the labels to look for; if empty, all.
+        numbers: the numbers of the documents, for error messages; None: those of the texts.
 
-    Raises ValueError for a mention outside its text, and ImportError if spaCy or the pipeline with
+    Raises ValueError that names the document if the recogniser fails on it or finds a mention
+    outside of it, and ImportError if spaCy or the pipeline with
     this name is not installed.
 
     >>> find_mentions(lambda text: [(0, 3, "PERSON")], ["Ada wrote."], [])
@@ -55,12 +62,20 @@ def find_mentions(ner: Any, texts: Sequence[str], labels: Sequence[str]) -> list
         if text.strip()
         for offset, part in _parts(ner, text)
     ]
-    answers = _ask(ner, [part for _, _, part in parts], labels)
-    for (index, offset, part), answer in zip(parts, answers, strict=True):
-        for each in answer:
-            start, end, label = read_mention(each, part)
-            if not labels or label in labels:
-                mentions[index].append(Mention(start + offset, end + offset, label))
+    answers = iter(_ask(ner, [part for _, _, part in parts], labels))
+    for index, offset, part in parts:
+        try:
+            for each in next(answers):
+                start, end, label = read_mention(each, part)
+                if not labels or label in labels:
+                    mentions[index].append(Mention(start + offset, end + offset, label))
+        except ImportError:
+            raise
+        except Exception as error:  # whatever a recogniser raises
+            number = index if numbers is None else numbers[index]
+            details = without_secrets(f"{type(error).__name__}: {error}", ner)
+            message = f"EntityChunker: document {number}: the recogniser failed: {details}"
+            raise ValueError(message) from (error if str(error) in details else None)
     return list(map(remove_overlaps, texts, mentions))
 
 
@@ -110,7 +125,7 @@ def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
     """The recogniser's answer for each part: (start, end, label) of its mentions."""
     kind = _kind(ner)
     if kind == "function":
-        return map(ner, parts)
+        return map(partial(_ask_function, ner), parts)
     if kind == "gliner":
         if not labels:
             raise ValueError("a GLiNER model needs the labels to look for: pass labels=[...]")
@@ -178,6 +193,16 @@ def _split_to_fit(ner: Any, part: str) -> list[tuple[int, str]]:
         for start, end in mention_windows(part, len(part) // 2 + 1)
         for offset, piece in _split_to_fit(ner, part[start:end])
     ]
+
+
+def _ask_function(ner: Any, part: str) -> Any:
+    """A function's answer, which is awaited if the function is asynchronous."""
+    answer = ner(part)
+    return run_async(_await(answer)) if isawaitable(answer) else answer
+
+
+async def _await(answer: Awaitable[Any]) -> Any:
+    return await answer
 
 
 # A recogniser as a field

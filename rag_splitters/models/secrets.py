@@ -41,7 +41,7 @@ _QUOTED = re.compile(
     r"((?:api|subscription|access|private|functions)[ _-]?key(?: provided)?[\"']?\s*[:=]\s*[\"']?"
     r"|(?:token|secret|password|authorization|cookie)[\"']?\s*[:=]\s*[\"']?"
     r"|[?&](?:key|sig|token)=)(?:Bearer |Basic )?[^\s\"',;&)}\]]{6,}|(\b(?:Bearer|Basic) )"
-    r"[\w.~+/=-]{8,}",
+    r"(?=[\w.~+/-]*[\d=])[\w.~+/=-]{8,}",
     re.IGNORECASE,
 )
 """A secret in a message, behind what says that it is one."""
