@@ -326,9 +326,7 @@ def test_retry_after_reads_numbers_and_dates(header: str, wanted: float | None) 
 
 def changed(row: int, value: Any) -> Callable[[list[str]], Any]:
     def model(texts: list[str]) -> Any:
-        answer: list[Any] = [[1.0, 2.0] for _ in texts]
-        answer[row] = value
-        return answer
+        return [value if text == "abcd"[row] else [1.0, 2.0] for text in texts]
 
     return model
 

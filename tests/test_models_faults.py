@@ -73,7 +73,8 @@ def unfinished(reason: str) -> Callable[[dict[str, Any]], None]:
 
 
 def half(answer: dict[str, Any]) -> None:
-    message_of(answer)["content"] = message_of(answer)["content"][:-3].rstrip("2")
+    content = message_of(answer)["content"]
+    message_of(answer)["content"] = content[: 2 if content[0] == "1" else -3]
 
 
 def saying(content: str | None) -> Callable[[dict[str, Any]], None]:

@@ -27,7 +27,7 @@ from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.hashing import HashingEmbeddings
 from rag_splitters.models.limits import Request, limits, requests, token_counts
 from rag_splitters.models.pickling import ModelHolder
-from rag_splitters.models.validating import WrongCountError, as_vectors
+from rag_splitters.models.validating import BatchError, as_vectors
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -337,7 +337,7 @@ class _Batches:
             vectors, problems = as_vectors(
                 answer, end - start, lambda row: self._text_name(start + row)
             )
-        except WrongCountError as error:
+        except BatchError as error:
             failure = self._error(f"{self._name(request)}: {error}")
             return await self._divided(request, failure)
         except ValueError as error:

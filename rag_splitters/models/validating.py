@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class WrongCountError(ValueError):
-    """There are more or fewer vectors than texts."""
+class BatchError(ValueError):
+    """An answer that cannot be used as a whole, but may be for other batches of the same texts."""
 
 
 def as_vectors(
@@ -26,8 +26,8 @@ def as_vectors(
         count: the number of texts.
         where: names the text of a row, for messages.
 
-    Raises WrongCountError if there are more or fewer vectors than texts, and ValueError if vectors
-    differ in length or are empty.
+    Raises BatchError if there are more or fewer vectors than texts or one does not consist of
+    numbers, and ValueError if vectors differ in length or are empty.
     """
     import numpy as np
 
@@ -36,14 +36,14 @@ def as_vectors(
     except TypeError:
         raise ValueError(f"answered with {type(answer).__name__}, not with vectors") from None
     if length != count:
-        raise WrongCountError(f"answered with {length} vectors for {count} texts")
+        raise BatchError(f"answered with {length} vectors for {count} texts")
     try:
         with np.errstate(over="ignore"):  # too large for 32 bits: infinite
             vectors = np.asarray([*answer], dtype=np.float32)
     except (TypeError, ValueError, KeyError):
-        raise ValueError(_shape_problem(answer, where)) from None
+        raise _shape_error(answer, where) from None
     if vectors.ndim != 2 or not vectors.shape[1]:
-        raise ValueError(_shape_problem(answer, where))
+        raise _shape_error(answer, where)
     is_finite = np.asarray(np.isfinite(vectors).all(axis=1))
     is_nonzero = np.asarray(vectors.any(axis=1))
     problems: dict[int, str] = {}
@@ -53,20 +53,21 @@ def as_vectors(
     return vectors, problems
 
 
-def _shape_problem(answer: Any, where: Callable[[int], str]) -> str:
-    """Says what is wrong with the shape of an answer."""
+def _shape_error(answer: Any, where: Callable[[int], str]) -> ValueError:
+    """What is wrong with the shape of an answer."""
     width = None
     for row, vector in enumerate(answer):
         is_vector = hasattr(vector, "__len__") and not isinstance(vector, (str, bytes, dict))
         if not is_vector or not all(_is_number(number) for number in vector):
-            return f"answered with {type(vector).__name__}, not with numbers, for {where(row)}"
+            kind = type(vector).__name__
+            return BatchError(f"answered with {kind}, not with numbers, for {where(row)}")
         width = len(vector) if width is None else width
         if len(vector) != width or not width:
-            return (
+            return ValueError(
                 f"answered with a vector of {len(vector)} numbers for {where(row)}, and of {width}"
                 f" for {where(0)}"
             )
-    return "answered with something other than vectors"
+    return ValueError("answered with something other than vectors")
 
 
 def _is_number(value: Any) -> bool:
