@@ -327,6 +327,10 @@ def test_suggestion_shares_ties_and_does_not_flatter_the_choice() -> None:
         {"one": FixedSizeChunker(chunk_size=100), "two": FixedSizeChunker(chunk_size=100)}
     )
     assert suggestion(report).wins == 0.5
+    assert "It is a tie: one and two have the same result on every question" in str(
+        suggestion(report)
+    )
+    assert "More questions" not in str(suggestion(report))
     rng = np.random.default_rng(1)
     many = made({str(number): FixedSizeChunker(chunk_size=100) for number in range(20)})
     column = many.settings.curve_budgets.index(100)

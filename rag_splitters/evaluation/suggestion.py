@@ -58,7 +58,12 @@ class Suggestion:
         )
         if self.gap is not None:
             text += f" Its lead over {self.runner_up} is {self.gap.percent()}."
-        if self.rivals:
+        if self.gap is not None and self.gap == (0, 0, 0):
+            text += (
+                f" It is a tie: {self.name} and {self.runner_up} have the same result on every "
+                "question, so take the cheaper one."
+            )
+        elif self.rivals:
             others = ", ".join(self.rivals[:3])
             more = f" and {len(self.rivals) - 3} more" if len(self.rivals) > 3 else ""
             text += (
