@@ -13,14 +13,17 @@ import numpy as np
 import pytest
 from chromadb import Collection
 from langchain_core.stores import InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters import langchain, llama_index
-from rag_splitters.models import HashingEmbeddings
+from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.smoothing import mix, neighbour_weights, unmix
 from tests.front_ends import FRONT_ENDS, FrontEnd, every_front_end
+from tests.test_parent_child_llama_index import ListVectorStore
 from tests.test_parent_child_sync import rows_store
 
+FACTORY = "parent_document_retriever"
 STORES = ("memory", "folder", "redis", "postgres", "chroma server")
 
 
@@ -268,3 +271,23 @@ def test_vectors_that_cannot_be_recovered_are_not() -> None:
     assert unmix(vectors, neighbour_weights(1.0)) is None
     assert unmix(np.zeros((4, 4), dtype=np.float32), neighbour_weights(0.6)) is None
     assert unmix(vectors * np.nan, neighbour_weights(0.6)) is None
+
+
+@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
+def test_other_vector_stores_embed_what_changed_or_moved(framework: str) -> None:
+    front, model = FrontEnd(framework), Counting()
+    store: Any = {
+        "langchain": {"vectorstore": InMemoryVectorStore(Embedder(model))},  # type: ignore[arg-type]
+        "llama_index": {"vector_store": ListVectorStore(kept={}), "embed_model": model},
+    }[framework]
+    retriever = getattr(langchain if framework == "langchain" else llama_index, FACTORY)(**store)
+
+    def add(text: str, metadata: dict[str, Any]) -> int:
+        retriever.add_documents(front.documents([("d", text, metadata)]))
+        return model.count()
+
+    children = add(TEXT, {"page": 1})
+    assert add(EDITS["appended"][0], {"page": 1}) <= EDITS["appended"][1]
+    assert add(EDITS["a word removed"][0], {"page": 1}) < 0.6 * children
+    assert add(EDITS["a word removed"][0], {"page": 2}) == children
+    assert retriever.verify().is_sound

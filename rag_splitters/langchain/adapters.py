@@ -16,10 +16,12 @@ from langchain_text_splitters import TextSplitter
 
 from rag_splitters.calls import Call
 from rag_splitters.langchain.kvstores import DocumentStore, PostgresStore, RedisStore, SQLiteStore
+from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
+from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore, check_json
-from rag_splitters.parent_child.known_vectors import Edition
+from rag_splitters.parent_child.known_vectors import Edition, children_to_write
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
@@ -255,10 +257,21 @@ class VectorStoreChildren(ChildStore):
         self._batch_size = batch_size or _BATCH
         self._search_kwargs = dict(search_kwargs or {})
         self.has_filter = bool(search_kwargs)
+        self.filter_keys = filter_keys(self._search_kwargs.get("filter"))
         self._relevance = _relevance_function(vectorstore)
 
+    @property
+    def model(self) -> str:
+        embeddings = self._vectorstore.embeddings
+        return "" if embeddings is None else describe_model(embeddings)
+
     async def write(self, editions: Sequence[Edition]) -> None:
-        children = [child for edition in editions for child in edition.children]
+        old_ids = [child for edition in editions for child in edition.old_ids]
+        try:
+            stored = await self.read(old_ids)
+        except NotImplementedError:  # then all are written again
+            stored = []
+        children = [child for own in children_to_write(editions, stored) for child in own]
         for batch in batched(children, self._batch_size):
             converted = [
                 Document(page_content=without_surrogates(c.text), metadata=c.metadata, id=c.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ from rag_splitters.parent_child.keyvalue import (
     entry_from_value,
     entry_to_value,
 )
-from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
+from rag_splitters.parent_child.known_vectors import Edition, KnownVectors, children_to_write
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
@@ -323,11 +323,18 @@ class VectorStoreChildren(ChildStore):
         self._batch_size = batch_size or _BATCH
         self._filters = filters
         self.has_filter = filters is not None
+        self.filter_keys = frozenset(_filter_keys(filters))
         self.smoothing = smoothing
+
+    @property
+    def model(self) -> str:
+        return self._vectors.name
 
     async def write(self, editions: Sequence[Edition]) -> None:
         """Embed and write; old children are removed first, because not every store replaces."""
-        documents = [edition.children for edition in editions]
+        documents: Sequence[Sequence[Entry]] = [edition.children for edition in editions]
+        if not self.smoothing:  # else each vector depends on its neighbours
+            documents = children_to_write(editions, await self._read_old(editions))
         batches = embed_children(
             documents, self._vectors, self._batch_size, self.smoothing, KnownVectors()
         )
@@ -344,6 +351,12 @@ class VectorStoreChildren(ChildStore):
             ]
             await call_method(self._store, "delete_nodes", [node.id_ for node in nodes])
             await call_method(self._store, "add", nodes)
+
+    async def _read_old(self, editions: Sequence[Edition]) -> list[Entry | None]:
+        try:
+            return await self.read([child for edition in editions for child in edition.old_ids])
+        except NotImplementedError:  # then all are written again
+            return []
 
     async def remove(self, ids: Sequence[str]) -> None:
         for batch in batched(ids, self._batch_size):
@@ -397,6 +410,14 @@ def _chroma_filter(filters: MetadataFilters | None) -> dict[str, Any] | None:
     from llama_index.vector_stores.chroma.base import _to_chroma_filter
 
     return _to_chroma_filter(filters)
+
+
+def _filter_keys(filters: MetadataFilters | None) -> Iterator[str]:
+    for each in filters.filters if filters is not None else ():
+        if isinstance(each, MetadataFilters):
+            yield from _filter_keys(each)
+        else:
+            yield each.key
 
 
 def _to_child(node: BaseNode) -> Entry:

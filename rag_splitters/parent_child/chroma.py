@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.smoothing import can_unmix, neighbour_weights
@@ -154,6 +155,7 @@ class ChromaChildren(ChildStore):
         self._vectors = vectors
         self._batch_size = batch_size
         self._where = {key: value for key, value in (where or {}).items() if value}
+        self.filter_keys = filter_keys(self._where.get("where"))
         self._similarity = similarity or similarity_of(collection)
         self.smoothing = smoothing
 

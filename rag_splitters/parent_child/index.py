@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from rag_splitters.calls import arun, call, run
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
+from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.indexing import add, check_ids, check_refusals, get, remove
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -35,6 +36,8 @@ class Shared:
     """None if all the stores are our own."""
     is_exclusive: bool = False
     """Can no other process reach the stores, so that nothing has to be locked?"""
+    searchable: set[str] = field(default_factory=set)
+    """Metadata keys that children are known to store, so that filters can name them."""
     resources: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
 
@@ -185,6 +188,7 @@ class ParentChildIndex(Generic[A, D]):
         self, query: Query, filters: Mapping[str, Any], reranker: Reranker | None
     ) -> list[Entry]:
         stores = self._stores(filters)
+        await check_filter(stores, self.shared.searchable)
         if query.search_type == "hybrid" and stores.keywords is not None:
             await prepare_keyword_index(stores, stores.keywords, self.shared.guard)
         results = await search(stores, query)

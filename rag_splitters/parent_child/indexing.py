@@ -23,6 +23,7 @@ from rag_splitters.parent_child.classic import (
     read_classic_children,
 )
 from rag_splitters.parent_child.drafts import Draft, draft_documents, heading_context
+from rag_splitters.parent_child.filters import unsearchable_rows
 from rag_splitters.parent_child.known_vectors import Edition
 from rag_splitters.parent_child.locks import run_locked
 from rag_splitters.parent_child.records import (
@@ -218,8 +219,9 @@ async def _write(stores: Stores, changes: Sequence[_Change]) -> None:
         removed_children += _removed_ids(pending.children, change.new.children)
         removed_parents += _removed_ids(pending.parents, change.new.parents)
     parents = await _parents_to_write(stores, changes)
+    state = unsearchable_rows([(each.draft.source, each.new.child_keys) for each in changes])
     # Records first: a store may write a few rows at a time, and the process die in between.
-    revision = await begin_revision(stores, [*pending_records, *parents])
+    revision = await begin_revision(stores, [*pending_records, *parents, *state])
     await stores.children.write(editions)
     await stores.children.remove(removed_children)
     await stores.docstore.remove(removed_parents)

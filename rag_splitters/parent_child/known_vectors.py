@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,33 @@ class Edition:
     same way; none if there is no such version."""
     old_context: Callable[[Entry], str] = _no_context
     """Tells the headings that stood before an old child where that was embedded."""
+
+
+def children_to_write(
+    editions: Sequence[Edition], stored: Sequence[Entry | None]
+) -> list[list[Entry]]:
+    """Return the children of each document that are not stored exactly as they are to be.
+
+    For vector stores that return no vectors: what moved is embedded anew.
+
+    Parameters:
+        stored: the children that such a store returns for all old ids, in order.
+    """
+    by_id = {child.id: child for child in stored if child is not None}
+    return [
+        [child for child in edition.children if not _is_stored(edition, child, by_id)]
+        for edition in editions
+    ]
+
+
+def _is_stored(edition: Edition, child: Entry, by_id: Mapping[str | None, Entry]) -> bool:
+    old = by_id.get(child.id)
+    return (
+        old is not None
+        and old.text == without_surrogates(child.text)
+        and old.metadata == child.metadata
+        and edition.old_context(old) == child.context
+    )
 
 
 def embedded_text(child: Entry) -> str:

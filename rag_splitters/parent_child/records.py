@@ -22,8 +22,8 @@ POSITION_KEYS = ("start_index", "end_index", "chunk_index")
 _OWN_KEYS = (SOURCE_KEY, NESTED_KEY, *PLACE_KEYS)
 # What one child gives a vector store to filter on. Chroma's collection is damaged for good by a
 # few thousand values in one row, and each child of a document repeats them all.
-_MAX_VALUES = 200
-_MAX_CHARACTERS = 10_000
+MAX_VALUES = 200
+MAX_CHARACTERS = 10_000
 _MAX_DEPTH = 100
 _CONTAINERS = (Mapping, list, tuple)
 RECORD_PREFIX = "source/"
@@ -210,10 +210,10 @@ def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> 
     nested: dict[str, Any] = {}
     values = characters = 0
     for key, value, is_inherited in _by_importance(metadata, parent):
-        if _is_storable_key(key) and _is_storable(value):
+        if is_storable_key(key) and is_storable(value):
             items = value if isinstance(value, list) else [value]
             size = len(key) + sum(len(item) for item in items if isinstance(item, str))
-            if values + len(items) <= _MAX_VALUES and characters + size <= _MAX_CHARACTERS:
+            if values + len(items) <= MAX_VALUES and characters + size <= MAX_CHARACTERS:
                 flat[key] = _storable(value)
                 values, characters = values + len(items), characters + size
                 continue
@@ -276,7 +276,7 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     if inherited is not None:
         parents = {key: value for key, value in parents.items() if key in inherited}
     for key, value in parents.items():
-        if key in own and _is_storable(value) and own[key] == _storable(value):
+        if key in own and is_storable(value) and own[key] == _storable(value):
             own[key] = value  # the store has it without lone surrogates
     text, start, outer = child.text, own.get("start_index"), parent.metadata.get("start_index")
     if isinstance(start, int) and isinstance(outer, int):
@@ -289,17 +289,17 @@ def _without_positions(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in POSITION_KEYS}
 
 
-def _is_storable(value: object) -> bool:
+def is_storable(value: object) -> bool:
     """Does Chroma accept it: a string, a bounded number, or a list of one kind of them?"""
     if isinstance(value, list):
         kinds = {type(item) for item in value}
-        return len(kinds) == 1 and not kinds & {list} and all(map(_is_storable, value))
+        return len(kinds) == 1 and not kinds & {list} and all(map(is_storable, value))
     if type(value) is int:
         return -(2**63) <= value < 2**63
     return type(value) in (str, bool) or (type(value) is float and math.isfinite(value))
 
 
-def _is_storable_key(key: str) -> bool:
+def is_storable_key(key: str) -> bool:
     """Does Chroma accept the key, and is it none of ours?"""
     is_plain = key not in _OWN_KEYS and not key.startswith(("$", "#", "chroma:"))
     return bool(key) and is_plain and key == without_surrogates(key)

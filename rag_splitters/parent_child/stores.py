@@ -92,6 +92,8 @@ class ChildStore(ABC):
     """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
     has_filter: bool = False
     """Does the query filter children by their metadata?"""
+    filter_keys: frozenset[str] = frozenset()
+    """The metadata keys that the query's filter names."""
 
     @property
     def model(self) -> str:

@@ -1,0 +1,100 @@
+"""Filters on metadata: a key that no child stores is an error, never an empty answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rag_splitters.parent_child.records import (
+    MAX_CHARACTERS,
+    MAX_VALUES,
+    STATE_PREFIX,
+    Entry,
+    is_storable,
+    is_storable_key,
+)
+from rag_splitters.parent_child.stores import Stores
+from rag_splitters.text.ids import stable_uuid
+
+_PREFIX = f"{STATE_PREFIX}unsearchable/"
+
+
+def filter_keys(where: object) -> frozenset[str]:
+    """Return the metadata keys that a filter of Chroma's names.
+
+    >>> sorted(filter_keys({"$and": [{"team": "red"}, {"$or": [{"year": {"$gt": 2000}}]}]}))
+    ['team', 'year']
+    """
+    return frozenset(_keys(where))
+
+
+def _keys(where: object) -> Iterator[str]:
+    if isinstance(where, Mapping):
+        for key, value in where.items():
+            if key in ("$and", "$or") and isinstance(value, list):
+                for part in value:
+                    yield from _keys(part)
+            elif isinstance(key, str) and not key.startswith("$"):
+                yield key
+
+
+def unsearchable_rows(
+    documents: Sequence[tuple[Entry, Sequence[str]]],
+) -> list[tuple[str, Entry]]:
+    """Return rows of the docstore that name the metadata keys which no child has.
+
+    Parameters:
+        documents: each document, with the metadata keys of its children.
+    """
+    with_children = [(document, set(own)) for document, own in documents if own]
+    keys = {key for document, own in with_children for key in document.metadata.keys() - own}
+    return [_row(key) for key in sorted(keys)]
+
+
+async def check_filter(stores: Stores, searchable: set[str]) -> None:
+    """Raise a ValueError if the filter names a key that documents have and no child stores.
+
+    Parameters:
+        searchable: keys that children are known to store; others that they store are added.
+    """
+    keys = sorted(stores.children.filter_keys - searchable)
+    if not keys:
+        return
+    rows = await stores.docstore.read([_row(key)[0] for key in keys])
+    suspects = {key for key, row in zip(keys, rows, strict=True) if row is not None}
+    owners: dict[str, Entry] = {}
+    if suspects:
+        async for records in stores.read_all_records():
+            for record in records:
+                searchable |= suspects.intersection(record.child_keys)
+                for key in suspects.intersection(
+                    record.document.metadata if record.children else ()
+                ):
+                    owners.setdefault(key, record.document)
+            if suspects <= searchable:
+                return
+    for key, document in owners.items():
+        if key not in searchable:
+            raise ValueError(f"the filter cannot find {key!r}: {_reason(stores, key, document)}")
+
+
+def _reason(stores: Stores, key: str, document: Entry) -> str:
+    if stores.inherited_keys is not None and key not in stores.inherited_keys:
+        return "child_metadata_fields leaves it out. Add it there, and add the documents again"
+    if not is_storable_key(key):
+        return "no key that is empty, begins with '$', '#' or 'chroma:', or is ours can be searched"
+    if is_storable(document.metadata[key]):
+        return (
+            f"document {document.id!r} has more metadata than the {MAX_VALUES} values and "
+            f"{MAX_CHARACTERS:,} characters that can be searched. Filter on a key that stands "
+            "before it, or leave others out"
+        )
+    kind = type(document.metadata[key]).__name__
+    return (
+        f"document {document.id!r} has a {kind} there, and only strings, finite numbers, booleans "
+        "and lists of one kind of them can be searched. Add a key that holds one of these"
+    )
+
+
+def _row(key: str) -> tuple[str, Entry]:
+    name = _PREFIX + stable_uuid(key)
+    return name, Entry(key, {}, name)
