@@ -54,6 +54,10 @@ class EmbeddingSizes(SizedChunker):
     min_chunk_size: int | float = 0.2
     """Smaller chunks join a neighbour if the result fits: units, or a share of `chunk_size`."""
 
+    max_concurrency: int | None = Field(default=None, ge=1)
+    """Maximum number of requests at a time; None: that of the `Embedder`, which is 4 by default.
+    In synchronous use, models that only work on this machine take one at a time."""
+
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
     """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
 
@@ -102,7 +106,10 @@ class EmbeddingSizes(SizedChunker):
         units = [self._passages(source.text) for source in sources]
         passages = [passage for _, own in units for passage in own]
         places = list(_places(sources, units))
-        rows = await embed_each(self.embeddings, passages, places, cache=self.cache)
+        embedder = self.embeddings
+        if self.max_concurrency is not None:
+            embedder = replace(embedder, max_concurrency=self.max_concurrency)
+        rows = await embed_each(embedder, passages, places, cache=self.cache)
         results: list[list[Span]] = []
         failures: list[Failure] = []
         first = 0
