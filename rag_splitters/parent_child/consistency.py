@@ -21,6 +21,7 @@ from rag_splitters.parent_child.indexing import (
 from rag_splitters.parent_child.keyvalue import DamagedRowsError
 from rag_splitters.parent_child.locks import LockLostError, remove_stale_locks, run_locked
 from rag_splitters.parent_child.records import (
+    FORMAT,
     RECORD_PREFIX,
     SOURCE_KEY,
     Entry,
@@ -74,6 +75,9 @@ class VerifyReport:
     """Documents whose text, or whose parents, are not what was written; for a record that cannot be
     read at all, its key in the docstore. With `repair`, such a record is removed with all that
     belongs to it: add the document again."""
+    outdated: list[str] = field(default_factory=list)
+    """Documents that an older version of rag_splitters wrote. They can be searched, but results
+    lack what newer versions add, such as headings. With `repair`, they are written again."""
     failed: dict[str, str] = field(default_factory=dict)
     """With `repair`, the documents that could not be repaired, and why."""
 
@@ -86,7 +90,13 @@ class VerifyReport:
     @property
     def documents_to_repair(self) -> list[str]:
         """The documents with which something is wrong."""
-        groups = (self.unfinished, self.without_parents, self.without_children, self.damaged)
+        groups = (
+            self.unfinished,
+            self.without_parents,
+            self.without_children,
+            self.damaged,
+            self.outdated,
+        )
         return list(dict.fromkeys(identity for group in groups for identity in group))
 
     def extend(self, other: VerifyReport) -> None:
@@ -97,6 +107,7 @@ class VerifyReport:
             (self.without_children, other.without_children),
             (self.stray_parents, other.stray_parents),
             (self.damaged, other.damaged),
+            (self.outdated, other.outdated),
         ):
             mine.extend(others)
         if self.orphans is not None:
@@ -301,6 +312,8 @@ async def _examine(
             report.without_children.append(record.identity)
         if not record.is_intact(rows) or not set(unreadable).isdisjoint(record.parents):
             report.damaged.append(record.identity)
+        if record.format < FORMAT:
+            report.outdated.append(record.identity)
     return report
 
 

@@ -27,6 +27,7 @@ from rag_splitters.parent_child.filters import unsearchable_rows
 from rag_splitters.parent_child.known_vectors import Edition
 from rag_splitters.parent_child.locks import run_locked
 from rag_splitters.parent_child.records import (
+    FORMAT,
     Entry,
     Record,
     check_metadata,
@@ -39,7 +40,6 @@ from rag_splitters.parent_child.revisions import begin_revision, update_keyword_
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.ids import source_identity, stable_uuid
 
-_LAYOUT = "2"  # increase it when what is stored changes, so that everything is written again
 _GROUP_DOCUMENTS = 512
 
 
@@ -350,7 +350,7 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
 
 
 def _make_record(stores: Stores, draft: Draft) -> Record:
-    settings = f"{_LAYOUT} {stores.children.smoothing:g} {stores.headings:d}"
+    settings = f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
     embedding = f"{settings} {stores.children.model}"
     content = source_identity(draft.source.text, draft.source.metadata)
     parents = tuple(parent.id or "" for parent in draft.parents)

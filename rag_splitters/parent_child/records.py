@@ -28,6 +28,8 @@ _MAX_DEPTH = 100
 _CONTAINERS = (Mapping, list, tuple)
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
+FORMAT = 3
+"""The format of what is stored; increase it when that changes, so that it is written again."""
 STATE_PREFIX = "state/"
 """The prefix of the docstore's keys for what is neither a record nor a parent."""
 
@@ -86,6 +88,8 @@ class Record:
     """Of the document, and of each of its parents; none while an operation is pending."""
     pending: Literal["", "adding", "removing"] = ""
     """The operation that has not finished; then every chunk that may exist is listed."""
+    format: int = FORMAT
+    """The format in which it was written."""
 
     def to_row(self) -> tuple[str, Entry]:
         """Return the row of the docstore that holds this record."""
@@ -98,6 +102,7 @@ class Record:
             "settings": self.settings,
             "checksums": list(self.checksums),
             "pending": self.pending,
+            "format": self.format,
         }
         return record_key(self.identity), Entry(self.document.text, metadata, self.identity)
 
@@ -109,6 +114,12 @@ class Record:
         metadata, identity = row.metadata, row.id if row.id is not None else identity
         if identity is None:
             raise ValueError("a record of the docstore has lost its id")
+        number = metadata.get("format", 2)
+        if number > FORMAT:
+            raise ValueError(
+                f"document {identity!r} was written by a newer version of rag_splitters, in format "
+                f"{number}, and this one reads formats up to {FORMAT}: install the newer version"
+            )
         return cls(
             identity=identity,
             document=Entry(row.text, metadata["document_metadata"], identity),
@@ -116,9 +127,10 @@ class Record:
             parents=tuple(metadata["parents"]),
             children=tuple(metadata["children"]),
             child_keys=tuple(metadata["child_keys"]),
-            settings=metadata["settings"],
-            checksums=tuple(metadata["checksums"]),
+            settings=metadata.get("settings", ""),
+            checksums=tuple(metadata.get("checksums", ())),
             pending=metadata["pending"],
+            format=number,
         )
 
     def pending_after(self, old: Record | None) -> Record:
@@ -136,11 +148,15 @@ class Record:
 
     @property
     def has_intact_source(self) -> bool:
-        """Is the document what was written?"""
-        return self.checksums[:1] == (checksum(self.document, self.checksums[0]),)
+        """Is the document what was written? An older format cannot tell."""
+        return self.format < FORMAT or self.checksums[:1] == (
+            checksum(self.document, self.checksums[0]),
+        )
 
     def is_intact(self, parents: Mapping[str, Entry | None]) -> bool:
         """Are the document, and those of its parents that are given, what was written?"""
+        if self.format < FORMAT:
+            return True
         pairs = zip(self.parents, self.checksums[1:], strict=True)
         rows = [(parents.get(key), expected) for key, expected in pairs]
         return self.has_intact_source and all(
