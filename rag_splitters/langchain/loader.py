@@ -22,7 +22,7 @@ class FileLoader(BaseLoader):
     and chunks do not repeat it.
 
     Parameters:
-        path: a text of any kind in UTF-8, a PDF (extra `pdf`), or a folder, of which the files are
+        path: a text of any kind, a PDF (extra `pdf`), or a folder, of which the files are
             loaded whose names say that they are one of these. A warning in the log says how many
             files were passed over, and of which kinds.
 

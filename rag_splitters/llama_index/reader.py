@@ -33,7 +33,7 @@ class FileReader(BaseReader):
         """The documents, with their paths as their ids.
 
         Parameters:
-            file: a text of any kind in UTF-8, a PDF (extra `pdf`), or a folder, of which the files
+            file: a text of any kind, a PDF (extra `pdf`), or a folder, of which the files
                 are read whose names say that they are one of these. A warning in the log says how
                 many files were passed over, and of which kinds.
             extra_info: further metadata.

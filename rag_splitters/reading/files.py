@@ -1,4 +1,4 @@
-"""Reading files: UTF-8 text of any kind as it is, and PDF as its pages."""
+"""Reading files: text of any kind as it is, and PDF as its pages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rag_splitters.reading.decoding import decode
 from rag_splitters.reading.pdf import read_pdf
 from rag_splitters.span import Source
 from rag_splitters.structure.kinds import kind_of_name
@@ -85,11 +86,11 @@ def _is_known(file: Path) -> bool:
 def read_source(path: str | Path) -> Source:
     """A file as a source, whose id and `source` in the metadata are the path.
 
-    UTF-8 text of any kind (Markdown, HTML, source code) comes as it is, with its line breaks and
-    tags, but without a byte order mark. A PDF comes as its pages with form feeds between them, as
-    `page_start` and `page_end` in the metadata say; every strategy reads them there. Running heads
-    and page numbers are dropped from it, and words that a line's end divides are in one piece. Its
-    headings, by their fonts, are in the metadata as `outline`.
+    Text of any kind (Markdown, HTML, source code) comes as it is, with its line breaks and tags,
+    but without a byte order mark; see `decode` for its encoding. A PDF comes as its pages with form
+    feeds between them, as `page_start` and `page_end` in the metadata say; every strategy reads
+    them there. Running heads and page numbers are dropped from it, and words that a line's end
+    divides are in one piece. Its headings, by their fonts, are in the metadata as `outline`.
 
     Raises: OSError if the file cannot be opened; ValueError if it is not a text file, or a PDF
     that cannot be read or holds no text; ImportError for a PDF if pypdfium2 is not installed. Every
@@ -122,20 +123,7 @@ def source_from_bytes(data: bytes, name: str) -> Source:
         text, headings = read_pdf(data, name)
         pages = {"page_start": 1, "page_end": text.count("\f") + 1}
         return Source(text, {"source": name, **pages, **write_outline(text, headings)}, name)
-    return Source(_decode(data, name), {"source": name}, name)
-
-
-def _decode(data: bytes, name: str) -> str:
-    nul = data.find(0)
-    if nul >= 0:
-        raise ValueError(f"{name} is not a text file: it has a NUL byte at offset {nul}")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{name} is not a UTF-8 text file: byte 0x{data[error.start]:02x} at offset "
-            f"{error.start}"
-        ) from None
+    return Source(decode(data, name), {"source": name}, name)
 
 
 def _files_inside(folder: Path, skip: Path | None) -> Iterator[Path]:
