@@ -629,7 +629,7 @@ def test_process_shows_help_and_version() -> None:
 def test_process_gives_one_line_and_status_2() -> None:
     done = process("split", "no.txt")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Error: no.txt: no such file\n"
+    assert done.stderr == "Error: no.txt: no such file or folder\n"
 
 
 @pytest.mark.parametrize("form", ["table", "jsonl"])
