@@ -288,6 +288,8 @@ def _plain_type(annotation: Any) -> Any:
         return _plain_type(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         return reduce(or_, map(_plain_type, get_args(annotation)))
+    if get_origin(annotation) is Mapping:
+        return Mapping[tuple(map(_plain_type, get_args(annotation)))]  # type: ignore[misc]
     return annotation
 
 

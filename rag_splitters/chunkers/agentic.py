@@ -175,7 +175,7 @@ class AgenticChunker(SizedChunker):
                     sentences=question.numbered_sentences(),
                     headings=path,
                     size=self._size_for(question),
-                    form=_FORM.of(self.llm),
+                    form=_FORM.instruction(is_structured=self.llm.is_structured),
                 )
                 for question, path in zip(of_text, headings, strict=True)
             ]

@@ -168,7 +168,7 @@ class PropositionChunker(SizedChunker):
                 self.prompt,
                 sentences=numbered(source.text, passage.sentences),
                 headings=path,
-                form=_FORM.of(self.llm),
+                form=_FORM.instruction(is_structured=self.llm.is_structured),
             )
             for passage, path in zip(passages, headings, strict=True)
         ]

@@ -8,12 +8,9 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from typing_extensions import Self
-
-if TYPE_CHECKING:
-    from rag_splitters.models.chat import ChatModel
 
 _TAG = re.compile(r"(</?)([A-Za-z][\w-]*)(>)")
 _BRACKETS = str.maketrans(dict.fromkeys("‹〈⟨❮«", "<"))  # and those that NFKC makes a "<"
@@ -31,9 +28,9 @@ class Form(NamedTuple):
     text: str
     structured: str
 
-    def of(self, model: ChatModel) -> str:
+    def instruction(self, *, is_structured: bool) -> str:
         """The instruction for a model."""
-        return self.structured if model.is_structured else self.text
+        return self.structured if is_structured else self.text
 
 
 class Prompt(str):

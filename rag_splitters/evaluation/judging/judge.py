@@ -157,7 +157,7 @@ class Judge:
 
     def form(self, form: Form) -> str:
         """How the judge's model is told to answer."""
-        return form.of(self._chat)
+        return form.instruction(is_structured=self._chat.is_structured)
 
     @property
     def judgements(self) -> list[Judgement[Any]]:
