@@ -8,7 +8,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from rag_splitters import RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
@@ -57,6 +57,7 @@ def pieces(chunker: AgenticChunker, text: str) -> list[str]:
 @pytest.mark.parametrize("size", [{}, *SIZES], ids=range(len(SIZES) + 1))
 @hostile
 @given(text=hostile_texts())
+@example(text=" \u0301a\nIs it? Yes! 0")
 def test_agentic_keeps_the_guarantees(size: dict[str, Any], text: str) -> None:
     check_chunker(AgenticChunker(llm=every_third, window=4, **size), text)
 

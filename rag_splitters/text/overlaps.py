@@ -105,7 +105,9 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
 def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
     """The beginnings of sentences, by our own rules or as offsets in ascending order."""
     if cuts is not None:
-        return _sentences_at(text, [0, *cuts])
+        visible = len(text) - len(text.lstrip())
+        is_whole = boundary_before(text, visible) == visible  # a mark may combine with a space
+        return _sentences_at(text, [visible, *cuts] if is_whole else cuts)
 
     def first(start: int, low: int, end: int) -> int:
         place = first_sentence_start(text, low, end)
