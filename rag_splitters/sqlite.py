@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,8 @@ class Database:
     writers wait for each other.
 
     Parameters:
-        path: the file, created with its folder if it does not exist; None keeps all in memory.
+        path: the file, created for its owner alone, with its folder, if it does not exist; None
+            keeps all in memory.
         schema: statements that create the tables that do not exist yet.
         durable: whether a committed transaction survives a power failure. Without it, the last few
             may be lost, and writing is faster.
@@ -38,6 +40,8 @@ class Database:
     def __init__(self, path: Path | None, schema: str, *, durable: bool = True) -> None:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(OSError):  # SQLite says more about it below
+                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self.lock = threading.RLock()
         """Hold it to read several times without a write of another thread in between."""
         self._connection = sqlite3.connect(

@@ -110,7 +110,7 @@ def _persistent(path: Path) -> ClientAPI:
     import chromadb
     from chromadb.config import Settings
 
-    path.mkdir(parents=True, exist_ok=True)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
     absolute = str(path.resolve())  # Chroma shares clients by this name, whatever the folder
     return chromadb.PersistentClient(path=absolute, settings=Settings(anonymized_telemetry=False))
 
@@ -156,6 +156,7 @@ class ChromaChildren(ChildStore):
         self._batch_size = batch_size
         self._where = {key: value for key, value in (where or {}).items() if value}
         self.filter_keys = filter_keys(self._where.get("where"))
+        self.has_filter = bool(self._where)
         self._similarity = similarity or similarity_of(collection)
         self.smoothing = smoothing
 
@@ -261,6 +262,9 @@ class ChromaChildren(ChildStore):
             children += _entries(rows)
         return children
 
+    async def count(self) -> int:
+        return int(await self._call(self._collection.count))
+
     async def list_ids(self) -> list[str]:
         """List all ids at once: Chroma walks to an offset, so pages would be quadratic."""
         rows = await self._call(self._collection.get, include=[])
@@ -323,10 +327,22 @@ class ChromaChildren(ChildStore):
         try:
             return await call(function, **kwargs)
         except Exception as error:
+            name = self._collection.name
+            if type(error).__name__ == "NotFoundError":
+                raise RuntimeError(
+                    f"the collection {name!r} is not in Chroma any more, and was deleted while "
+                    "this retriever had it open: open the retriever again, and call "
+                    "verify(repair=True) to make the children anew"
+                ) from error
+            if "dimension" in str(error):
+                raise ValueError(
+                    f"the embedding model does not fit the collection {name!r}: {error}. Use the "
+                    "model that wrote it, or index into another collection"
+                ) from error
             if not type(error).__module__.startswith(("httpx", "httpcore")):
                 raise
             raise ConnectionError(
-                f"Chroma's server did not answer for the collection {self._collection.name!r} "
+                f"Chroma's server did not answer for the collection {name!r} "
                 f"({str(error) or type(error).__name__}): run the same again when it does"
             ) from error
 

@@ -29,6 +29,7 @@ from rag_splitters.parent_child.records import (
     is_chunk_id,
     is_own_parent,
     is_parent_key,
+    record_key,
 )
 from rag_splitters.parent_child.revisions import is_in_step, read_revision, rebuild_keyword_index
 from rag_splitters.parent_child.stores import Stores, UnsupportedError
@@ -320,8 +321,10 @@ async def _examine(
 async def _settle(group: Sequence[str], scan: _Scan, repair: bool, stores: Stores) -> VerifyReport:
     """Look at documents again that are locked now, and repair them."""
     identities = {name for each in group for name in (each, *scan.identities.get(each, ()))}
-    rows = await stores.read_records(sorted(identities))
-    records = [record for record in rows if record is not None]
+    rows, unreadable = await _read_readable(stores, sorted(map(record_key, identities)))
+    group = [each for each in group if record_key(each) not in unreadable]
+    found = (Record.from_row(row) for row in rows.values())
+    records = [record for record in found if record is not None]
     report = await _examine(stores, records, None)
     parents = {parent for record in records for parent in record.parents}
     children = {child for record in records for child in record.children}

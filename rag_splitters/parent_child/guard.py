@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -74,7 +75,7 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
     """
     from filelock import FileLock, Timeout
 
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder.resolve()
     lock = FileLock(path / "lock", is_singleton=True, thread_local=False)
     owner = path / "owner"
@@ -82,7 +83,12 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
         lock.acquire(timeout=0)
     except Timeout:
         raise FolderInUseError(_in_use_message(folder, owner)) from None
-    owner.write_text(str(os.getpid()), encoding="utf-8")
+    except OSError as error:
+        raise PermissionError(
+            f"{folder} cannot be written ({error}), and Chroma needs that also to read: make it "
+            "writable, or open a copy of it"
+        ) from error
+    owner.write_text(f"{os.getpid()} {socket.gethostname()}", encoding="utf-8")
     with _guards_lock:
         guard = _guards.setdefault(path, Guard())
     return guard, lock.release
@@ -90,8 +96,15 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
 
 def _in_use_message(folder: Path, owner: Path) -> str:
     try:
-        process = f"process {owner.read_text(encoding='utf-8')}"
-    except OSError:
+        number, host = owner.read_text(encoding="utf-8").split(maxsplit=1)
+        process = f"process {number} on {host}"
+        if host == socket.gethostname() and not _is_running(int(number)):
+            return (
+                f"{folder} was open in {process}, which has ended without removing its lock, as "
+                "happens on file systems that have no locks: if nobody else has the folder open, "
+                f"delete {folder / 'lock'}"
+            )
+    except (OSError, ValueError):
         process = "another process"
     return (
         f"{folder} is open in {process}, and one process at a time may have a Chroma folder open. "
@@ -99,3 +112,15 @@ def _in_use_message(folder: Path, owner: Path) -> str:
         "and pass client=chromadb.HttpClient() and a docstore that they share, such as "
         "PostgreSQL's or Redis's"
     )
+
+
+def _is_running(process: int) -> bool:
+    if os.name != "posix":  # where signal 0 would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -160,6 +160,10 @@ class KeywordIndex:
         """Return the ids of all children, in order."""
         return [name for (name,) in self._database.read("SELECT id FROM children ORDER BY id")]
 
+    def count(self) -> int:
+        """Return the number of children."""
+        return int(self._database.read("SELECT COUNT(*) FROM children")[0][0])
+
     def close(self) -> None:
         """Close the file; what was kept in memory is lost."""
         with self._lock:

@@ -41,6 +41,8 @@ _CHILDREN_PER_RESULT: dict[Retrieve, int] = {"passages": 10, "parents": 2, "chil
 _MIN_NEIGHBOURS = 50  # children, at least, among which a passage finds its neighbours
 _MIN_FUSED = 100  # children of each ranking that are read, at least, before they are fused
 _MAX_TIED = 1000  # children with one score that are put in order
+MAX_RESULTS = 1_000_000
+"""Maximum number of results, and of children to choose from."""
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
 
 
@@ -84,6 +86,11 @@ class Query:
             raise ValueError(
                 f"passage_threshold must be between 0 and 1, got {self.passage_threshold}"
             )
+        for name in ("k", "fetch_k"):
+            if getattr(self, name) > MAX_RESULTS:
+                raise ValueError(
+                    f"{name} must be at most {MAX_RESULTS:,}, got {getattr(self, name):,}"
+                )
 
     @property
     def first_read(self) -> int:

@@ -116,6 +116,10 @@ class ChildStore(ABC):
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         """Return the children with these ids, in their order; None where there is none."""
 
+    async def count(self) -> int | None:
+        """Return how many children there are; None if the store cannot tell."""
+        return None
+
     async def find_missing(self, ids: Sequence[str]) -> set[str]:
         """Return those of the ids that are not there; none if the store cannot look them up."""
         try:

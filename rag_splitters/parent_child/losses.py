@@ -1,0 +1,69 @@
+"""Noticing in a query that the vector store has lost children, as when a server lost its volume.
+
+A query that finds as many results as it was asked for costs no request more. Only one that finds
+fewer, and the first one of a process, are a reason to look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rag_splitters.calls import call
+from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.records import Entry, Record
+from rag_splitters.parent_child.search import Query
+from rag_splitters.parent_child.stores import Stores
+
+
+class MissingChildrenError(RuntimeError):
+    """The vector store lacks children of documents that are in the docstore."""
+
+
+async def check_few_results(stores: Stores, query: Query, results: Sequence[Entry]) -> None:
+    """Raise a MissingChildrenError if a query found too little because children are missing.
+
+    A query with a filter, a threshold or a limit often finds little. Then only an empty answer is a
+    reason to look, and a part of the documents is enough to see that everything is gone.
+    """
+    is_limited = (
+        stores.children.has_filter
+        or query.score_threshold is not None
+        or query.search_type == "similarity_score_threshold"
+        or query.max_children is not None
+    )
+    if not is_limited or not results:
+        await _look(stores, only_some=is_limited)
+
+
+async def check_count(stores: Stores, keywords: KeywordIndex) -> None:
+    """Raise a MissingChildrenError if there are fewer children than the keyword index knows."""
+    count = await stores.children.count()
+    if count is not None and count < await call(keywords.count):
+        await _look(stores, only_some=False)
+
+
+async def _look(stores: Stores, *, only_some: bool) -> None:
+    async for records in stores.read_all_records():
+        incomplete = await _find_incomplete(stores, records)
+        if incomplete:  # another process may be replacing or removing them
+            again = await stores.read_records([record.identity for record in incomplete])
+            pairs = zip(incomplete, again, strict=True)
+            still = [record for record, current in pairs if record == current]
+            if lost := await _find_incomplete(stores, still):
+                raise MissingChildrenError(_message(lost))
+        if only_some:
+            return
+
+
+async def _find_incomplete(stores: Stores, records: Sequence[Record]) -> list[Record]:
+    finished = [record for record in records if not record.pending]
+    missing = await stores.children.find_missing([c for each in finished for c in each.children])
+    return [record for record in finished if not missing.isdisjoint(record.children)]
+
+
+def _message(lost: Sequence[Record]) -> str:
+    names = ", ".join(repr(record.identity) for record in lost[:3])
+    return (
+        f"the vector store has lost children of documents that are in the docstore, such as {names}"
+        ": call verify(repair=True), or add the documents again"
+    )
