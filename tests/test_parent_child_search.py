@@ -30,7 +30,7 @@ from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.search import SearchType
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
-from rag_splitters.text.terms import text_terms
+from rag_splitters.text.terms import final_characters, text_terms
 from tests.front_ends import FRONT_ENDS, FrontEnd, Result, every_front_end, sentence
 
 TEXTS = {f"d{d}": " ".join(sentence(20 * d + n) for n in range(20)) for d in range(4)}
@@ -259,7 +259,7 @@ def test_chroma_filters_by_text_too() -> None:
 
 
 def naive_bm25(texts: dict[str, str], question: str) -> dict[str, float]:
-    terms = {name: text_terms(text, {}) for name, text in texts.items()}
+    terms = {name: text_terms(text, {}) + final_characters(text) for name, text in texts.items()}
     mean = sum(map(len, terms.values())) / len(terms)
     scores: dict[str, float] = {}
     for word in set(text_terms(question, {})):
