@@ -122,7 +122,7 @@ class Embedder(ModelHolder):
         of numbers that are not finite.
         """
         is_parallel = side_by_side or self._is_parallel
-        return rows_of(run(_Batches(self, texts, places, is_parallel, None).rows()))
+        return rows_of(run(self._rows(texts, places, is_parallel, None)))
 
     async def aembed(
         self,
@@ -136,7 +136,16 @@ class Embedder(ModelHolder):
         A model that would block it is called in one thread or, `side_by_side`, in several.
         """
         is_parallel = side_by_side or self._is_awaited
-        return rows_of(await arun(_Batches(self, texts, places, is_parallel, None).rows()))
+        return rows_of(await arun(self._rows(texts, places, is_parallel, None)))
+
+    async def _rows(
+        self,
+        texts: Sequence[str],
+        places: Sequence[Place] | None,
+        is_parallel: bool,
+        cache: TextCache | None,
+    ) -> list[Row]:
+        return await _Batches(self, texts, places, is_parallel, cache).rows()
 
     def embed_each(
         self,
@@ -153,7 +162,7 @@ class Embedder(ModelHolder):
         Parameters:
             cache: where vectors are kept, those of each batch as soon as they arrive.
         """
-        return run(_Batches(self, texts, places, self._is_parallel, cache).rows())
+        return run(self._rows(texts, places, self._is_parallel, cache))
 
     async def aembed_each(
         self,
@@ -162,7 +171,7 @@ class Embedder(ModelHolder):
         cache: TextCache | None = None,
     ) -> list[Row]:
         """`embed_each` without blocking the event loop."""
-        return await arun(_Batches(self, texts, places, self._is_awaited, cache).rows())
+        return await arun(self._rows(texts, places, self._is_awaited, cache))
 
     def embed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """A row for each question, by the model's own method for questions if it has one."""

@@ -221,7 +221,10 @@ def _servers(model: BaseModel) -> set[str]:
     """The addresses that the clients of a model use, as far as they are known."""
     parts = {**model.__dict__, **(model.__pydantic_private__ or {})}
     clients = [parts.get(name) for name in _CLIENTS]
-    clients += [getattr(client, "_client", None) for client in clients]
+    # What has an address itself may share an HTTP client that was made for another one.
+    clients = [
+        each if hasattr(each, "base_url") else getattr(each, "_client", "") for each in clients
+    ]
     addresses = [str(getattr(client, "base_url", "")) for client in clients]
     return {_without_login(address) for address in addresses if _is_address(address)}
 

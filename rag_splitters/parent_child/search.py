@@ -307,7 +307,8 @@ async def _load_parents(
     children = _children_with_parent(stores, children)
     ids = list(dict.fromkeys(match.child.metadata[key] for match in children))
     unread = [name for name in ids if name not in parents]
-    parents.update(zip(unread, await stores.docstore.read(unread), strict=True))
+    if unread:
+        parents.update(zip(unread, await stores.docstore.read(unread), strict=True))
     return [match for match in children if parents[match.child.metadata[key]] is not None]
 
 

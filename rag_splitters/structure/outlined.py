@@ -66,7 +66,7 @@ def uncut_headings(text: str, metadata: Mapping[str, Any]) -> list[tuple[int, in
     Headings that stand directly below each other are one part, which ends with the first character
     after them.
 
-    >>> uncut_headings("Tea\nHot.", {"outline": '[[1, 0, "Tea"]]'})
+    >>> uncut_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})
     [(0, 5)]
     """
     parts: list[tuple[int, int]] = []

@@ -185,7 +185,7 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
         at = mark.start()
         if at < cut:  # in the run of marks that was read last
             continue
-        if text[at] in ".?!" and text[at + 1] == " " and text[at + 2 : at + 3].isupper():
+        if text[at] in ".?!" and text[at + 1 : at + 2] == " " and text[at + 2 : at + 3].isupper():
             cut = at + 2
         elif _INSIDE.match(text, at) and "#" not in text[max(0, at - _CONTEXT) : at]:
             continue  # inside a sentence, and not behind a heading
