@@ -67,9 +67,15 @@ def tokens(text: str) -> int:
 
 
 def recalls(benchmark: Benchmark, rankings: Iterator[Ranked]) -> Any:
-    """One row for each question, one column for each budget."""
-    pairs = zip(benchmark.questions, rankings, strict=True)
-    return np.array([recall_at_budgets(q.references, ranked, BUDGETS) for q, ranked in pairs])
+    """One row for each question; columns: recall in each budget, recall and tokens of the first 4."""
+    rows = []
+    for question, ranked in zip(benchmark.questions, rankings, strict=True):
+        results = list(ranked)
+        first = [(place, 1) for place, _ in results[:4]]
+        recall = recall_at_budgets(question.references, first, [4])[0]
+        size = sum(count for _, count in results[:4])
+        rows.append([*recall_at_budgets(question.references, results, BUDGETS), recall, size])
+    return np.array(rows)
 
 
 def langchain_rankings(benchmark: Benchmark, model: CachedModel, size: int) -> Iterator[Ranked]:
@@ -136,15 +142,18 @@ def main() -> None:
     weights = resampled(len(benchmark.questions))
     base = None
     print(f"Recall in percent over {len(benchmark.questions)} questions, with 95 % intervals\n")
-    print("| | " + " | ".join(f"{budget:,} tokens" for budget in BUDGETS) + " | gain |")
-    print("|---|" + "---|" * (len(BUDGETS) + 1))
+    print("| | " + " | ".join(f"{budget:,} tokens" for budget in BUDGETS), end=" | ")
+    print("gain at 500 / 1,000 | first 4 results | their tokens |")
+    print("|---|" + "---|" * (len(BUDGETS) + 3))
     for name, values in measure(benchmark, CachedModel(options.cache)):
-        means = [estimate(column, weights).percent() for column in values.T]
+        means = [estimate(column, weights).percent() for column in values.T[: len(BUDGETS)]]
         base = values if name.endswith("ranks: parents") else base
         gains = []
         if base is not None and base is not values:
             gains = [estimate(column, weights).percent() for column in (values - base).T[:2]]
-        print(f"| {name} | {' | '.join(means)} | {' / '.join(gains)} |", flush=True)
+        recall, size = values.T[-2:].mean(axis=1)
+        row = [name, *means, " / ".join(gains), f"{100 * recall:.1f}", f"{size:.0f}"]
+        print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":
