@@ -67,7 +67,7 @@ def tokens(text: str) -> int:
 
 
 def recalls(benchmark: Benchmark, rankings: Iterator[Ranked]) -> Any:
-    """One row for each question; columns: recall in each budget, recall and tokens of the first 4."""
+    """One row for each question: recall in each budget, then recall and tokens of the first 4."""
     rows = []
     for question, ranked in zip(benchmark.questions, rankings, strict=True):
         results = list(ranked)

@@ -229,4 +229,5 @@ def _tokens(text: str, cache: dict[str, tuple[str, ...]]) -> Iterable[str]:
 
 def _token(term: str) -> str:
     """Return a term in letters that SQLite's ASCII tokenizer keeps whole."""
-    return f"x{encode(term).hex()}"
+    is_plain = term.isascii() and term.isalnum()
+    return f"w{term}" if is_plain else f"x{encode(term).hex()}"

@@ -82,18 +82,20 @@ def find_passages(
 
 def _locate(match: Match, rank: int, parents: Mapping[str, Entry], id_key: str) -> Found:
     """Find out where a child stands; if that is not known, it is taken for its whole parent."""
-    metadata = match.child.metadata
-    name = metadata[id_key]
+    child = match.child
+    name = child.metadata[id_key]
     parent = parents[name]
-    space, offset = (id_key, name), 0
-    start, end = (metadata.get(key) for key in ("start_index", "end_index"))
-    if parent.span is not None and isinstance(start, int) and isinstance(end, int):
-        space, offset = (SOURCE_KEY, metadata.get(SOURCE_KEY, name)), parent.span[0]
-    elif SOURCE_KEY in metadata:  # the keys are ours
-        start, end = (metadata.get(key) for key in PLACE_KEYS)
-    if not isinstance(start, int) or not isinstance(end, int):
-        start, end = 0, len(parent.text)
-    return Found(match, rank, name, space, offset, start, end)
+    space, offset, place = (id_key, name), 0, None
+    if parent.span is not None and child.span is not None:
+        space = (SOURCE_KEY, child.metadata.get(SOURCE_KEY, name))
+        offset, place = parent.span[0], child.span
+    elif SOURCE_KEY in child.metadata:  # the keys are ours
+        start, end = (child.metadata.get(key) for key in PLACE_KEYS)
+        place = (start, end) if isinstance(start, int) and isinstance(end, int) else None
+    last = offset + len(parent.text)
+    if place is None or not offset <= place[0] < place[1] <= last:
+        place = (offset, last)
+    return Found(match, rank, name, space, offset, *place)
 
 
 class _Growing:
