@@ -21,8 +21,8 @@ import pytest
 
 from tests.writer_process import opened
 
-ROUNDS = int(os.environ.get("ROUNDS", "15"))
-CRASHES = int(os.environ.get("WRITER_CRASHES", "5"))
+ROUNDS = int(os.environ.get("ROUNDS", "8"))
+CRASHES = int(os.environ.get("WRITER_CRASHES", "3"))
 ROOT = Path(__file__).parents[1]
 
 
