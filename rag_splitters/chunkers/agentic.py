@@ -189,8 +189,9 @@ class AgenticChunker(SizedChunker):
         count = max(1, round(size / max(average, 1)))
         sentences = "one of these sentences" if count == 1 else f"{count} of these sentences"
         unit = str(self.length_function).partition(":")[0]
-        known = unit in ("characters", "words", "tokens")
-        return f"{size} {unit}, which is about {sentences}" if known else f"about {sentences}"
+        if unit in ("characters", "words", "tokens"):
+            return f"{size} {unit}, which is about {sentences}"
+        return f"about {sentences}"
 
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]

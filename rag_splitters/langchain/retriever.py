@@ -48,6 +48,7 @@ from rag_splitters.parent_child.opening import (
     search_options,
 )
 from rag_splitters.parent_child.search import (
+    MAX_RESULTS,
     RERANKED,
     Fusion,
     Query,
@@ -286,7 +287,8 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
         budget = self.max_tokens if max_tokens is None else max_tokens
         if budget is not None:
             whole_number(budget, "max_tokens", 1)
-        k = next(each for each in (k, self.k, max_children, budget, 4) if each is not None)
+        most = None if budget is None else min(budget, MAX_RESULTS)
+        k = next(each for each in (k, self.k, max_children, most, 4) if each is not None)
         whole_number(k, "k", 1)
         query = Query(
             text=text,

@@ -46,6 +46,7 @@ from rag_splitters.parent_child.opening import (
 )
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.search import (
+    MAX_RESULTS,
     RERANKED,
     Fusion,
     Query,
@@ -231,7 +232,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
     async def _find(self, bundle: QueryBundle) -> list[NodeWithScore]:
         budget, reranker = self.max_tokens, self.reranker
-        k = next(each for each in (self.similarity_top_k, budget, 4) if each is not None)
+        most = None if budget is None else min(budget, MAX_RESULTS)
+        k = next(each for each in (self.similarity_top_k, most, 4) if each is not None)
         query = Query(
             text=bundle.query_str,
             k=k if reranker is None else max(k, self.rerank_k or RERANKED),

@@ -168,9 +168,11 @@ class ChromaChildren(ChildStore):
     async def write(self, editions: Sequence[Edition]) -> None:
         """Embed and write what is not stored yet, in batches that Chroma takes."""
         batch_size = self._batch(_WRITE_BATCH)
-        known = await self._read_known(editions)
+        known_vectors = await self._read_known_vectors(editions)
         documents = [edition.children for edition in editions]
-        batches = embed_children(documents, self._vectors, batch_size, self.smoothing, known)
+        batches = embed_children(
+            documents, self._vectors, batch_size, self.smoothing, known_vectors
+        )
         async for batch in batches:
             numbers = [n for n, stored in enumerate(batch.stored) if stored is None]
             if numbers:
@@ -191,17 +193,17 @@ class ChromaChildren(ChildStore):
                     metadatas=[child.metadata for child in changed],
                 )
 
-    async def _read_known(self, editions: Sequence[Edition]) -> KnownVectors:
+    async def _read_known_vectors(self, editions: Sequence[Edition]) -> KnownVectors:
         """Read the documents' former children, and recover the model's vectors from theirs."""
-        known = KnownVectors()
+        known_vectors = KnownVectors()
         for edition in editions:
             if edition.old_ids and can_unmix(neighbour_weights(self.smoothing)):
                 children, vectors = await self._read_vectors(edition.old_ids)
                 if len(children) == len(edition.old_ids):
                     context = edition.old_context
                     children = [replace(child, context=context(child)) for child in children]
-                    known.add(children, vectors, self.smoothing)
-        return known
+                    known_vectors.add(children, vectors, self.smoothing)
+        return known_vectors
 
     async def _read_vectors(self, ids: Sequence[str]) -> tuple[list[Entry], NDArray[np.float32]]:
         """Read those of the children that exist, in order, with their stored vectors."""

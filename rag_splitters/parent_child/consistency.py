@@ -323,8 +323,8 @@ async def _settle(group: Sequence[str], scan: _Scan, repair: bool, stores: Store
     identities = {name for each in group for name in (each, *scan.identities.get(each, ()))}
     rows, unreadable = await _read_readable(stores, sorted(map(record_key, identities)))
     group = [each for each in group if record_key(each) not in unreadable]
-    found = (Record.from_row(row) for row in rows.values())
-    records = [record for record in found if record is not None]
+    read = map(Record.from_row, rows.values())
+    records = [record for record in read if record is not None]
     report = await _examine(stores, records, None)
     parents = {parent for record in records for parent in record.parents}
     children = {child for record in records for child in record.children}

@@ -58,18 +58,17 @@ async def draft_documents(stores: Stores, documents: Mapping[str, Entry]) -> lis
     ]
 
 
-def headings_above(source: Entry) -> Callable[[Entry], list[str]]:
-    """Return a function that tells which headings of a document a child stands under.
+def headings_above(source: Entry) -> Callable[[Mapping[str, Any]], list[str]]:
+    """Return a function that tells, by its metadata, which headings a child stands under.
 
-    >>> source = Entry("# Cats\\n\\nThey sleep.", {})
-    >>> headings_above(source)(Entry("They sleep.", {"start_index": 8, "end_index": 19}))
+    >>> headings_above(Entry("# Cats\\n\\nThey sleep.", {}))({"start_index": 8})
     ['Cats']
     """
     outline = Outline.of(source.text, metadata=source.metadata)
     offset = source.offset
 
-    def above(child: Entry) -> list[str]:
-        start = child.metadata.get("start_index")
+    def above(metadata: Mapping[str, Any]) -> list[str]:
+        start = metadata.get("start_index")
         headings = outline.above(start - offset) if isinstance(start, int) else ()
         return [" ".join(line.split())[:_MAX_HEADING] for line in headings]
 
@@ -84,7 +83,7 @@ def heading_context(source: Entry) -> Callable[[Entry], str]:
     'Animals > Cats'
     """
     above = headings_above(source)
-    return lambda child: _join(source, above(child))
+    return lambda child: _join(source, above(child.metadata))
 
 
 def _join(source: Entry, headings: Sequence[str]) -> str:
@@ -135,7 +134,7 @@ def _make_draft(
         if new_id in children or not chunk.text.strip():
             continue
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
-        headings = above(Entry("", metadata)) if above else []
+        headings = above(metadata) if above else []
         if headings:
             metadata.setdefault("headings", headings)
         metadata = flatten_metadata(metadata, parent.entry.metadata)

@@ -253,8 +253,7 @@ async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) 
     removed = await remove_documents(stores, ids or [])
     if source is not None:
         metadata = {"source": source}
-        found = await find_documents(stores, metadata)
-        removed += await remove_documents(stores, found, metadata)
+        removed += await remove_documents(stores, await find_documents(stores, metadata), metadata)
     return removed
 
 
@@ -281,12 +280,12 @@ async def remove_documents(
 async def _remove_group(
     stores: Stores, identities: Sequence[str], metadata: Mapping[str, object] | None
 ) -> list[str]:
-    found = dict(zip(identities, await stores.read_records(identities), strict=True))
-    removed = await _remove_parents(stores, [i for i, each in found.items() if each is None])
-    records = [record for record in found.values() if record is not None]
-    return removed + await _remove_records(
-        stores, [each for each in records if has_metadata(each.document, metadata)]
-    )
+    records = dict(zip(identities, await stores.read_records(identities), strict=True))
+    removed = await _remove_parents(stores, [i for i, each in records.items() if each is None])
+    removable = [
+        each for each in records.values() if each and has_metadata(each.document, metadata)
+    ]
+    return removed + await _remove_records(stores, removable)
 
 
 async def _remove_records(stores: Stores, records: Sequence[Record]) -> list[str]:

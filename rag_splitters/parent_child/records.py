@@ -149,9 +149,9 @@ class Record:
     @property
     def has_intact_source(self) -> bool:
         """Is the document what was written? An older format cannot tell."""
-        return self.format < FORMAT or self.checksums[:1] == (
-            checksum(self.document, self.checksums[0]),
-        )
+        if self.format < FORMAT:
+            return True
+        return self.checksums[0] == checksum(self.document, self.checksums[0])
 
     def is_intact(self, parents: Mapping[str, Entry | None]) -> bool:
         """Are the document, and those of its parents that are given, what was written?"""

@@ -39,6 +39,7 @@ RERANKED = 50
 # How many children are read first for each result; more follow if they are not enough.
 _CHILDREN_PER_RESULT: dict[Retrieve, int] = {"passages": 10, "parents": 2, "children": 1}
 _MIN_NEIGHBOURS = 50  # children, at least, among which a passage finds its neighbours
+_TOKENS_PER_RESULT = 100  # a guess that decides how much is read first for a budget
 _MIN_FUSED = 100  # children of each ranking that are read, at least, before they are fused
 _MAX_TIED = 1000  # children with one score that are put in order
 MAX_RESULTS = 1_000_000
@@ -96,7 +97,9 @@ class Query:
     def first_read(self) -> int:
         """How many children are read first."""
         least = _MIN_NEIGHBOURS if self.retrieve == "passages" else 1
-        k = self.k if self.max_tokens is None else min(self.k, 1 + self.max_tokens // 100)
+        k = self.k
+        if self.max_tokens is not None:
+            k = min(k, 1 + self.max_tokens // _TOKENS_PER_RESULT)
         return max(k * _CHILDREN_PER_RESULT[self.retrieve], least)
 
     def is_met_by(self, results: Sequence[Entry]) -> bool:
@@ -151,7 +154,7 @@ async def _results_from_ranking(
     while True:
         batch = ranking[start:end]
         children += await _load(stores, batch) if query.search_type == "hybrid" else batch
-        matches = await _load_parents(stores, query, children, parents)
+        matches = await _load_parents(stores, children, parents)
         results = _build_results(stores, query, matches, parents, _worst_score(ranking))
         if query.is_met_by(results) or end >= len(ranking):
             return children, results
@@ -297,7 +300,7 @@ async def _load(stores: Stores, matches: Sequence[Match]) -> list[Match]:
 
 
 async def _load_parents(
-    stores: Stores, query: Query, children: Sequence[Match], parents: dict[str, Entry | None]
+    stores: Stores, children: Sequence[Match], parents: dict[str, Entry | None]
 ) -> list[Match]:
     """Return the children whose parents are in the docstore.
 

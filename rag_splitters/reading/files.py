@@ -36,13 +36,13 @@ def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file or folder")
         inside = list(_files_inside(path, skip)) if path.is_dir() else []
-        known = [file for file in inside if _is_known(file)]
-        unknown = [file for file in inside if not _is_known(file)]
-        if path.is_dir() and not known:
-            found = f": there are only {describe_files(unknown)}" if unknown else ""
-            raise ValueError(f"{path} holds no files of a known kind{found}")
-        others += unknown
-        for file in known or [path]:
+        readable = [file for file in inside if _is_known(file)]
+        passed_over = [file for file in inside if not _is_known(file)]
+        if path.is_dir() and not readable:
+            contents = f": there are only {describe_files(passed_over)}" if passed_over else ""
+            raise ValueError(f"{path} holds no files of a known kind{contents}")
+        others += passed_over
+        for file in readable or [path]:
             files.setdefault(os.path.abspath(file), file)
     return list(files.values()), [each for each in others if os.path.abspath(each) not in files]
 
