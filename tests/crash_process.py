@@ -7,12 +7,8 @@ when it has ended, however it did, another line tells how.
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import signal
-import sys
-import traceback
 from collections.abc import Callable
 from contextlib import closing
 from string import ascii_lowercase
@@ -30,6 +26,7 @@ from rag_splitters.langchain import (
 from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import consistency, indexing, locks
+from tests.processes import do_jobs, tell
 
 __all__ = ["DOCUMENTS", "document", "main", "opened"]
 
@@ -119,9 +116,9 @@ def _do(job: dict[str, Any]) -> None:
     retriever = opened(job["place"], job["search_type"])
     with closing(retriever):
         retriever.get(["nothing"])  # the docstore's connection is open
-        _tell(began=True)
+        tell(began=True)
         _OPERATIONS[job["operation"]](retriever)
-        _tell(finished=True)
+        tell(finished=True)
         if job["killed"]:
             signal.pause()
 
@@ -137,12 +134,7 @@ def _look(job: dict[str, Any]) -> None:
             seen |= {"repaired": _state(retriever), "mended": retriever.verify().is_sound}
         if job["operation"] is not None:
             _OPERATIONS[job["operation"]](retriever)
-        _tell(**seen, end=_state(retriever), sound=retriever.verify().is_sound)
-
-
-def _tell(**facts: Any) -> None:
-    sys.stdout.write(json.dumps(facts) + "\n")
-    sys.stdout.flush()
+        tell(**seen, end=_state(retriever), sound=retriever.verify().is_sound)
 
 
 def main() -> None:
@@ -150,20 +142,7 @@ def main() -> None:
     for module in (indexing, consistency):
         module._GROUP_DOCUMENTS = 2  # an operation of several groups of documents
     locks.LEASE = 1.0  # seconds in which a killed process is taken for dead
-    for line in sys.stdin:
-        job = json.loads(line)
-        process = os.fork()
-        if process == 0:
-            try:
-                {"do": _do, "look": _look}[job["job"]](job)
-            except BaseException:
-                _tell(error=traceback.format_exc())
-            finally:
-                sys.stdout.flush()
-                os._exit(0)
-        _tell(process=process)
-        _, status = os.waitpid(process, 0)
-        _tell(ended=os.waitstatus_to_exitcode(status))
+    do_jobs(lambda job: {"do": _do, "look": _look}[job["job"]](job))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
-"""Python code in a process of its own."""
+"""Python code in a process of its own, and processes that fork one for each job."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 
@@ -27,3 +31,27 @@ def run_python(
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def do_jobs(do: Callable[[dict[str, Any]], None]) -> None:
+    """Fork a process for each line of JSON on stdin; when it has ended, however, tell how."""
+    for line in sys.stdin:
+        job = json.loads(line)
+        process = os.fork()
+        if process == 0:
+            try:
+                do(job)
+            except BaseException:
+                tell(error=traceback.format_exc())
+            finally:
+                sys.stdout.flush()
+                os._exit(0)
+        tell(process=process)
+        _, status = os.waitpid(process, 0)
+        tell(ended=os.waitstatus_to_exitcode(status))
+
+
+def tell(**facts: Any) -> None:
+    """Write a line of JSON on stdout."""
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()

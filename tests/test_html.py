@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from rag_splitters.structure.blocks.main_content import content_tags
 from rag_splitters.structure.blocks.stripping import plain_page
 from rag_splitters.structure.outline import Outline
 from rag_splitters.testing import check_chunker
+from tests.counting import count_calls
 from tests.splitting import split_texts
 from tests.test_blocks import HTML_PIECES, texts_of
 
@@ -297,16 +297,4 @@ def test_work_grows_linearly(piece: str) -> None:
 
 def work_of(text: str) -> int:
     """How many function calls it takes to read a text, and how long its plain text is."""
-    calls = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += 1
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        plain = plain_page(text).text
-    finally:
-        sys.setprofile(before)
-    return calls + len(plain)
+    return count_calls(lambda: plain_page(text)) + len(plain_page(text).text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from rag_splitters import JsonChunker
 from rag_splitters.langchain import JsonTextSplitter
 from rag_splitters.llama_index import JsonNodeParser
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker
+from tests.counting import count_calls
 
 NOTEBOOK = Path(__file__).parent / "data" / "documents" / "trams.ipynb"
 
@@ -179,23 +180,7 @@ def test_no_chunk_is_larger_unlike_those_of_langchain() -> None:
 )
 def test_work_grows_linearly(nested: Any) -> None:
     """Counts the calls; a quadratic pattern would take minutes for the last text."""
-    short, long = (calls_for(nested(times * 2000)) for times in (1, 4))
+    chunker = JsonChunker(chunk_size=100)
+    short, long = (count_calls(partial(chunker.spans, nested(times * 2000))) for times in (1, 4))
     assert long < 6 * short + 5000, (short, long)
     assert JsonChunker(chunk_size=1000).spans(nested(100_000))
-
-
-def calls_for(text: str) -> int:
-    """How many function calls it takes to cut a text."""
-    calls = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += 1
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        JsonChunker(chunk_size=100).spans(text)
-    finally:
-        sys.setprofile(before)
-    return calls

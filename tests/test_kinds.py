@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from rag_splitters import CodeChunker, ContentAwareChunker, ModalityChunker, TableChunker
 from rag_splitters.structure.kinds import KINDS, detect_kind, language_of
+from tests.counting import count_calls
 
 DOCUMENTS = Path(__file__).parent / "data" / "documents"
 ABOUT = ("README.md", "LICENSES.txt", "gold.json")
@@ -227,25 +228,10 @@ UNITS = (
 def test_detection_is_bounded(unit: str) -> None:
     """Counts the characters that are looked at: no more for a long text than for a short one."""
     size = 100_000
-    short, long = (work_of((unit * size)[: size * times]) for times in (1, 4))
+    short, long = (
+        count_calls(partial(detect_kind, (unit * size)[: size * times])) for times in (1, 4)
+    )
     assert long <= short + 10, (short, long)
-
-
-def work_of(text: str) -> int:
-    """How many functions detecting the kind of a text calls."""
-    calls = 0
-
-    def count(frame: object, event: str, argument: object) -> None:
-        nonlocal calls
-        calls += 1
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
-        detect_kind(text)
-    finally:
-        sys.setprofile(before)
-    return calls
 
 
 def test_front_ends_pass_the_name_of_a_file() -> None:

@@ -7,11 +7,7 @@ exists, does what it was told, and answers with one line.
 
 from __future__ import annotations
 
-import json
-import os
-import sys
 import time
-import traceback
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -29,6 +25,7 @@ from rag_splitters.langchain import (
 from rag_splitters.langchain.kvstores import PostgresStore, RedisStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import locks
+from tests.processes import do_jobs, tell
 
 __all__ = ["document", "main", "opened"]
 
@@ -82,37 +79,19 @@ _OPERATIONS: dict[str, Callable[..., object]] = {
 def _do(job: dict[str, Any]) -> None:
     with closing(opened(job["place"])) as retriever:
         retriever.get(["nothing"])  # the docstore's connection is open
-        _tell(ready=True)
+        tell(ready=True)
         while not Path(job["go"]).exists():
             time.sleep(0.0005)
         time.sleep(job["delay"])
         began = time.perf_counter()
         _OPERATIONS[job["operation"]](retriever, job["names"], job["version"])
-        _tell(took=time.perf_counter() - began)
-
-
-def _tell(**facts: Any) -> None:
-    sys.stdout.write(json.dumps(facts) + "\n")
-    sys.stdout.flush()
+        tell(took=time.perf_counter() - began)
 
 
 def main() -> None:
     """Do the jobs, one after the other."""
     locks.LEASE = 1.0  # seconds in which a killed process is taken for dead
-    for line in sys.stdin:
-        job = json.loads(line)
-        process = os.fork()
-        if process == 0:
-            try:
-                _do(job)
-            except BaseException:
-                _tell(error=traceback.format_exc())
-            finally:
-                sys.stdout.flush()
-                os._exit(0)
-        _tell(process=process)
-        os.waitpid(process, 0)
-        _tell(ended=True)
+    do_jobs(_do)
 
 
 if __name__ == "__main__":
