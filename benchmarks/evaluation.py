@@ -25,7 +25,7 @@ from rag_splitters import (
     SemanticChunker,
     SentenceChunker,
 )
-from rag_splitters.evaluation import CachedEmbeddings, EmbeddingCache, compare, read_benchmark
+from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark
 from rag_splitters.evaluation.suggestion import advice
 from rag_splitters.evaluation.tables import caption, format_estimate
 from rag_splitters.models import HashingEmbeddings
@@ -108,13 +108,12 @@ def main() -> None:
     parser.add_argument("--html", type=Path, help="page to write")
     parser.add_argument("--embeddings", choices=("minilm", "hashing"), default="minilm")
     options = parser.parse_args()
-    cache = EmbeddingCache(options.cache)
     model = CachedEmbeddings(
-        cache, minilm() if options.embeddings == "minilm" else HashingEmbeddings()
+        minilm() if options.embeddings == "minilm" else HashingEmbeddings(), options.cache
     )
     benchmark = read_benchmark(options.data)
     chunkers = {**peers(model), **ours(model)}
-    report = compare(chunkers, benchmark.documents, benchmark.questions, model, cache=cache)
+    report = compare(chunkers, benchmark.documents, benchmark.questions, model)
     print(caption(report), advice(report), sep="\n\n", end="\n\n")
     print("| chunks | recall | precision | IoU | tokens | at 500 | at 1,000 | at 1,500 |")
     print("|---|" + "---:|" * len(METRICS))

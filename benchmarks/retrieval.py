@@ -23,7 +23,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from rag_splitters.evaluation import Benchmark, EmbeddingCache, read_benchmark
+from rag_splitters.evaluation import Benchmark, CachedEmbeddings, read_benchmark
 from rag_splitters.evaluation.intervals import estimate, resampled
 from rag_splitters.evaluation.locating import locate_chunks
 from rag_splitters.evaluation.measuring import ChunkIndex
@@ -47,21 +47,6 @@ WAYS: dict[str, tuple[dict[str, Any], Sequence[str]]] = {
 Ranked = Iterable[tuple[Range | None, int]]
 
 
-class CachedModel:
-    """MiniLM behind a cache, so that it embeds each text only once."""
-
-    def __init__(self, folder: str | None) -> None:
-        self.model, self.cache = minilm(), EmbeddingCache(folder)
-        self.model_name = self.model.model_name
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        vectors: list[list[float]] = self.cache.embed(self.model, texts).tolist()
-        return vectors
-
-    def embed_query(self, text: str) -> list[float]:
-        return self.embed_documents([text])[0]
-
-
 def tokens(text: str) -> int:
     return sizer("tokens")(text).length(0, len(text))
 
@@ -78,7 +63,9 @@ def recalls(benchmark: Benchmark, rankings: Iterator[Ranked]) -> Any:
     return np.array(rows)
 
 
-def langchain_rankings(benchmark: Benchmark, model: CachedModel, size: int) -> Iterator[Ranked]:
+def langchain_rankings(
+    benchmark: Benchmark, model: CachedEmbeddings, size: int
+) -> Iterator[Ranked]:
     """LangChain's recursive splitter, its chunks ranked by cosine similarity."""
     splitter = RecursiveCharacterTextSplitter(
         chunk_size=size, chunk_overlap=0, length_function=tokens
@@ -109,7 +96,7 @@ def position(result: Document, document: str) -> Range | None:
     return result.metadata["start_index"], result.metadata["end_index"]
 
 
-def measure(benchmark: Benchmark, model: CachedModel) -> Iterator[tuple[str, Any]]:
+def measure(benchmark: Benchmark, model: CachedEmbeddings) -> Iterator[tuple[str, Any]]:
     for size in (200, 400):
         name = f"LangChain recursive, {size} tokens"
         yield name, recalls(benchmark, langchain_rankings(benchmark, model, size))
@@ -145,7 +132,7 @@ def main() -> None:
     print("| | " + " | ".join(f"{budget:,} tokens" for budget in BUDGETS), end=" | ")
     print("gain at 500 / 1,000 | first 4 results | their tokens |")
     print("|---|" + "---|" * (len(BUDGETS) + 3))
-    for name, values in measure(benchmark, CachedModel(options.cache)):
+    for name, values in measure(benchmark, CachedEmbeddings(minilm(), options.cache)):
         means = [estimate(column, weights).percent() for column in values.T[: len(BUDGETS)]]
         base = values if name.endswith("ranks: parents") else base
         gains = []

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from langchain_classic.storage import LocalFileStore
+from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import EmbeddingChunker, SemanticChunker
-from rag_splitters.evaluation import CachedEmbeddings, EmbeddingCache
-from rag_splitters.models import HashingEmbeddings, ModelError
+from rag_splitters.evaluation import CachedEmbeddings
+from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
 
 
 class Counting:
@@ -38,117 +38,142 @@ class Counting:
 TEXTS = [f"text {number}" for number in range(10)]
 
 
-def test_embed_asks_for_each_distinct_text_once() -> None:
-    cache, model = EmbeddingCache(), Counting()
-    first = cache.embed(model, ["a", "bb", "a"])
-    again = cache.embed(model, ["bb", "ccc", "a"])
+def test_each_distinct_text_is_embedded_once() -> None:
+    model = Counting()
+    cached = CachedEmbeddings(model)
+    first = cached.embed(["a", "bb", "a"])
+    again = cached.embed(["bb", "ccc", "a"])
     assert model.texts == ["a", "bb", "ccc"]
     assert first.tolist() == [[1, 1], [2, 1], [1, 1]]
     assert again.tolist() == [[2, 1], [3, 1], [1, 1]]
-    assert cache.embed(model, []).shape == (0, 0)
+    assert cached.embed([]).shape == (0, 0)
 
 
-def test_embed_keeps_models_and_questions_apart() -> None:
-    cache, model, other = EmbeddingCache(), Counting(), Counting("other")
-    cache.embed(model, ["a"])
-    cache.embed(other, ["a"])
-    rows = cache.embed_questions(model, ["a", "a"])
+def folder(path: Path) -> Any:
+    return str(path)
+
+
+def langchain_store(path: Path) -> Any:
+    return LocalFileStore(path)
+
+
+def llama_index_store(path: Path) -> Any:
+    return SimpleKVStore()
+
+
+@pytest.mark.parametrize("make", [folder, langchain_store, llama_index_store])
+def test_the_next_run_embeds_nothing(make: Any, tmp_path: Path) -> None:
+    cache = make(tmp_path)
+    runs = []
+    for _ in range(2):
+        model = Counting()
+        cached = CachedEmbeddings(model, cache)
+        rows = [cached.embed(TEXTS), cached.embed_questions(TEXTS[:2])]
+        runs.append((len(model.texts), len(model.questions), [each.tolist() for each in rows]))
+    assert [run[:2] for run in runs] == [(10, 2), (0, 0)]
+    assert runs[0][2] == runs[1][2]
+
+
+def test_models_and_questions_are_kept_apart(tmp_path: Path) -> None:
+    model, other = Counting(), Counting("other")
+    CachedEmbeddings(other, tmp_path).embed(["a"])
+    cached = CachedEmbeddings(model, tmp_path)
+    cached.embed(["a"])
+    rows = cached.embed_questions(["a", "a"])
     assert model.texts == other.texts == model.questions == ["a"]
     assert rows.tolist() == [[1, 1], [1, 1]]
 
 
-def test_embed_questions_uses_a_function_as_it_is() -> None:
-    cache = EmbeddingCache()
+def test_a_strategy_shares_its_folder_with_the_evaluation(tmp_path: Path) -> None:
+    text = " ".join(f"Sentence number {number} is here." for number in range(30))
+    model = Counting()
+    SemanticChunker(embeddings=model, cache=tmp_path, buffer_size=0).chunk(text)
+    asked = len(model.texts)
+    assert asked
+    CachedEmbeddings(model, tmp_path).embed(model.texts[:])
+    assert len(model.texts) == asked
+
+
+def test_a_function_embeds_questions_as_texts() -> None:
     asked: list[str] = []
 
     def model(texts: list[str]) -> list[list[float]]:
         asked.extend(texts)
         return [[1.0]] * len(texts)
 
-    cache.embed_questions(model, ["one", "two"])
-    cache.embed(model, ["two"])
+    cached = CachedEmbeddings(model)
+    cached.embed_questions(["one", "two"])
+    cached.embed(["two"])
     assert asked == ["one", "two"]
 
 
-def test_embed_in_memory_tells_functions_of_one_name_apart() -> None:
-    cache = EmbeddingCache()
-    values = [float(value) for value in range(1, 20)]
-    assert values == [
-        cache.embed(lambda texts, value=value: [[value]] * len(texts), ["a"]).item()
-        for value in values
-    ]
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    def cached(model: Counting) -> CachedEmbeddings:
+        return CachedEmbeddings(Embedder(model, max_texts=3), tmp_path)
 
-
-def test_embed_in_a_folder_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
     interrupted = Counting(fails_after=6)
     with pytest.raises(KeyboardInterrupt):
-        EmbeddingCache(tmp_path, batch=3).embed(interrupted, TEXTS)
+        cached(interrupted).embed(TEXTS)
     assert interrupted.texts == TEXTS[:6]
     resumed = Counting()
-    rows = EmbeddingCache(tmp_path, batch=3).embed(resumed, TEXTS)
+    rows = cached(resumed).embed(TEXTS)
     assert resumed.texts == TEXTS[6:]
-    assert np.array_equal(rows, EmbeddingCache().embed(Counting(), TEXTS))
+    assert np.array_equal(rows, CachedEmbeddings(Counting()).embed(TEXTS))
 
 
-def test_embed_writes_each_batch_before_the_next(tmp_path: Path) -> None:
-    cache = EmbeddingCache(tmp_path, batch=4)
-    counts: list[int] = []
+def test_questions_that_were_answered_before_one_failed_are_kept(tmp_path: Path) -> None:
+    class Failing(Counting):
+        def embed_query(self, text: str) -> list[float]:
+            if text == "c":
+                raise RuntimeError("out of order")
+            return super().embed_query(text)
 
-    def track(batches: Any) -> Any:
-        for batch in batches:
-            with closing(sqlite3.connect(tmp_path / "embeddings.sqlite")) as reader:
-                counts.extend(reader.execute("SELECT COUNT(*) FROM vectors").fetchone())
-            yield batch
+    with pytest.raises(
+        ModelError, match=r"counting \(Failing\) failed on a question.*out of order"
+    ):
+        CachedEmbeddings(Failing(), tmp_path).embed_questions(["a", "b", "c"])
+    resumed = Counting()
+    CachedEmbeddings(resumed, tmp_path).embed_questions(["a", "b", "c"])
+    assert resumed.questions == ["c"]
 
-    cache.embed(Counting(), TEXTS, track)
-    assert counts == [0, 4, 8]
 
-
-def test_embed_in_a_folder_refuses_a_model_that_cannot_be_known_again(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_known_again_is_refused_with_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="cannot be recognised in another run: use a function at"):
-        EmbeddingCache(tmp_path).embed(lambda texts: [[1.0]] * len(texts), ["a"])
+        CachedEmbeddings(lambda texts: [[1.0]] * len(texts), tmp_path)
 
 
-def test_embed_keeps_lone_surrogates_apart_and_sends_none() -> None:
+def test_what_is_no_cache_is_refused() -> None:
+    with pytest.raises(TypeError, match="cache must be a LangChain BaseStore.*got a int"):
+        CachedEmbeddings(Counting(), 3)
+
+
+def test_lone_surrogates_are_not_sent() -> None:
     model = Counting()
-    rows = EmbeddingCache().embed(model, ["a\ud800", "a\ud801"])
+    rows = CachedEmbeddings(model).embed(["a\ud800", "a\ud801"])
     assert rows.shape == (2, 2)
     assert not any("\ud800" in text or "\ud801" in text for text in model.texts)
 
 
-def test_embed_questions_names_the_model_that_fails() -> None:
-    class Broken(Counting):
-        def embed_query(self, text: str) -> list[float]:
-            raise RuntimeError("out of order")
-
-    with pytest.raises(ModelError, match=r"counting \(Broken\) failed on a question.*out of order"):
-        EmbeddingCache().embed_questions(Broken(), ["a"])
-
-
-def test_embed_questions_refuses_what_is_no_vector() -> None:
+def test_a_question_without_a_usable_vector_is_an_error(tmp_path: Path) -> None:
     class Empty(Counting):
         def embed_query(self, text: str) -> list[float]:
             return [float("nan"), 1.0]
 
-    with pytest.raises(ModelError, match="a number that is not finite for the question 'Why'"):
-        EmbeddingCache().embed_questions(Empty(), ["Why"])
+    for cache in (None, tmp_path):
+        with pytest.raises(ModelError, match="a number that is not finite for the question 'Why'"):
+            CachedEmbeddings(Empty(), cache).embed_questions(["Why"])
 
 
-def test_embed_takes_the_embedded_model() -> None:
-    rows = EmbeddingCache().embed(HashingEmbeddings(dimensions=64), ["one", "two"])
+def test_the_vectors_are_rows_of_32_bit_floats() -> None:
+    rows = CachedEmbeddings(HashingEmbeddings(dimensions=64)).embed(["one", "two"])
     assert rows.shape == (2, 64)
     assert rows.dtype == np.float32
-
-
-def test_cache_refuses_a_batch_of_nothing() -> None:
-    with pytest.raises(ValueError, match="batch must be a whole number of at least 1, got 0"):
-        EmbeddingCache(batch=0)
 
 
 def test_cached_embeddings_embed_the_sentences_of_two_strategies_once() -> None:
     text = " ".join(f"Sentence number {number} is here." for number in range(30))
     counts = []
-    for cache in (None, EmbeddingCache()):
+    for is_cached in (False, True):
         model = HashingEmbeddings()
         seen: list[str] = []
 
@@ -156,7 +181,7 @@ def test_cached_embeddings_embed_the_sentences_of_two_strategies_once() -> None:
             seen.extend(texts)
             return model.embed_documents(texts)  # noqa: B023  (called in this turn)
 
-        embeddings = asked if cache is None else CachedEmbeddings(cache, asked)
+        embeddings = CachedEmbeddings(asked) if is_cached else asked
         spans = [
             kind(embeddings=embeddings, chunk_size=200).spans(text)
             for kind in (EmbeddingChunker, SemanticChunker, EmbeddingChunker)
@@ -169,14 +194,14 @@ def test_cached_embeddings_embed_the_sentences_of_two_strategies_once() -> None:
 
 def test_cached_embeddings_are_known_by_the_models_name() -> None:
     model = Counting()
-    cached = CachedEmbeddings(EmbeddingCache(), model)
+    cached = CachedEmbeddings(model)
     assert cached.description == "counting"
     assert cached.embed_query("a") == cached.embed_query("a") == [1.0, 1.0]
     assert model.questions == ["a"]
 
 
 def test_cache_serves_other_threads() -> None:
-    cache, model = EmbeddingCache(), Counting()
+    cached = CachedEmbeddings(Counting())
     with ThreadPoolExecutor(4) as pool:
-        rows = list(pool.map(lambda text: cache.embed(model, [text]).tolist(), TEXTS * 3))
+        rows = list(pool.map(lambda text: cached.embed([text]).tolist(), TEXTS * 3))
     assert rows == [[[float(len(text)), 1.0]] for text in TEXTS * 3]

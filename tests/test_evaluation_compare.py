@@ -16,7 +16,6 @@ from rich.console import Console
 
 from rag_splitters import FixedSizeChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.evaluation import (
-    EmbeddingCache,
     Estimate,
     Question,
     Report,
@@ -164,8 +163,8 @@ def test_compare_embeds_each_distinct_text_of_twenty_strategies_once(tmp_path: P
     cut = {chunk.text for kind in chunkers.values() for text in texts for chunk in kind.chunk(text)}
     asked = {question.text for question in BENCHMARK.questions}
     for cache, expected in (
-        (EmbeddingCache(tmp_path), cut | asked),
-        (EmbeddingCache(tmp_path), set()),
+        (tmp_path, cut | asked),
+        (tmp_path, set()),
     ):
         Counting.texts.clear()
         compare(chunkers, BENCHMARK.documents, BENCHMARK.questions, Counting(), cache=cache)

@@ -70,13 +70,10 @@ def compare(
         if path.is_dir() or not path.parent.is_dir():
             raise OSError(f"{path} cannot be written: name a file in a folder that exists")
     from rag_splitters import evaluation
-    from rag_splitters.models import Embedder, HashingEmbeddings
+    from rag_splitters.models import HashingEmbeddings
 
-    models = {"embeddings": Embedder(HashingEmbeddings())}
-    models |= models_from_options(embeddings, llm, base_url)
-    embedding_cache = evaluation.EmbeddingCache(cache)
-    cached = evaluation.CachedEmbeddings(embedding_cache, models["embeddings"])
-    models["embeddings"] = Embedder(cached)
+    models = {"embeddings": HashingEmbeddings()} | models_from_options(embeddings, llm, base_url)
+    models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
     benchmark = _benchmark(paths, questions)
     report = evaluation.compare(
         _chunkers(strategies, models) if strategies else evaluation.candidates(),
@@ -85,7 +82,6 @@ def compare(
         models["embeddings"],
         k=k,
         budgets=budgets,
-        cache=embedding_cache,
     )
     out = console()
     out.print(report)

@@ -4,8 +4,8 @@
 its HTML page. `judging` holds the metrics and the test data that come from a chat model.
 """
 
+from rag_splitters.evaluation.cached_embeddings import CachedEmbeddings
 from rag_splitters.evaluation.comparing import candidates, compare, suggest
-from rag_splitters.evaluation.embedding_cache import CachedEmbeddings, EmbeddingCache
 from rag_splitters.evaluation.intervals import Estimate
 from rag_splitters.evaluation.questions import Benchmark, Question, read_benchmark, read_questions
 from rag_splitters.evaluation.report import Report
@@ -14,7 +14,6 @@ from rag_splitters.evaluation.suggestion import Suggestion, advice, suggestion
 __all__ = [
     "Benchmark",
     "CachedEmbeddings",
-    "EmbeddingCache",
     "Estimate",
     "Question",
     "Report",

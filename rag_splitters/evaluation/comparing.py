@@ -13,14 +13,13 @@ from rich.progress import track
 
 from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.chunkers import ParagraphChunker, RecursiveChunker, SentenceChunker
-from rag_splitters.evaluation.embedding_cache import EmbeddingCache
+from rag_splitters.evaluation.cached_embeddings import CachedEmbeddings
 from rag_splitters.evaluation.locating import LocatedChunk, locate_chunks
 from rag_splitters.evaluation.measuring import ChunkIndex, measure_questions
 from rag_splitters.evaluation.questions import Question, check_question
 from rag_splitters.evaluation.report import Report
 from rag_splitters.evaluation.results import Settings, Strategy
 from rag_splitters.evaluation.suggestion import Suggestion, suggestion
-from rag_splitters.models import Embedder
 from rag_splitters.text.sizing import LengthFunction, sizer
 
 
@@ -33,7 +32,7 @@ def compare(
     k: int = 5,
     budgets: Sequence[int] = (500, 1000, 1500),
     length_function: LengthFunction = "tokens",
-    cache: EmbeddingCache | None = None,
+    cache: Any = None,
     resamples: int = 2000,
     seed: int = 0,
     show_progress: bool = True,
@@ -47,12 +46,14 @@ def compare(
             splitters, LlamaIndex parsers, or functions from a text to strings.
         documents: texts by name; documents without questions are searched, too.
         questions: the questions.
-        embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a function.
+        embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a function; or a
+            `CachedEmbeddings` of one, if strategies embed with it, too.
         k: number of chunks to retrieve.
         budgets: numbers of units to retrieve for recall at equal budgets.
         length_function: the unit of budgets and sizes.
-        cache: keeps embeddings for later calls. If it has a folder, an interrupted run continues
-            where it stopped.
+        cache: where embeddings are kept, so that an interrupted run continues where it stopped:
+            the path of a folder, a LangChain `BaseStore` or a LlamaIndex `BaseKVStore`. None: in
+            memory only.
         resamples: number of bootstrap resamples for the intervals.
         seed: seed of the resamples; the same seed gives the same report.
         show_progress: show progress bars if standard error is a terminal.
@@ -71,9 +72,10 @@ def compare(
     >>> report.metric("small", "recall").mean
     1.0
     """
-    embedder = embeddings if isinstance(embeddings, Embedder) else Embedder(embeddings)
+    is_cached = isinstance(embeddings, CachedEmbeddings) and cache is None
+    model = embeddings if is_cached else CachedEmbeddings(embeddings, cache)
     settings = Settings(
-        k, tuple(sorted(set(budgets))), length_function, embedder.description, resamples, seed
+        k, tuple(sorted(set(budgets))), length_function, model.description, resamples, seed
     )
     _check(documents, questions)
     chunkers, bar = named(chunkers), partial(_progress, show=show_progress)
@@ -83,10 +85,9 @@ def compare(
     }
     texts = list(dict.fromkeys(chunk.text for each in chunks.values() for chunk in each))
     rows = {text: row for row, text in enumerate(texts)}
-    cache = cache or EmbeddingCache()
-    vectors = cache.embed(embedder, texts, bar("Embedding chunks"))
-    question_vectors = cache.embed_questions(
-        embedder, [question.text for question in questions], bar("Embedding questions")
+    vectors = model.embed(texts, bar("Embedding chunks"))
+    question_vectors = model.embed_questions(
+        [question.text for question in questions], bar("Embedding questions")
     )
     strategies = []
     for name, own_chunks in chunks.items():

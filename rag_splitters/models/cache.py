@@ -210,10 +210,10 @@ def read_answer(text: str | None, schema: type[BaseModel] | None) -> str | BaseM
         return None
 
 
-def vector_keys(model: Any, texts: Sequence[str]) -> list[str]:
-    """The keys of the vectors of texts."""
+def vector_keys(model: Any, texts: Sequence[str], kind: str = "vector") -> list[str]:
+    """The keys of the vectors of texts; `kind` is "question" for a model's own way with those."""
     name = cache_name(model)
-    return [stable_uuid("vector", name, text) for text in texts]
+    return [stable_uuid(kind, name, text) for text in texts]
 
 
 def vector_text(vector: NDArray[np.float32]) -> str:

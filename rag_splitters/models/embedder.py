@@ -173,14 +173,20 @@ class Embedder(ModelHolder):
         """`embed_each` without blocking the event loop."""
         return await arun(self._rows(texts, places, self._is_awaited, cache))
 
-    def embed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
-        """A row for each question, by the model's own method for questions if it has one."""
-        return run(self._embed_questions(questions, self._is_parallel))
+    def embed_questions(
+        self, questions: Sequence[str], cache: TextCache | None = None
+    ) -> NDArray[np.float32]:
+        """A row for each question, by the model's own method for questions if it has one.
+
+        Parameters:
+            cache: where vectors are kept, each as soon as it arrives.
+        """
+        return run(self._embed_questions(questions, self._is_parallel, cache))
 
     async def aembed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """`embed_questions` without blocking the event loop."""
         is_awaited = not blocks_when_awaited(self.model, "aget_query_embedding")
-        return await arun(self._embed_questions(questions, is_awaited))
+        return await arun(self._embed_questions(questions, is_awaited, None))
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """`embed` under LangChain's name."""
@@ -203,20 +209,38 @@ class Embedder(ModelHolder):
         return vector
 
     async def _embed_questions(
-        self, questions: Sequence[str], is_parallel: bool
+        self, questions: Sequence[str], is_parallel: bool, cache: TextCache | None
     ) -> NDArray[np.float32]:
         if not questions or (calls := query_calls(self.model)) is None:
-            return rows_of(await _Batches(self, questions, None, is_parallel, None).rows())
+            return rows_of(await _Batches(self, questions, None, is_parallel, cache).rows())
+        keys = [] if cache is None else vector_keys(self, questions, "question")
+        kept = [] if cache is None else map(read_vector, await cache.read(keys))
+        vectors: dict[int, Any] = {
+            number: vector for number, vector in enumerate(kept) if vector is not None
+        }
         retries = self._retries
 
-        async def vector(question: str) -> Any:
+        async def ask(number: int) -> None:
+            question = without_surrogates(questions[number])
             try:
-                return await retrying(*calls, without_surrogates(question), retries=retries)
+                vectors[number] = await retrying(*calls, question, retries=retries)
             except Exception as error:  # whatever a client raises
                 failure = model_error(self.model, "failed on a question", error)
+            else:
+                (row,) = self._question_rows([questions[number]], [vectors[number]])
+                if cache is not None:
+                    await cache.write([(keys[number], vector_text(row))])
+                return
             raise failure
 
-        vectors = await for_each(vector, questions, self.max_concurrency if is_parallel else 1)
+        missing = [number for number in range(len(questions)) if number not in vectors]
+        await for_each(ask, missing, self.max_concurrency if is_parallel else 1)
+        return self._question_rows(questions, [vectors[each] for each in range(len(questions))])
+
+    def _question_rows(
+        self, questions: Sequence[str], vectors: Sequence[Any]
+    ) -> NDArray[np.float32]:
+        """The vectors of questions, checked. Raises ModelError for one that cannot be used."""
         try:
             rows, problems = as_vectors(
                 vectors, len(questions), lambda row: f"the question {questions[row]!r}"

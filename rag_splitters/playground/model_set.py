@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.evaluation.embedding_cache import CachedEmbeddings, EmbeddingCache
+from rag_splitters.evaluation.cached_embeddings import CachedEmbeddings
 from rag_splitters.models import Embedder, HashingEmbeddings, chat_model, describe_model
 from rag_splitters.models.named import load_embeddings, load_llm
 
@@ -53,8 +53,7 @@ class ModelSet:
             return cls(Embedder(HashingEmbeddings()), llm, ner, names)
         if isinstance(embeddings, str):
             embeddings = load_embeddings(embeddings, base_url)
-        model = embeddings if isinstance(embeddings, Embedder) else Embedder(embeddings)
-        return cls(Embedder(CachedEmbeddings(EmbeddingCache(), model)), llm, ner, names)
+        return cls(Embedder(CachedEmbeddings(embeddings)), llm, ner, names)
 
     @property
     def is_free(self) -> bool:
@@ -82,5 +81,4 @@ class ModelSet:
             rows: NDArray[np.float32] = self.embeddings.embed([*texts, question])
             return rows
         cached: CachedEmbeddings = self.embeddings.model
-        vector = cached.cache.embed_questions(cached.model, [question])
-        return np.concatenate([cached.cache.embed(cached.model, texts), vector])
+        return np.concatenate([cached.embed(texts), cached.embed_questions([question])])
