@@ -142,6 +142,12 @@ def test_numbers_that_are_not_clear_are_refused(answer: str) -> None:
         numbers_in(answer)
 
 
+@pytest.mark.parametrize("answer", ["1, 5, ", "1, 14, 2", "1;5;9;1"])
+def test_a_list_that_was_cut_off_is_refused(answer: str) -> None:
+    with pytest.raises(ValueError, match="it ends in the middle"):
+        numbers_in(answer)
+
+
 def test_answers_are_sorted_and_one_is_implied() -> None:
     assert pieces(AgenticChunker(llm=lambda prompt: "5, 3, 5"), TEXT) == [
         "Tea is hot. I like it.",

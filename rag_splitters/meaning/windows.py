@@ -87,7 +87,8 @@ def numbered(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def numbers_in(answer: str) -> list[int]:
     """The numbers of a list in plain text; other numbers may stand only before one of "1, ...".
 
-    Raises: ValueError where there is none, or it is not clear which.
+    Raises: ValueError where there is none, it is not clear which, or the list was cut off, as far
+    as that shows.
 
     >>> numbers_in("The 3 chunks begin at 1, 5 and 9.")
     [1, 5, 9]
@@ -104,4 +105,6 @@ def numbers_in(answer: str) -> list[int]:
     *others, last = lists
     if others and (last[0] != 1 or len(last) < 2 or any(numbers[0] == 1 for numbers in others)):
         raise ValueError("it holds numbers in several places")
+    if len(last) > 2 and last[-1] < last[-2] and last[:-1] == sorted(last[:-1]):
+        raise ValueError(f"it ends in the middle, with {last[-1]} after {last[-2]}")
     return last
