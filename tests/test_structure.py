@@ -149,7 +149,8 @@ LAYERS = (
     {"", "testing", "reading"},
     {"parent_child", "distributed", "evaluation"},
     {"langchain", "llama_index"},
-    {"playground"},
+    {"web"},
+    {"playground", "azure"},
     {"cli"},
     {"__main__"},
 )

@@ -23,15 +23,15 @@ from rag_splitters.playground.chunking import MAX_CHUNKS, show_chunks
 from rag_splitters.playground.form import chunker_from_form, form
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.searching import rank_chunks
-from rag_splitters.playground.security import MAX_BYTES, Guard, TooLargeError
+from rag_splitters.playground.security import MAX_BYTES, Guard
 from rag_splitters.playground.snippets import snippets
 from rag_splitters.reading.files import source_from_bytes
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
+from rag_splitters.web.http import TooLargeError, error_response, json_response
 
 logger = logging.getLogger(__name__)
 
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
-_MAX_MESSAGE = 600  # characters
 
 
 def application(texts: Mapping[str, str], models: ModelSet, hosts: Sequence[str]) -> Starlette:
@@ -112,19 +112,19 @@ def _endpoint(method: Callable[[Mapping[str, str], bytes], dict[str, Any]]) -> A
         try:
             body = await request.body()
             answer = await run_in_threadpool(method, request.query_params, body)
-            return _json_response(answer, 200)
+            return json_response(answer)
         except ClientDisconnect:
             return Response(status_code=400)
         except TooLargeError:
             limit = f"{MAX_BYTES // 1_000_000} MB"
-            return _error_response(f"the request is too large: the limit is {limit}", 413)
+            return error_response(f"the request is too large: the limit is {limit}", 413)
         except ModelError as error:
-            return _error_response(error, 502)
+            return error_response(error, 502)
         except (ValueError, TypeError, ImportError, RecursionError) as error:
-            return _error_response(error, 400)
+            return error_response(error, 400)
         except Exception as error:  # a bug of ours: the details belong in the log
             logger.exception("the playground failed")
-            return _error_response(f"{type(error).__name__}: see the server's log", 500)
+            return error_response(f"{type(error).__name__}: see the server's log", 500)
 
     return endpoint
 
@@ -141,19 +141,6 @@ def _json_object(body: bytes, **kinds: type) -> dict[str, Any]:
         if not isinstance(values[name], kind):
             raise ValueError(f"{name} must be of type {kind.__name__}, got {values[name]!r}")
     return values
-
-
-def _error_response(error: object, status: int) -> Response:
-    message = " ".join(str(error).split()) or type(error).__name__
-    if len(message) > _MAX_MESSAGE:
-        message = message[:_MAX_MESSAGE] + " …"
-    return _json_response({"error": message}, status)
-
-
-def _json_response(content: Any, status: int) -> Response:
-    """JSON in ASCII, because UTF-8 cannot hold lone surrogates."""
-    content = json.dumps(content, separators=(",", ":"), default=str)
-    return Response(content, status, media_type="application/json")
 
 
 def _file(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any
@@ -11,12 +11,10 @@ from typing import Any
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 
+from rag_splitters.web.http import Message, Receive, Send, within_limit
+
 MAX_BYTES = 16_000_000
 """Maximum size of a request's body, in bytes."""
-
-_Message = MutableMapping[str, Any]
-_Receive = Callable[[], Awaitable[_Message]]
-_Send = Callable[[_Message], Awaitable[None]]
 
 _HOST = re.compile(r"(?:\[([\da-fA-F:.]+)\]|([^\[\]:]+))(?::\d+)?")
 _HEADERS = {
@@ -32,10 +30,6 @@ _HEADERS = {
 }
 
 
-class TooLargeError(Exception):
-    """A request's body is larger than `MAX_BYTES`."""
-
-
 class Guard:
     """Middleware that lets only requests of the application's own page pass.
 
@@ -48,7 +42,7 @@ class Guard:
     def __init__(self, app: Any, hosts: Sequence[str] = ()) -> None:
         self.app, self.hosts = app, {"localhost", *(host.lower() for host in hosts)}
 
-    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
@@ -56,7 +50,7 @@ class Guard:
         headers = Headers(scope=scope)
         host, origin = headers.get("host", ""), headers.get("origin")
 
-        async def send_with_headers(message: _Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(_HEADERS)
             await send(message)
@@ -71,7 +65,7 @@ class Guard:
             message = "only the playground's own page may send requests\n"
             await PlainTextResponse(message, 403)(scope, receive, send_with_headers)
         else:
-            limited = _with_limit(headers.get("content-length", ""), receive)
+            limited = within_limit(headers.get("content-length", ""), receive, MAX_BYTES)
             await self.app(scope, limited, send_with_headers)
 
     def _allows(self, host: str) -> bool:
@@ -82,18 +76,3 @@ class Guard:
         with suppress(ValueError):
             return bool(ip_address(name))
         return name.lower() in self.hosts
-
-
-def _with_limit(content_length: str, receive: _Receive) -> _Receive:
-    """`receive`, which raises `TooLargeError` if the body is larger than `MAX_BYTES`."""
-    total, length = 0, int(content_length) if content_length.isdecimal() else 0
-
-    async def receive_within_limit() -> _Message:
-        nonlocal total
-        message = await receive()
-        total += len(message.get("body", b""))
-        if max(total, length) > MAX_BYTES:
-            raise TooLargeError
-        return message
-
-    return receive_within_limit

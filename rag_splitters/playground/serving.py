@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import socket
 import webbrowser
 from collections.abc import Callable, Mapping, Sequence
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.playground.model_set import ModelSet
+from rag_splitters.web.server import is_local, run_server
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -91,51 +90,16 @@ def serve(
     in use; and whatever `create_app` raises.
     """
     app = create_app(texts, embeddings, llm, ner=ner, base_url=base_url, hosts=[host])
-    try:
-        import uvicorn
-    except ImportError as error:
-        raise ImportError(
-            "the playground needs uvicorn: pip install 'rag-splitters[play]'"
-        ) from error
-    with _listen(host, port) as listener:
-        url_host = f"[{host}]" if ":" in host else host
-        address = f"http://{url_host}:{listener.getsockname()[1]}/"
+
+    def started(address: str) -> None:
         if not is_local(host):
             logger.warning(
                 "everyone who can reach %s can read the texts and use the models", address
             )
-        config = uvicorn.Config(
-            app, log_level="warning", lifespan="off", ws="none", timeout_graceful_shutdown=1
-        )
         if ready is not None:
             ready(address)
         if open_browser:
             webbrowser.open(address)
-        uvicorn.Server(config).run(sockets=[listener])
 
-
-def is_local(host: str) -> bool:
-    """Whether only this machine can reach the address.
-
-    >>> is_local("127.0.0.1"), is_local("0.0.0.0")
-    (True, False)
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections already; they wait until the server is up."""
-    try:
-        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        return socket.create_server(addresses[0][4][:2], family=addresses[0][0])
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise OSError(
-            f"cannot listen on {host}, port {port}: {reason}; choose another address with --host "
-            "and --port, or any free port with --port 0"
-        ) from error
+    missing = "the playground needs uvicorn: pip install 'rag-splitters[play]'"
+    run_server(app, host, port, missing=missing, ready=started)

@@ -1,0 +1,61 @@
+"""Limits for requests, and JSON responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, TypeAlias
+
+from starlette.responses import Response
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+_MAX_MESSAGE = 600  # characters
+
+
+class TooLargeError(Exception):
+    """A request's body is larger than the limit."""
+
+
+def within_limit(content_length: str, receive: Receive, limit: int) -> Receive:
+    """`receive`, which raises `TooLargeError` if the body is larger than `limit` bytes.
+
+    Parameters:
+        content_length: the request's header of that name, or "".
+        receive: the application's function of that name.
+        limit: maximum size of the body in bytes.
+    """
+    total, length = 0, int(content_length) if content_length.isdecimal() else 0
+
+    async def receive_within_limit() -> Message:
+        nonlocal total
+        message = await receive()
+        total += len(message.get("body", b""))
+        if max(total, length) > limit:
+            raise TooLargeError
+        return message
+
+    return receive_within_limit
+
+
+def one_line(error: object) -> str:
+    """An error's message in one line of at most 600 characters."""
+    message = " ".join(str(error).split()) or type(error).__name__
+    return message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + " …"
+
+
+def error_response(
+    error: object, status: int, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A response with an error's message in one line: `{"error": message}`."""
+    return json_response({"error": one_line(error)}, status, headers)
+
+
+def json_response(
+    content: Any, status: int = 200, headers: Mapping[str, str] | None = None
+) -> Response:
+    """A response in ASCII, because UTF-8 cannot hold lone surrogates."""
+    content = json.dumps(content, separators=(",", ":"), default=str)
+    return Response(content, status, headers, media_type="application/json")

@@ -1,0 +1,80 @@
+"""Runs an application with uvicorn."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+
+def run_server(
+    app: Starlette,
+    host: str,
+    port: int,
+    *,
+    missing: str,
+    ready: Callable[[str], None],
+    seconds_to_finish: int = 1,
+) -> None:
+    """Run an application until it is interrupted. Requests are not logged.
+
+    Parameters:
+        app: the application.
+        host: address to listen on.
+        port: port to listen on; 0 for any free port.
+        missing: the message of the error if uvicorn is not installed.
+        ready: called with the server's address as soon as it answers.
+        seconds_to_finish: how long to wait for open requests when the server is stopped.
+
+    Raises: ImportError if uvicorn is not installed; OSError if the address is invalid or in use.
+    """
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise ImportError(missing) from error
+    with listen(host, port) as listener:
+        url_host = f"[{host}]" if ":" in host else host
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            timeout_graceful_shutdown=seconds_to_finish,
+        )
+        ready(f"http://{url_host}:{listener.getsockname()[1]}/")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach the address.
+
+    >>> is_local("127.0.0.1"), is_local("0.0.0.0")
+    (True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that accepts connections already; they wait until the server is up.
+
+    Raises: OSError if the address is invalid or in use.
+    """
+    try:
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return socket.create_server(addresses[0][4][:2], family=addresses[0][0])
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OSError(
+            f"cannot listen on {host}, port {port}: {reason}; choose another address with --host "
+            "and --port, or any free port with --port 0"
+        ) from error
