@@ -16,6 +16,7 @@ from rag_splitters.cli.demo import demo
 from rag_splitters.cli.index import index
 from rag_splitters.cli.play import play
 from rag_splitters.cli.query import query
+from rag_splitters.cli.serve_skill import serve_skill
 from rag_splitters.cli.split import split
 from rag_splitters.cli.strategies import strategies
 from rag_splitters.cli.views import unwrapped
@@ -85,5 +86,5 @@ def _user_errors() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-for _command in (demo, split, strategies, index, query, compare, play):
+for _command in (demo, split, strategies, index, query, compare, play, serve_skill):
     app.command(help=unwrapped(_command.__doc__))(_user_errors()(_command))

@@ -1,0 +1,12 @@
+"""A custom skill for Azure AI Search: a server that cuts documents in the place of Text Split.
+
+Start it with `rag-splitters serve-skill`, with `serve_skill()`, or on a server of your own
+(`create_skill_app()`). It keeps the contract of the Custom Web API skill, and the names of the
+inputs, parameters and outputs are those of the Text Split skill. Needs the extra `azure`.
+"""
+
+from __future__ import annotations
+
+from rag_splitters.azure.serving import create_skill_app, serve_skill
+
+__all__ = ["create_skill_app", "serve_skill"]

@@ -1,0 +1,70 @@
+"""The skill's server: who may ask, how much, and what the status codes are."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections.abc import Mapping
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rag_splitters.azure.contract import answer_records
+from rag_splitters.chunker import Chunker
+from rag_splitters.web.http import TooLargeError, error_response, json_response, within_limit
+
+logger = logging.getLogger(__name__)
+
+
+def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starlette:
+    """The application; see `rag_splitters.azure.create_skill_app`."""
+
+    async def split(request: Request) -> Response:
+        if api_key is not None and not _is_key(request.headers.get("api-key", ""), api_key):
+            message = "the header api-key is missing or wrong"
+            return error_response(message, 401, {"WWW-Authenticate": "ApiKey"})
+        length = request.headers.get("content-length", "")
+        limited = within_limit(length, request.receive, max_bytes)
+        try:
+            body = await Request(request.scope, limited).body()
+            query = _query_of(request)
+            return await run_in_threadpool(_respond, body, query, chunker)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except TooLargeError:
+            message = f"the request is larger than {max_bytes} bytes: lower the skill's batchSize"
+            return error_response(message, 413)
+        except ValueError as error:
+            return error_response(error, 400)
+        except Exception as error:  # a bug of ours: the details belong in the log
+            logger.exception("the skill failed")
+            return error_response(f"{type(error).__name__}: see the server's log", 500)
+
+    async def health(request: Request) -> Response:
+        return json_response({"status": "ok"})
+
+    return Starlette(
+        routes=[Route("/split", split, methods=["POST", "PUT"]), Route("/health", health)]
+    )
+
+
+def _respond(body: bytes, query: Mapping[str, str], chunker: Chunker) -> Response:
+    return json_response(answer_records(body, query, chunker))
+
+
+def _is_key(given: str, api_key: str) -> bool:
+    """Whether the keys are equal, in a time that does not depend on where they differ."""
+    return hmac.compare_digest(given.encode("utf-8"), api_key.encode("utf-8"))
+
+
+def _query_of(request: Request) -> dict[str, str]:
+    """The parameters of the query string. Raises ValueError if one occurs twice."""
+    query: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in query:
+            raise ValueError(f"the query has {name!r} twice")
+        query[name] = value
+    return query

@@ -1,0 +1,240 @@
+"""The contract of the Custom Web API skill: a request with records, and an answer to each."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from itertools import islice
+from typing import Any, TypeAlias
+
+from rag_splitters.azure.outputs import outputs, utf16_length
+from rag_splitters.azure.parameters import PARAMETERS, SplitParameters
+from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.models import ModelError, collect_failures
+from rag_splitters.span import Source, Span
+from rag_splitters.text.sentences import sentence_spans
+from rag_splitters.web.http import one_line
+
+logger = logging.getLogger(__name__)
+
+MAX_RECORDS = 10_000
+"""Maximum number of records in a request; Azure AI Search sends 1,000 unless told otherwise."""
+
+MAX_ITEMS = 100_000
+"""Maximum number of text items of a record."""
+
+Answer: TypeAlias = dict[str, Any]
+
+_SPECIAL_TOKENS = (
+    "allowedSpecialTokens has no effect: special tokens are counted and cut as ordinary text"
+)
+
+
+def answer_records(body: bytes, query: Mapping[str, str], chunker: Chunker) -> Answer:
+    """The answer to a request of a Web API skill.
+
+    Parameters:
+        body: the request's JSON, `{"values": [{"recordId": ..., "data": {...}}, ...]}`.
+        query: parameters from the query string, which hold where a record has none of its own.
+        chunker: the strategy.
+
+    Returns: `{"values": [...]}` with `recordId`, `data`, `errors` and `warnings` for each record,
+    in the order of the request. Whatever is wrong with one record is among its errors.
+
+    Raises ValueError if the body is not such JSON, or if a parameter in the query is wrong.
+
+    >>> from rag_splitters import SentenceChunker
+    >>> body = b'{"values": [{"recordId": "1", "data": {"text": "It rains."}}]}'
+    >>> answer = answer_records(body, {}, SentenceChunker())["values"][0]
+    >>> answer["recordId"], answer["data"]["textItems"], answer["errors"]
+    ('1', ['It rains.'], None)
+    """
+    SplitParameters.read(query)
+    records = _records_of(body)
+    groups: dict[tuple[SplitParameters, bool], list[_Record]] = {}
+    ids: set[str] = set()
+    read = lru_cache(maxsize=256)(_read_parameters)  # most records have the same parameters
+    for record in records:
+        try:
+            record.parse(query, read, ids)
+        except Exception as error:  # of this record; the others are answered
+            _fail(record, error)
+        if record.is_open:
+            has_pairs = utf16_length(record.text) != len(record.text)
+            groups.setdefault((record.parameters, has_pairs), []).append(record)
+    for (parameters, has_pairs), group in groups.items():
+        _answer_group(group, parameters, has_pairs, chunker)
+    return {"values": [record.answer for record in records]}
+
+
+@dataclass(eq=False)
+class _Record:
+    """A record of a request, and the answer to it."""
+
+    value: Any
+    text: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+    parameters: SplitParameters = field(default_factory=SplitParameters)
+    answer: Answer = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        record_id = self.value.get("recordId") if isinstance(self.value, dict) else None
+        record_id = record_id if isinstance(record_id, (str, int, float)) else None
+        self.answer = {"recordId": record_id, "data": {}, "errors": None, "warnings": None}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the text must still be split."""
+        return not self.answer["errors"] and not self.answer["data"]
+
+    def parse(
+        self,
+        query: Mapping[str, str],
+        read: Callable[[str], SplitParameters],
+        ids: set[str],
+    ) -> None:
+        """Read the record's inputs. Raises ValueError if something is wrong with them."""
+        if not isinstance(self.value, dict):
+            raise ValueError(f"a record must be an object, got {self.value!r:.100}")
+        record_id, data = self.value.get("recordId"), self.value.get("data")
+        if not isinstance(record_id, str):
+            raise ValueError(f"recordId must be a string, got {record_id!r:.100}")
+        if record_id in ids:
+            raise ValueError(f"recordId {record_id!r:.100} occurs more than once")
+        ids.add(record_id)
+        if not isinstance(data, dict):
+            raise ValueError(f"data must be an object, got {data!r:.100}")
+        own = {name: data[name] for name in PARAMETERS if data.get(name) is not None}
+        self.parameters = read(json.dumps({**query, **own}, sort_keys=True))
+        self.metadata = _metadata_of(data)
+        text, language = data.get("text"), data.get("languageCode")
+        if language is not None and not isinstance(language, str):
+            raise ValueError(f"languageCode must be a string, got {language!r:.100}")
+        if self.parameters.special_tokens:
+            self.warn(_SPECIAL_TOKENS)
+        if text is None:
+            self.warn("the input text is missing or null: there is nothing to split")
+            self.answer["data"] = outputs("", {}, [])
+        elif isinstance(text, str):
+            self.text = text
+        else:
+            raise ValueError(f"text must be a string, got {text!r:.100}")
+
+    def fail(self, error: object) -> None:
+        """Answer with an error."""
+        self.answer["data"], self.answer["errors"] = {}, [{"message": one_line(error)}]
+
+    def warn(self, message: str) -> None:
+        """Add a warning to the answer."""
+        self.answer["warnings"] = [*(self.answer["warnings"] or ()), {"message": one_line(message)}]
+
+    def finish(self, spans: Sequence[Span]) -> None:
+        """Answer with the outputs of these spans."""
+        limit = self.parameters.pages_to_take
+        if limit and self.parameters.mode == "pages":
+            spans = spans[:limit]
+        if len(spans) > MAX_ITEMS:
+            raise ValueError(f"more than {MAX_ITEMS} text items: raise maximumPageLength")
+        self.answer["data"] = outputs(self.text, self.metadata, spans)
+        for note in dict.fromkeys(span.metadata.get("fallback") for span in spans):
+            if note:
+                self.warn(str(note))
+
+
+def _answer_group(
+    records: Sequence[_Record], parameters: SplitParameters, has_pairs: bool, chunker: Chunker
+) -> None:
+    """Answer the records that have the same parameters."""
+    try:
+        chunker = parameters.apply_to(chunker)
+    except Exception as error:
+        for record in records:
+            _fail(record, error)
+        return
+    if has_pairs and isinstance(chunker, SizedChunker) and chunker.length_function == "characters":
+        chunker = chunker.model_copy(update={"length_function": utf16_length})
+    is_pages = parameters.mode == "pages"
+    results = _split(chunker, records) if is_pages else map(_sentences, records)
+    for record, result in zip(records, results, strict=True):
+        if isinstance(result, BaseException):
+            _fail(record, result)
+            continue
+        try:
+            record.finish(result)
+        except Exception as error:  # of this record; the others are answered
+            _fail(record, error)
+
+
+def _split(chunker: Chunker, records: Sequence[_Record]) -> list[list[Span] | BaseException]:
+    """The spans of each record, or the error that prevented them.
+
+    All records are split in one call, so that a model is asked in large batches.
+    """
+    sources = [
+        Source(record.text, record.metadata, number=number) for number, record in enumerate(records)
+    ]
+    results: list[list[Span] | BaseException] = []
+    try:
+        with collect_failures() as failures:
+            results.extend(chunker.split(sources))
+        for failure in failures:
+            results[failure.index or 0] = failure
+    except ModelError as error:  # it concerns every text, such as a key that is refused
+        return [error] * len(records)
+    except Exception as error:
+        if len(records) == 1:
+            return [error]
+        return [result for record in records for result in _split(chunker, [record])]
+    return results
+
+
+def _sentences(record: _Record) -> list[Span]:
+    sentences = islice(sentence_spans(record.text), MAX_ITEMS + 1)
+    return [Span(start, end) for start, end in sentences]
+
+
+def _fail(record: _Record, error: BaseException) -> None:
+    """Answer with the error; the details of a bug belong in the log."""
+    if isinstance(error, (ValueError, TypeError, ImportError)):
+        record.fail(error)
+    else:
+        logger.error("the skill failed on a record", exc_info=error)
+        record.fail(f"{type(error).__name__}: see the server's log")
+
+
+def _records_of(body: bytes) -> list[_Record]:
+    try:
+        values = json.loads(body, parse_constant=lambda name: name)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the request is not JSON: {error}") from None
+    records = values.get("values") if isinstance(values, dict) else None
+    if not isinstance(records, list):
+        raise ValueError('the request must be {"values": [{"recordId": ..., "data": {...}}, ...]}')
+    if len(records) > MAX_RECORDS:
+        raise ValueError(
+            f"the request has {len(records)} records and the limit is {MAX_RECORDS}: lower the "
+            "skill's batchSize"
+        )
+    return list(map(_Record, records))
+
+
+def _read_parameters(values: str) -> SplitParameters:
+    return SplitParameters.read(json.loads(values))
+
+
+def _metadata_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The inputs that say something about the document, such as its file name.
+
+    Raises ValueError for a name that looks like a parameter's or an input's, but is not one.
+    """
+    names = (*PARAMETERS, "text", "languageCode")
+    metadata = {name: value for name, value in data.items() if name not in names}
+    for name in metadata:
+        lower = {each.lower(): each for each in names}
+        if near := get_close_matches(name.lower(), lower, n=1, cutoff=0.9):
+            raise ValueError(f"unknown input {name!r}: did you mean {lower[near[0]]!r}?")
+    return metadata
