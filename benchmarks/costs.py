@@ -116,7 +116,7 @@ def chunkers(bill: Bill) -> dict[str, Chunker]:
         "`Agentic`": AgenticChunker(llm=llm),
         "`Contextual(llm=None)`": ContextualChunker(),
         "`Contextual`": ContextualChunker(llm=llm),
-        "`Contextual(document_window=8000)`": ContextualChunker(llm=llm, document_window=8000),
+        "`Contextual(document_window=20000)`": ContextualChunker(llm=llm, document_window=20_000),
         "`Proposition`": PropositionChunker(llm=llm),
     }
 

@@ -149,9 +149,9 @@ def test_long_document_costs_in_proportion_to_its_window() -> None:
     text = "".join(f"Sentence {number} of a long document. " for number in range(20_000))
     spans = ContextualChunker(llm=llm).spans(text)
     assert len(llm.prompts) == len(spans)
-    assert max(map(len, llm.prompts)) < 20_000 + 1000 + 1000
+    assert max(map(len, llm.prompts)) < 8_000 + 1000 + 1000
     documents = {prompt.partition("</document>")[0] for prompt in llm.prompts}
-    assert len(documents) <= 2 * len(text) / 20_000 + 2
+    assert len(documents) <= 2 * len(text) / 8_000 + 2
 
 
 def test_same_chunk_in_the_same_window_is_asked_once() -> None:

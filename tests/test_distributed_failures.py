@@ -82,7 +82,9 @@ def test_document_that_a_model_fails_on_is_a_row() -> None:
         chunker = AgenticChunker(llm=llm, max_retries=0)
         splitter = TableSplitter(chunker, id_column="key", on_error="row")
         rows = splitter.split_table(table_of(DOCUMENTS)).to_pylist()
+        requests = len(server.requests)
     check_rows(rows, "AgenticChunker: document 2.* window 0 .*it names no sentence")
+    assert requests == len(DOCUMENTS)
 
 
 def test_missing_package_is_no_row() -> None:
@@ -162,6 +164,8 @@ def test_ray_checkpoints_know_the_documents_that_are_done(ray: Any, tmp_path: Pa
 class MortalModel:
     """Writes contexts, and notes each prompt; one of them kills its process, once."""
 
+    description = "mortal"
+
     def __init__(self, folder: Path) -> None:
         self.folder = str(folder)
 
@@ -179,15 +183,22 @@ class MortalModel:
         return Counter((Path(self.folder) / "prompts").read_text().splitlines())
 
 
-def test_killed_worker_pays_its_own_batch_twice_at_most(ray: Any, tmp_path: Path) -> None:  # noqa: F811
+@pytest.mark.parametrize(("has_cache", "most"), [(False, 4), (True, 1)])
+def test_killed_worker_pays_its_own_batch_twice_at_most(
+    ray: Any,  # noqa: F811
+    tmp_path: Path,
+    has_cache: bool,
+    most: int,
+) -> None:
+    """With a shared cache, only the prompt that was under way is asked again."""
     documents = [Given(f"d{number}", f"Text number {number} is here.") for number in range(40)]
     model = MortalModel(tmp_path)
-    chunker = ContextualChunker(llm=model)
+    chunker = ContextualChunker(llm=model, cache=tmp_path / "cache" if has_cache else None)
     chunks = split_dataset(blocks(ray, documents, 1), chunker, id_column="key", batch_size=4)
     assert len(chunks.take_all()) == 40
     prompts = model.prompts()
     assert len(prompts) == 40
-    assert 1 <= sum(prompts.values()) - 40 <= 4
+    assert 1 <= sum(prompts.values()) - 40 <= most
 
 
 # What is sent to the workers

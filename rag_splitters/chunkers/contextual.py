@@ -108,7 +108,7 @@ class ContextualChunker(Chunker):
     to chunk first, and data between tags such as <chunk>: they are renamed if the data hold them.
     """
 
-    document_window: int | None = Field(default=20_000, ge=1)
+    document_window: int | None = Field(default=8_000, ge=1)
     """Number of characters around a chunk that the model sees; None: the whole document."""
 
     max_concurrency: int | None = Field(default=None, ge=1)

@@ -26,7 +26,7 @@ from rag_splitters.distributed.columns import (
     metadata_fields,
 )
 from rag_splitters.fields import whole_number
-from rag_splitters.models import ModelError
+from rag_splitters.models import ModelError, collect_failures
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.span import Source, Span
 from rag_splitters.text.ids import ChunkIds, source_identity
@@ -253,20 +253,23 @@ def _split_sources(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list
 def _split_each(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list[Span] | ValueError]:
     """The spans of each source, or the error that names it.
 
-    If the sources cannot be split together, they are split one by one.
+    A model is asked about each source once. If a strategy cannot split the sources together for
+    another reason, they are split one by one.
     """
-    done = 0
     try:
-        for spans in chunker.split(sources):
-            done += 1
-            yield spans
-        return
+        with collect_failures() as failures:
+            results = list(chunker.split(sources))
     except ImportError:
         raise
     except Exception as error:
         if getattr(error, "fatal", False):
             raise
-    for source in sources[done:]:
+    else:
+        errors = {error.index: error for error in reversed(failures)}
+        for number, (source, spans) in enumerate(zip(sources, results, strict=True)):
+            yield _failure(source, errors[number]) if number in errors else spans
+        return
+    for source in sources:
         try:
             yield next(chunker.split([source]))
         except ImportError:
