@@ -20,6 +20,8 @@ from langchain_openai import (
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.embeddings.openai import OpenAIEmbedding
+from llama_index.llms.openai import OpenAI as LlamaIndexOpenAI
 
 from rag_splitters import AgenticChunker, EmbeddingChunker, RecursiveChunker, Span
 from rag_splitters.models import Embedder, ModelError, chat_model, collect_failures
@@ -215,10 +217,22 @@ def azure(server: OpenAIServer) -> dict[str, Any]:
     }
 
 
+def llama_index_options(server: OpenAIServer) -> dict[str, Any]:
+    return {
+        "api_base": server.url,
+        "api_key": SECRET,
+        "timeout": TIMEOUT,
+        "max_retries": 2,
+    }
+
+
 CHATS: dict[str, Callable[[OpenAIServer], Any]] = {
     "openai": lambda server: ChatOpenAI(**options(server)),
     "azure": lambda server: AzureChatOpenAI(**azure(server)),
     "llama_index": lambda server: LlamaIndexChat(url=server.url),
+    "llama_index_openai": lambda server: LlamaIndexOpenAI(
+        model="gpt-4o", **llama_index_options(server)
+    ),
     "function": plain_chat,
     "async function": async_chat,
 }
@@ -228,9 +242,11 @@ EMBEDDINGS: dict[str, Callable[[OpenAIServer], Any]] = {
         **azure(server), check_embedding_ctx_length=False
     ),
     "llama_index": lambda server: LlamaIndexEmbeddings(url=server.url),
+    "llama_index_openai": lambda server: OpenAIEmbedding(**llama_index_options(server)),
     "function": plain_embeddings,
 }
-RETRIES_OF_CLIENTS = 2
+CLIENTS = {"openai": 2, "azure": 2, "llama_index_openai": 5}
+"""Clients that are asked for a form by a schema, and how often one call repeats a request."""
 
 
 def answer(prompt: str) -> str:
@@ -250,7 +266,7 @@ def split(chunker: Any, is_async: bool) -> list[list[Span]]:
 
 def agentic(kind: str, server: OpenAIServer, **others: Any) -> AgenticChunker:
     form = "Where do chunks begin? Numbers, separated by commas.\n\n{sentences}"
-    if kind in ("openai", "azure"):
+    if kind in CLIENTS:
         form = "Where do chunks begin?\n\n{sentences}"
     llm = chat_model(CHATS[kind](server), max_concurrency=1)
     return AgenticChunker(llm=llm, prompt=form, max_retries=1, **others)
@@ -290,8 +306,8 @@ def test_chat_stops_at_once_where_all_would_fail(
             split(agentic(kind, server, on_error=on_error), is_async)
         assert caught.value.fatal
         check_no_secret(caught.value)
-        retried = kind in ("openai", "azure") and fault == "no quota"
-        assert len(server.requests) == 1 + (RETRIES_OF_CLIENTS if retried else 0)
+        retried = kind in CLIENTS and fault == "no quota"
+        assert len(server.requests) == 1 + (CLIENTS[kind] if retried else 0)
 
 
 @pytest.mark.parametrize("fault", CHAT_FAULTS)
@@ -375,8 +391,8 @@ def test_embedding_stops_at_once_where_all_would_fail(
             split_long(embedding(kind, server, on_error=on_error), is_async)
         assert caught.value.fatal
         check_no_secret(caught.value)
-        retried = kind in ("openai", "azure") and fault == "no quota"
-        assert len(server.requests) == 1 + (RETRIES_OF_CLIENTS if retried else 0)
+        retried = kind in CLIENTS and fault == "no quota"
+        assert len(server.requests) == 1 + (CLIENTS[kind] if retried else 0)
 
 
 def only_the_last(fault: Fault) -> Callable[[str], Fault | None]:
