@@ -12,6 +12,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from rag_splitters.calls import Call
+from rag_splitters.parent_child.disk import explaining_full_disk
 
 _POLL_SECONDS = 0.01
 _guards: WeakValueDictionary[Path, Guard] = WeakValueDictionary()
@@ -23,9 +24,14 @@ class FolderInUseError(RuntimeError):
 
 
 class Guard:
-    """Lets one writing operation at a time through, from any thread or task of this process."""
+    """Lets one writing operation at a time through, from any thread or task of this process.
 
-    def __init__(self) -> None:
+    Parameters:
+        folder: the index's folder; None for memory or servers.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
         self._lock = threading.Lock()
         self._holder: int | None = None
 
@@ -39,11 +45,12 @@ class Guard:
         """Wait for the operation before this one, without blocking an event loop.
 
         Raises RuntimeError for a synchronous operation that would wait for a task of its own
-        thread.
+        thread, and OSError if the operation fails on a full disk.
         """
         await Call(self._acquire, self._poll)
         try:
-            yield
+            with explaining_full_disk(self.folder):
+                yield
         finally:
             self._holder = None
             self._lock.release()
@@ -90,7 +97,7 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
         ) from error
     owner.write_text(f"{os.getpid()} {socket.gethostname()}", encoding="utf-8")
     with _guards_lock:
-        guard = _guards.setdefault(path, Guard())
+        guard = _guards.setdefault(path, Guard(path))
     return guard, lock.release
 
 
@@ -98,7 +105,7 @@ def _in_use_message(folder: Path, owner: Path) -> str:
     try:
         number, host = owner.read_text(encoding="utf-8").split(maxsplit=1)
         process = f"process {number} on {host}"
-        if host == socket.gethostname() and not _is_running(int(number)):
+        if host == socket.gethostname() and not is_running(int(number)):
             return (
                 f"{folder} was open in {process}, which has ended without removing its lock, as "
                 "happens on file systems that have no locks: if nobody else has the folder open, "
@@ -114,7 +121,8 @@ def _in_use_message(folder: Path, owner: Path) -> str:
     )
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Whether a process of this machine has not ended, as far as can be told."""
     if os.name != "posix":  # where signal 0 would end it
         return True
     try:

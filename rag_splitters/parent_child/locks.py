@@ -8,7 +8,7 @@ from then on its locks are void and the docstore takes nothing from it any more.
 machine is compared with that of another.
 
 All of it rests on `AtomicDocstore.swap`. A docstore without it, such as LangChain's own stores,
-admits one writing process; see `rag_splitters.parent_child.guard`.
+admits one writing process; see `rag_splitters.parent_child.claims`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from rag_splitters.calls import Call, call, run
 from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.claims import claim
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry
 from rag_splitters.parent_child.stores import AtomicDocstore, Stores
 from rag_splitters.text.ids import stable_uuid
@@ -67,12 +68,15 @@ async def run_locked(
         work: what to do, with stores that refuse to write once the locks are lost. Then it is done
             again from the beginning, with the locks taken anew.
 
-    Raises LockLostError if the locks are lost again and again.
+    Raises LockLostError if the locks are lost again and again, and DocstoreInUseError if the
+    docstore admits one writing process and another one is writing.
     """
     docstore = stores.docstore
-    is_locked = isinstance(docstore, _FencedDocstore)
-    if is_locked or not stores.is_shared or not isinstance(docstore, AtomicDocstore):
+    if isinstance(docstore, _FencedDocstore) or not stores.is_shared:
         return await work(stores)
+    if not isinstance(docstore, AtomicDocstore):
+        async with claim(docstore):
+            return await work(stores)
     for _ in range(_ATTEMPTS - 1):
         with suppress(LockLostError):
             return await _run_once(stores, docstore, identities, work)

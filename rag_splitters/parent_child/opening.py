@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.chroma import open_collection
+from rag_splitters.parent_child.disk import explaining_full_disk
 from rag_splitters.parent_child.guard import Guard, own_folder
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -72,7 +73,10 @@ class Place:
     def open_collection(self, model: Any, name: str) -> tuple[Any, Collection]:
         """Open the client and the collection for a model's vectors; see `open_collection`."""
         model_name = describe_model(model)
-        client, collection, close = open_collection(self._folder, self._client, model_name, name)
+        with explaining_full_disk(self._folder):
+            client, collection, close = open_collection(
+                self._folder, self._client, model_name, name
+            )
         self._resources.callback(close)
         return client, collection
 
