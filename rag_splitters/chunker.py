@@ -57,7 +57,7 @@ from rag_splitters.fields import (
 from rag_splitters.models.failures import collect_failures, raise_or_collect
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.ids import ChunkIds
-from rag_splitters.text.pages import add_known_pages
+from rag_splitters.text.origin import add_places
 from rag_splitters.text.sizing import LengthFunction, sizer
 
 _strategies: dict[str, type[Chunker]] = {}
@@ -191,11 +191,11 @@ class Chunker(BaseModel):
         """
         if type(self).plan is Chunker.plan:
             for source in sources:
-                yield add_known_pages(self.spans(source.text), source.text, source.metadata)
+                yield add_places(self.spans(source.text), source.text, source.metadata)
             return
         for group in _numbered_groups(sources):
             with collect_failures() as failures:
-                results = run(_plan_with_pages(self, group))
+                results = run(_plan_with_places(self, group))
             raise_or_collect(failures, group, results)
             yield from results
 
@@ -203,7 +203,7 @@ class Chunker(BaseModel):
         """`split` for an event loop: models are awaited, and texts are cut in worker threads."""
         for group in _numbered_groups(sources):
             with collect_failures() as failures:
-                results = await arun(_plan_with_pages(self, group))
+                results = await arun(_plan_with_places(self, group))
             raise_or_collect(failures, group, results)
             for spans in results:
                 yield spans
@@ -320,9 +320,9 @@ def _numbered_groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
         first += len(group)
 
 
-async def _plan_with_pages(chunker: Chunker, sources: Sequence[Source]) -> list[list[Span]]:
+async def _plan_with_places(chunker: Chunker, sources: Sequence[Source]) -> list[list[Span]]:
     results = zip(sources, await chunker.plan(sources), strict=True)
-    return [add_known_pages(spans, each.text, each.metadata) for each, spans in results]
+    return [add_places(spans, each.text, each.metadata) for each, spans in results]
 
 
 class FrontEnd(Chunker):

@@ -18,14 +18,24 @@ class Details(TypedDict, total=False):
     """The alternative text of an image."""
     caption: str
     """The caption of an image or a table."""
+    cell_end: int
+    """The last cell of a notebook that a chunk stands in, counted from 1."""
+    cell_start: int
+    """The first cell of a notebook that a chunk stands in, counted from 1."""
     columns: list[str]
     """The labels of a table's columns."""
     definitions: list[str]
     """The classes and functions that a piece of code stands in, the outermost first."""
+    end_time: float
+    """When the last words of subtitles end, in seconds."""
     entities: list[dict[str, Any]]
     """The entities that a chunk mentions: text, label, start and end of each."""
     fallback: str
     """What was done instead, or why, where a strategy could not do its usual work."""
+    file_end: int
+    """Where a chunk's evidence ends in the file that its text was read from."""
+    file_start: int
+    """Where a chunk's evidence begins in the file that its text was read from."""
     image_data: str
     """An image itself, in base64."""
     image_mimetype: str
@@ -44,6 +54,8 @@ class Details(TypedDict, total=False):
     """The last row of a table's chunk, counted from 1."""
     row_start: int
     """The first row of a table's chunk, counted from 1."""
+    start_time: float
+    """When the first words of subtitles begin, in seconds."""
     strategy: str
     """The strategy that `AutoChunker` took."""
     topic: int

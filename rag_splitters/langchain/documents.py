@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from langchain_core.documents import Document
 
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outlined import without_outline
+from rag_splitters.structure.outlined import repeated_metadata
 from rag_splitters.text.ids import ChunkIds
 from rag_splitters.text.sources import copier, copies_of, offset_in_source
 
@@ -25,7 +25,7 @@ def chunk_documents(
         add_positions: whether to add `start_index`, `end_index` and `chunk_index`.
     """
     text, metadata = source.text, source.metadata
-    copied = copier(without_outline(metadata))
+    copied = copier(repeated_metadata(metadata))
     offset, bound = offset_in_source(metadata.get("start_index"), metadata.get("end_index"), text)
     chunks: list[Document] = []
     for index, span in enumerate(spans):

@@ -22,7 +22,7 @@ from llama_index.core.schema import (
 )
 
 from rag_splitters.span import Span
-from rag_splitters.structure.outlined import without_outline
+from rag_splitters.structure.outlined import repeated_metadata
 from rag_splitters.text.ids import stable_uuid
 from rag_splitters.text.sources import copier, copies_of, offset_in_source
 
@@ -87,7 +87,7 @@ def chunk_nodes(
         include_metadata: does a chunk take the document's metadata?
     """
     kind, shared = _kind(node)
-    copied = copier(without_outline(node.metadata) if include_metadata else {})
+    copied = copier(repeated_metadata(node.metadata) if include_metadata else {})
     source = node.source_node or _relation(node)
     copied_source, new_source = copier(source.metadata), copies_of(source, ("metadata",))
     own = vars(node)  # asking a model for a field that it lacks takes long
@@ -198,7 +198,7 @@ def _relation(node: BaseNode) -> RelatedNodeInfo:
     fields = {
         "node_id": node.node_id,
         "node_type": node.get_type(),
-        "metadata": copier(without_outline(node.metadata))(),
+        "metadata": copier(repeated_metadata(node.metadata))(),
         "hash": digest,
     }
     return _new_relation(fields)

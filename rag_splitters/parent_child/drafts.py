@@ -16,6 +16,7 @@ from rag_splitters.parent_child.records import (
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.ids import chunk_id
+from rag_splitters.text.origin import PLACES, places_of
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -125,7 +126,7 @@ def _make_draft(
     above = headings_above(source) if stores.headings else None
     inherited_keys = stores.inherited_keys
     dropped_keys = set() if inherited_keys is None else source.metadata.keys() - inherited_keys
-    dropped_keys -= {"page_start", "page_end"}  # the document has its own, and so has each child
+    dropped_keys -= set(PLACES)  # the document has its own, and so has each child
     parents: dict[str, Entry] = {}
     children: dict[str, Entry] = {}
     chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
@@ -134,6 +135,9 @@ def _make_draft(
         if new_id in children or not chunk.text.strip():
             continue
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
+        if parent.start is not None and chunk.span is not None:
+            start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
+            metadata |= places_of(source.metadata, len(source.text), start, end)
         headings = above(metadata) if above else []
         if headings:
             metadata.setdefault("headings", headings)

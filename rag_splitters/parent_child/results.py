@@ -10,6 +10,7 @@ from rag_splitters.parent_child.passages import Passage
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry, restore_child
 from rag_splitters.parent_child.stores import Match, Stores
 from rag_splitters.text.ids import chunk_id
+from rag_splitters.text.origin import merged_places
 from rag_splitters.text.sources import copy_metadata
 
 # A score is a number and the matches are JSON, because the frameworks rebuild results from text and
@@ -81,7 +82,8 @@ def build_passages(
             metadata |= {"start_index": passage.start, "end_index": passage.end}
         elif parent.span is not None:
             metadata |= dict(zip(("start_index", "end_index"), parent.span, strict=True))
-        metadata |= _pages_of([each.match.child for each in passage.found if passage.holds(each)])
+        children = [each.match.child for each in passage.found if passage.holds(each)]
+        metadata |= merged_places([child.metadata for child in children])
         metadata |= describe_matches([each.match for each in passage.found], stores.id_key)
         new_id = chunk_id(best.parent, passage.start, passage.end, text)
         results.append(Entry(text, metadata, new_id))
@@ -91,15 +93,6 @@ def build_passages(
 def _restore(stores: Stores, match: Match, parents: Mapping[str, Entry]) -> Entry:
     parent = parents[match.child.metadata[stores.id_key]]
     return restore_child(match.child, parent, stores.inherited_keys)
-
-
-def _pages_of(children: Sequence[Entry]) -> dict[str, int]:
-    """Return the first and the last page that the children stand on, if they know them all."""
-    pages = [child.metadata.get(key) for child in children for key in ("page_start", "page_end")]
-    numbers = [page for page in pages if isinstance(page, int)]
-    if len(numbers) < len(pages):
-        return {}
-    return {"page_start": min(numbers), "page_end": max(numbers)}
 
 
 def describe_matches(matches: Sequence[Match], id_key: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from rag_splitters.text.boundaries import skip_space
+from rag_splitters.text.origin import ORIGIN, has_origin
 
 OUTLINE = "outline"
 """The metadata key. Its value is a JSON list of (level, start, text) for each heading."""
@@ -77,11 +78,16 @@ def uncut_headings(text: str, metadata: Mapping[str, Any]) -> list[tuple[int, in
     return [part for part in parts if part[1] <= len(text)]
 
 
-def without_outline(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A document's metadata as its chunks repeat it: the outline is the whole document's."""
-    if not _rows_in(metadata):
-        return metadata
-    return {key: value for key, value in metadata.items() if key != OUTLINE}
+def repeated_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A document's metadata as its chunks repeat it: without what is about the whole document.
+
+    >>> repeated_metadata({"outline": '[[1, 0, "Tea"]]', "source": "tea.pdf"})
+    {'source': 'tea.pdf'}
+    """
+    dropped = {OUTLINE} if _rows_in(metadata) else set()
+    if has_origin(metadata):
+        dropped |= {ORIGIN}
+    return {k: v for k, v in metadata.items() if k not in dropped} if dropped else metadata
 
 
 def outline_of_part(metadata: Mapping[str, Any], start: int, end: int) -> Mapping[str, Any]:

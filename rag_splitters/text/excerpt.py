@@ -73,6 +73,21 @@ class Excerpt:
             return self.ends[index]
         return self.starts[index] + offset - self.offsets[index]
 
+    def bounds(self, start: int, end: int) -> tuple[int, int]:
+        """Start and end in the source of what stands between two offsets, in whatever order.
+
+        >>> excerpt = Excerpt("code output", [0, 5], [20, 0], [25, 6])
+        >>> excerpt.bounds(0, 4), excerpt.bounds(2, 8)
+        ((20, 24), (0, 25))
+        """
+        first = bisect_right(self.offsets, start) - 1
+        last = bisect_right(self.offsets, end - 1) - 1
+        low, high = self.start(start), self.end(end)
+        if last > first:
+            low = min(low, *self.starts[first + 1 : last + 1])
+            high = max(high, *self.ends[first:last])
+        return low, high
+
     def _is_copy(self, index: int) -> bool:
         is_last = index + 1 == len(self.offsets)
         length = (len(self.text) if is_last else self.offsets[index + 1]) - self.offsets[index]
@@ -82,8 +97,8 @@ class Excerpt:
         """Spans of this text as spans of the source, with their own text where it differs."""
         results = []
         for span in spans:
-            start = boundary_before(source, self.start(span.start))
-            end = boundary_after(source, self.end(span.end))
+            low, high = self.bounds(span.start, span.end)
+            start, end = boundary_before(source, low), boundary_after(source, high)
             content = span.text_of(self.text)
             is_slice = span.content is None and content == source[start:end]
             metadata = span.metadata
@@ -106,6 +121,58 @@ class Excerpt:
             {**entity, "start": self.start(entity["start"]), "end": self.end(entity["end"])}
             for entity in entities
         ]
+
+
+class ExcerptWriter:
+    """Writes a text that is made from parts of a source, in any order, and of what is added.
+
+    >>> writer = ExcerptWriter("say 'hi'")
+    >>> writer.copy(5, 7)
+    >>> writer.add("!")
+    >>> writer.excerpt().text, writer.excerpt().bounds(0, 2)
+    ('hi!', (5, 7))
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.length = 0
+        self._pieces: list[str] = []
+        self._offsets: list[int] = []
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def copy(self, start: int, end: int) -> None:
+        """Add a part of the source as it stands."""
+        self.add(self.source[start:end], start, end)
+
+    def add(self, text: str, start: int = -1, end: int = -1) -> None:
+        """Add a text that is made from a part of the source.
+
+        Without a part, it belongs to what was added before it, or else to the source's beginning.
+        """
+        if not text:
+            return
+        if start < 0:
+            start = end = self._ends[-1] if self._ends else 0
+        self._offsets.append(self.length)
+        self._starts.append(start)
+        self._ends.append(end)
+        self._pieces.append(text)
+        self.length += len(text)
+
+    def extend(self, excerpt: Excerpt, low: int, high: int) -> None:
+        """Add what stands between two offsets in an excerpt of the same source."""
+        index = bisect_right(excerpt.offsets, low) - 1
+        while low < high:
+            index += 1
+            is_last = index == len(excerpt.offsets)
+            stop = high if is_last else min(excerpt.offsets[index], high)
+            self.add(excerpt.text[low:stop], excerpt.start(low), excerpt.end(stop))
+            low = stop
+
+    def excerpt(self) -> Excerpt:
+        """What was written."""
+        return Excerpt("".join(self._pieces), self._offsets, self._starts, self._ends)
 
 
 def data_in(text: str, start: int, end: int, least: int = 1) -> list[Replacement]:

@@ -60,7 +60,7 @@ def add_known_pages(spans: list[Span], text: str, metadata: Mapping[str, Any]) -
     """The spans with their pages, if the metadata says on which pages the text stands.
 
     It does if `page_start` and `page_end` are page numbers and the text has as many form feeds as
-    there are page breaks, like the text of a PDF from `read_source`. Otherwise the spans stay as
+    there are page breaks, like the text of a PDF from `read_bytes`. Otherwise the spans stay as
     they are, and so do those that have pages already.
 
     >>> add_known_pages([Span(4, 7)], "one\\ftwo", {"page_start": 8, "page_end": 9})[0].pages

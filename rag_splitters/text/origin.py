@@ -1,0 +1,242 @@
+"""Where the text that was read from a file stands in it: positions, times, cells and pages.
+
+A reader hands this over in the document's metadata, and every strategy passes on to each chunk what
+concerns the chunk.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from rag_splitters.span import Span
+from rag_splitters.text.excerpt import Excerpt
+from rag_splitters.text.pages import add_known_pages
+
+ORIGIN = "origin"
+"""The metadata key. Its value is JSON: the text's `length`, and rows of (offset, first, last) for
+each quantity. `file` has the positions in the file of each part of the text."""
+
+_KEYS = {
+    "time": ("start_time", "end_time"),
+    "cell": ("cell_start", "cell_end"),
+    "page": ("page_start", "page_end"),
+    "file": ("file_start", "file_end"),
+}
+PLACES = tuple(key for keys in _KEYS.values() for key in keys)
+"""The metadata keys that say where a chunk stands."""
+
+Row: TypeAlias = "tuple[int, float, float]"
+"""The offset in the text from which on a quantity has these values: the first and the last."""
+
+
+class ReadingOptions(NamedTuple):
+    """What to keep of notebooks and mails.
+
+    Parameters:
+        max_output: of each output of a notebook, the first so many characters, and a line that says
+            how many were left out; 0 drops outputs, None keeps them whole.
+        quotations: whether to keep what a mail quotes: lines after ">", quotations in HTML, and
+            the original message below a reply.
+        attachments: whether to keep attachments of mails that are text, each after its name;
+            attached messages count as such.
+    """
+
+    max_output: int | None = None
+    quotations: bool = True
+    attachments: bool = False
+
+
+READ_ALL = ReadingOptions()
+
+
+def reading_options(max_output: int | None, quotations: bool, attachments: bool) -> ReadingOptions:
+    """The options. Raises ValueError if `max_output` is negative or no number."""
+    if max_output is not None and (type(max_output) is not int or max_output < 0):
+        raise ValueError(f"max_output must be None or a whole number from 0, got {max_output!r}")
+    return ReadingOptions(max_output, quotations, attachments)
+
+
+class UnreadableError(ValueError):
+    """A text is not of the kind that its name says; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text that was read from a part of another one, such as the mails of a mailbox.
+
+    Parameters:
+        excerpt: the text, with its positions in the other one.
+        rows: the times or cells of its parts.
+        metadata: what is known about it.
+        mimetype: its MIME type, if that is known.
+    """
+
+    excerpt: Excerpt
+    rows: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    mimetype: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return self.excerpt.text
+
+    def with_places(self, spans: Iterable[Span]) -> list[Span]:
+        """Spans of the text with the times or cells of what they hold."""
+        tables = {name: _Table(rows, len(self.text), False) for name, rows in self.rows.items()}
+        return _with_places(spans, tables)
+
+    def to_metadata(self) -> dict[str, Any]:
+        """Metadata of a document with this text."""
+        file = zip(self.excerpt.offsets, self.excerpt.starts, self.excerpt.ends, strict=True)
+        rows = {**self.rows, "file": list(file)}
+        types = {"mimetype": self.mimetype} if self.mimetype else {}
+        return {**self.metadata, **types, **write_origin(self.text, rows)}
+
+
+def write_origin(text: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
+    """The metadata that say where the parts of a text stand.
+
+    >>> write_origin("Hello.", {"time": [(0, 1.5, 2.0)]})
+    {'origin': '{"length": 6, "time": [[0, 1.5, 2.0]]}'}
+    """
+    content = {"length": len(text), **{name: each for name, each in rows.items() if each}}
+    return {ORIGIN: json.dumps(content)}
+
+
+def has_origin(metadata: Mapping[str, Any] | None) -> bool:
+    """Do the metadata say that a reader has made this text from a file of another format?"""
+    value = (metadata or {}).get(ORIGIN)
+    return isinstance(value, str) and value.startswith('{"length":')
+
+
+def add_places(spans: list[Span], text: str, metadata: Mapping[str, Any]) -> list[Span]:
+    """The spans with where they stand, if the metadata say it about this text.
+
+    For pages between form feeds see `add_known_pages`. Of other quantities, the first value is the
+    smallest one of the parts that a span holds, the last value the largest.
+
+    >>> metadata = write_origin("Hello. Bye.", {"time": [(0, 1.5, 2.0), (7, 4.0, 5.0)]})
+    >>> add_places([Span(0, 11)], "Hello. Bye.", metadata)[0].to_metadata()
+    {'start_time': 1.5, 'end_time': 5.0}
+    """
+    spans = add_known_pages(spans, text, metadata)
+    tables = _tables_in(metadata, len(text))
+    return _with_places(spans, tables) if tables else spans
+
+
+def places_of(
+    metadata: Mapping[str, Any], length: int, start: int, end: int
+) -> dict[str, int | float]:
+    """The metadata of a chunk from `start` to `end` in a text of this length.
+
+    >>> metadata = write_origin("Hello. Bye.", {"time": [(0, 1.5, 2.0), (7, 4.0, 5.0)]})
+    >>> places_of(metadata, 11, 7, 11)
+    {'start_time': 4.0, 'end_time': 5.0}
+    """
+    places: dict[str, int | float] = {}
+    for name, table in _tables_in(metadata, length).items():
+        if start < end and (bounds := table.bounds(start, end)):
+            places.update(zip(_KEYS[name], bounds, strict=True))
+    return places
+
+
+def merged_places(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int | float]:
+    """Where several chunks stand together, by their metadata, as far as all of them know it.
+
+    >>> merged_places([{"page_start": 3, "page_end": 3}, {"page_start": 2, "page_end": 3}])
+    {'page_start': 2, 'page_end': 3}
+    """
+    places: dict[str, int | float] = {}
+    for first, last in _KEYS.values():
+        lows: list[Any] = [chunk.get(first) for chunk in chunks]
+        highs: list[Any] = [chunk.get(last) for chunk in chunks]
+        if chunks and all(map(_is_number, [*lows, *highs])):
+            places |= {first: min(lows), last: max(highs)}
+    return places
+
+
+def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table]) -> list[Span]:
+    results = []
+    for span in spans:
+        details: dict[str, Any] = {}
+        pages = span.pages
+        for name, table in tables.items():
+            if span.start >= span.end or not (bounds := table.bounds(span.start, span.end)):
+                continue
+            if name == "page":
+                pages = pages or (int(bounds[0]), int(bounds[1]))
+            else:
+                details.update(zip(_KEYS[name], bounds, strict=True))
+        results.append(replace(span, metadata={**details, **span.metadata}, pages=pages))
+    return results
+
+
+class _Table:
+    """The rows of a quantity; those of a position count on inside a row of the same length."""
+
+    def __init__(self, rows: Sequence[Row], length: int, is_position: bool) -> None:
+        self._offsets = [row[0] for row in rows]
+        self._lows, self._highs = [row[1] for row in rows], [row[2] for row in rows]
+        self._length, self._is_position = length, is_position
+
+    def bounds(self, start: int, end: int) -> tuple[float, float] | None:
+        """The smallest and the largest value between two offsets; None before the first row."""
+        first = max(bisect_right(self._offsets, start) - 1, 0)
+        last = bisect_left(self._offsets, end)
+        if first >= last:
+            return None
+        lows, highs = self._lows[first:last], self._highs[first:last]
+        if self._is_position:
+            if self._is_copy(first):
+                lows[0] += start - self._offsets[first]
+            if self._is_copy(last - 1):
+                highs[-1] = self._lows[last - 1] + end - self._offsets[last - 1]
+        return min(lows), max(highs)
+
+    def _is_copy(self, index: int) -> bool:
+        is_last = index + 1 == len(self._offsets)
+        length = (self._length if is_last else self._offsets[index + 1]) - self._offsets[index]
+        return self._highs[index] - self._lows[index] == length
+
+
+def _tables_in(metadata: Mapping[str, Any], length: int) -> Mapping[str, _Table]:
+    """The quantities in the metadata of a text of this length; none if it is of another text."""
+    return _tables(metadata[ORIGIN], length) if has_origin(metadata) else {}
+
+
+@lru_cache(maxsize=8)
+def _tables(value: str, length: int) -> Mapping[str, _Table]:
+    try:
+        content = json.loads(value)
+    except (ValueError, RecursionError):
+        return {}
+    if content.get("length") != length:
+        return {}
+    tables: dict[str, _Table] = {}
+    for name in _KEYS.keys() & content.keys():
+        if not _is_table(content[name]):
+            return {}
+        tables[name] = _Table(content[name], length, name == "file")
+    return {name: tables[name] for name in _KEYS if name in tables}
+
+
+def _is_table(rows: Any) -> bool:
+    """Are these rows of (offset, first, last), by ascending offsets?"""
+    if not isinstance(rows, list) or not rows or not all(map(_is_row, rows)):
+        return False
+    offsets = [row[0] for row in rows]
+    return offsets == sorted(offsets)
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, list) and len(row) == 3 and all(map(_is_number, row))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
