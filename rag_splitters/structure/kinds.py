@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from rag_splitters.structure.outlined import outlined_headings
+from rag_splitters.text.origin import has_origin
 
 TextFormat: TypeAlias = Literal[
     "markdown",
@@ -33,6 +34,9 @@ TextFormat: TypeAlias = Literal[
 
 Format: TypeAlias = Literal["auto", TextFormat]
 """The format of a text; "auto" detects it from the metadata and the beginning of the text."""
+
+READ_KINDS = ("notebook", "subtitles", "mail")
+"""The kinds of which the loaders and `AutoChunker` read the text between the marks."""
 
 _PREFIX = 8_000  # characters
 _LINES = 200
@@ -75,7 +79,8 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
     The metadata's `language`, type (`file_type`, `mimetype`, `content_type`) and name (`file_name`,
     `file_path`, `source`) come first, unless the text cannot be of that kind: loaders of HTML and
     CSV often return plain text. Then the first 8,000 characters decide. If they leave it open, it
-    is "text", and so is a text whose headings the metadata hands over, such as that of a PDF.
+    is "text", and so is a text whose headings the metadata hands over, such as that of a PDF. What
+    a reader has made of a notebook, of subtitles or of a mail is none of these any more.
 
     >>> detect_kind("# TODO", {"source": "https://example.org/build.sh?raw=1"})
     'bash'
@@ -85,11 +90,13 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
     if outlined_headings(text, metadata):
         return "text"
     beginning = _beginning(text)
+    is_read = has_origin(metadata)
     for name in _declared(metadata or {}, beginning):
         allows = KINDS[name].allows
-        if allows is None or allows(beginning):
+        if not (is_read and name in READ_KINDS) and (allows is None or allows(beginning)):
             return name
-    return _by_content(beginning)
+    kind = _by_content(beginning)
+    return "text" if is_read and kind in READ_KINDS else kind
 
 
 def detect_format(text: str, metadata: Mapping[str, Any] | None = None) -> TextFormat:

@@ -1,0 +1,431 @@
+"""Mails as their texts: one for each message, with what its headers say and its positions."""
+
+from __future__ import annotations
+
+import binascii
+import logging
+import quopri
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
+from email.message import Message
+from email.parser import HeaderParser
+from email.utils import collapse_rfc2231_value, parsedate_to_datetime
+from typing import NamedTuple
+
+from rag_splitters.structure.blocks.stripping import plain_page
+from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
+from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, UnreadableError
+
+logger = logging.getLogger(__name__)
+
+_BLANK_LINES = re.compile(r"\A(?:[ \t]*\r?\n)+")
+_LONGEST_LINE = 300  # characters of the line above a quotation
+_LONGEST_HEADER = 4_000  # characters; Python takes quadratic time for them
+_DEEPEST = 20  # parts inside parts
+_SPACE = "\ufeff \t\r\n"
+_BEGINNING = 2_000  # characters in which the first line of a mailbox begins
+_MESSAGE = re.compile(
+    r"(?:\A[\s\ufeff]*|\n[ \t]*\r?\n)"
+    r"(?=From \S{1,300}[^\n]{0,100}\d{4}[^\n]{0,100}\n[A-Za-z][\w-]{0,100}:)"
+)
+_POSTMARK = re.compile(r"From [^\n]*\n")
+_HEADERS_END = re.compile(r"(?:\A|\n)\r?\n|\Z")
+_HEADER_LINE = re.compile(r"[!-9;-~]+[ \t]*:|[ \t]+\S")
+_ESCAPED_FROM = re.compile(r">+From ")
+_QUOTED_PRINTABLE = re.compile(r"(?:=[\dA-Fa-f]{2}|=[ \t]*\r?\n)+")
+_SOFT_BREAK = re.compile(r"=[ \t]*\r?\n")
+_QUOTATION = re.compile(
+    r"^[ \t]?>[^\n]*(?:\n[ \t]?>[^\n]*|\n[ \t]*\r?(?=\n[ \t]?>))*", re.MULTILINE
+)
+_ORIGINAL = re.compile(
+    r"^[ \t]{0,9}(?:-{3,20} ?(?:original message|message d'origine|mensaje original|"
+    r"messaggio originale|ursprüngliche nachricht) ?-{3,20}"
+    r"|From:[^\n]*\n(?:To:[^\n]*\n)?(?:Sent|Date):[^\n]*\n(?:(?:To|Cc):[^\n]*\n)*Subject:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HTML_QUOTATION = re.compile(r"<(/?)blockquote\b[^>]*>", re.IGNORECASE)
+_COMPATIBLE = re.compile(r"utf-?8\Z|us-ascii|latin-?1|iso-?8859|windows-|cp125|koi8", re.IGNORECASE)
+_SHIFTING = ("iso-2022", "utf-7", "hz")  # encodings whose bytes are ASCII
+
+_SENDER, _SUBJECT, _DATE = "sender", "subject", "date"
+MAIL_KEYS = (_SUBJECT, _SENDER, _DATE)
+"""The metadata keys of what the headers of a mail say."""
+
+
+class _Part(NamedTuple):
+    """A message, or a part of one: what its headers say, and where its content is."""
+
+    headers: Message
+    start: int
+    end: int
+    default_type: str = "text/plain"
+    depth: int = 0
+
+    @property
+    def type(self) -> str:
+        """Its media type, in lower case."""
+        if "content-type" not in self.headers:
+            return self.default_type
+        return self.headers.get_content_type()
+
+    @property
+    def is_attachment(self) -> bool:
+        """Is it meant to be saved, not shown?"""
+        disposition = self.headers.get_content_disposition()
+        return disposition == "attachment" or (disposition is None and self.name != "")
+
+    @property
+    def name(self) -> str:
+        """The name of its file."""
+        return _decoded(self.headers.get_filename("") or "")
+
+
+def read_mails(
+    text: str, options: ReadingOptions = READ_ALL, *, is_bytes: bool = False
+) -> list[Reading]:
+    """The messages of a mailbox, or a single mail.
+
+    Of each message, its text counts: of alternatives the plain text, else HTML without tags. A
+    message inside a message follows the text around it, with its sender, date and subject above it.
+    Metadata: `subject`, which is also the `title`, `sender`, `date` (ISO 8601, or as it stands
+    there if it is no valid date) and `message_id`.
+
+    Parameters:
+        text: the mailbox ("From " lines between the messages) or mail.
+        options: whether to keep quotations and attachments.
+        is_bytes: whether each character of `text` is a byte (Latin-1), as in a mail of several
+            encodings.
+
+    Returns: the text of each message, with its positions. A base64 or HTML part has those of the
+    whole part.
+
+    Raises UnreadableError if there are no headers.
+
+    >>> from rag_splitters.text.origin import ReadingOptions
+    >>> mail = "From: Ann <ann@example.org>\\nSubject: Tea\\n\\nIt is ready.\\n\\n> When?\\n"
+    >>> (reading,) = read_mails(mail, ReadingOptions(quotations=False))
+    >>> reading.text, reading.metadata["sender"]
+    ('It is ready.', 'Ann <ann@example.org>')
+    """
+    reader = _Reader(text, options, is_bytes=is_bytes)
+    return [reader.read(start, end) for start, end in _messages(text)]
+
+
+def _messages(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each message, without the "From " lines of a mailbox."""
+    starts = [len(text) - len(text.lstrip(_SPACE))]
+    if _is_mailbox(text):
+        starts = [match.end() for match in _MESSAGE.finditer(text)] or starts
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        postmark = _POSTMARK.match(text, start, end)
+        begin = postmark.end() if postmark else start
+        if not _HEADER_LINE.match(text, begin):
+            line = text.count("\n", 0, begin) + 1
+            raise UnreadableError(f"line {line} is no header such as 'Subject: Tea'")
+        yield begin, end
+
+
+def _is_mailbox(text: str) -> bool:
+    return text[:_BEGINNING].lstrip(_SPACE).startswith("From ")
+
+
+class _Reader:
+    """Reads the messages of a text with the same options."""
+
+    def __init__(self, text: str, options: ReadingOptions, *, is_bytes: bool) -> None:
+        self.text, self.options, self.is_bytes = text, options, is_bytes
+        self.is_mailbox = _is_mailbox(text)
+        self.writer = ExcerptWriter(text)
+
+    def read(self, start: int, end: int) -> Reading:
+        """A message as a text with metadata."""
+        self.writer = ExcerptWriter(self.text)
+        part = self._part(start, end)
+        self._write(part)
+        headers = self._described(part)
+        subject = headers.get(_SUBJECT, "")
+        identifier = str(part.headers.get("message-id", "")).strip(" \t\r\n<>")
+        metadata = {**headers, "title": subject, "message_id": identifier}
+        metadata = {key: value for key, value in metadata.items() if value}
+        return Reading(self.writer.excerpt(), {}, metadata)
+
+    def _part(
+        self, start: int, end: int, default_type: str = "text/plain", depth: int = 0
+    ) -> _Part:
+        blank = _HEADERS_END.search(self.text, start, end)
+        stop = blank.start() if blank else end
+        if start < end and self.text.startswith(("\n", "\r\n"), start):
+            stop, body = start, start + 1  # a part without headers
+        else:
+            body = blank.end() if blank else end
+        headers = HeaderParser().parsestr(self.text[start:stop] + "\n\n")
+        for name in ("content-type", "content-disposition"):
+            if len(value := str(headers.get(name, ""))) > _LONGEST_HEADER:
+                headers.replace_header(name, value[:_LONGEST_HEADER])
+        return _Part(headers, body, end, default_type, depth)
+
+    def _described(self, part: _Part) -> dict[str, str]:
+        """The subject, sender and date of a message, without those that it lacks."""
+        sender, subject, date = (self._header(part, name) for name in ("from", "subject", "date"))
+        with suppress(ValueError, TypeError, IndexError, OverflowError):
+            date = parsedate_to_datetime(date).isoformat()
+        found = {_SUBJECT: subject, _SENDER: sender, _DATE: date}
+        return {key: value for key, value in found.items() if value}
+
+    def _header(self, part: _Part, name: str) -> str:
+        value = str(part.headers.get(name, ""))[:_LONGEST_HEADER]
+        if self.is_bytes and not value.isascii():
+            value = _in_charset(value.encode("latin-1"), "utf-8")
+        return " ".join(_decoded(value).split())
+
+    def _write(self, part: _Part) -> None:
+        """Write the text of a part and of the parts in it."""
+        if part.type.startswith("multipart/") and part.depth < _DEEPEST:
+            parts = list(self._parts_of(part))
+            if part.type == "multipart/alternative":
+                parts = self._best(parts)
+            for each in parts:
+                self._write(each)
+        elif part.type == "message/rfc822" and part.depth < _DEEPEST:
+            if self.options.attachments or not part.is_attachment:
+                self._write_message(part)
+        elif part.is_attachment:
+            if self.options.attachments and part.type.startswith("text/"):
+                self._begin()
+                self.writer.add(f"Attachment: {part.name or part.type}\n\n", part.start, part.start)
+                self._write_text(part)
+        elif part.type.startswith("text/"):
+            self._begin()
+            self._write_text(part)
+
+    def _begin(self) -> None:
+        self.writer.add("\n\n" if self.writer.length else "")
+
+    def _write_message(self, part: _Part) -> None:
+        """Write a message that is a part of another one, below what its headers say."""
+        encoding = _encoding_of(part)
+        if encoding in ("base64", "quoted-printable"):  # against the standard, but it exists
+            data = _bytes_of(self.text[part.start : part.end], encoding, self.is_bytes)
+            inner = _Reader(data.decode("latin-1"), self.options, is_bytes=True)
+            inner._write_with_headers(inner._part(0, len(data), depth=part.depth + 1))
+            self._begin()
+            self.writer.add(inner.writer.excerpt().text, part.start, part.end)
+        else:
+            self._write_with_headers(self._part(part.start, part.end, depth=part.depth + 1))
+
+    def _write_with_headers(self, message: _Part) -> None:
+        headers = self._described(message).items()
+        self._begin()
+        text = "\n".join(f"{key.capitalize()}: {value}" for key, value in headers)
+        self.writer.add(text, message.start, message.start)
+        self._write(message)
+
+    def _parts_of(self, part: _Part) -> Iterator[_Part]:
+        """The parts between the boundary lines; the whole body if it has no boundary line."""
+        boundary = part.headers.get_param("boundary", "")
+        name = collapse_rfc2231_value(boundary).rstrip() if boundary else ""
+        default = "message/rfc822" if part.type == "multipart/digest" else "text/plain"
+        lines = re.compile(rf"(?:\A|\r?\n)--{re.escape(name)}(--)?[ \t]*(?:\r?\n|\Z)")
+        start, body = -1, self.text[part.start : part.end]
+        position = 0
+        while name and (line := lines.search(body, position)):
+            if start >= 0:
+                yield self._part(
+                    part.start + start, part.start + line.start(), default, part.depth + 1
+                )
+            start = -1 if line[1] else line.end()
+            if line[1]:
+                return
+            position = max(line.end() - 1, line.start() + 1)  # its line break may begin the next
+            start = line.end()
+        if start >= 0:  # the last part was not closed
+            yield self._part(part.start + start, part.end, default, part.depth + 1)
+        elif position == 0:
+            yield _Part(Message(), part.start, part.end, "text/plain", part.depth + 1)
+
+    def _best(self, parts: list[_Part]) -> list[_Part]:
+        """Of alternatives the plain text if it is not blank, else the last one that can be read."""
+        for part in parts:
+            if part.type == "text/plain" and self._excerpt(part).text.strip():
+                return [part]
+        readable = [p for p in parts if p.type.startswith(("text/", "multipart/", "message/"))]
+        return [part for part in readable if part.type != "text/plain"][-1:] or parts[:1]
+
+    def _write_text(self, part: _Part) -> None:
+        """Write a text part without its quotations, if these are dropped."""
+        excerpt = self._excerpt(part)
+        if part.type == "text/html":
+            page = excerpt.text
+            page = page if self.options.quotations else _without_html_quotations(page)
+            self.writer.add(plain_page(page, False).text, part.start, part.end)
+            return
+        for number, (low, high) in enumerate(_kept(excerpt.text, self.options.quotations)):
+            self.writer.add("\n\n" if number else "")
+            self.writer.extend(excerpt, low, high)
+
+    def _excerpt(self, part: _Part) -> Excerpt:
+        """The decoded text of a part."""
+        raw = self.text[part.start : part.end]
+        encoding = _encoding_of(part)
+        charset = str(part.headers.get_content_charset() or "us-ascii")
+        writer = ExcerptWriter(self.text)
+        if encoding == "base64":
+            writer.add(
+                _in_charset(_bytes_of(raw, encoding, self.is_bytes), charset), part.start, part.end
+            )
+        elif encoding == "quoted-printable":
+            self._add_quoted_printable(writer, part, charset)
+        elif (raw.isascii() and not charset.startswith(_SHIFTING)) or not (
+            self.is_bytes or raw.isascii()
+        ):
+            self._add_lines(writer, part, "")
+        else:
+            data = raw.encode("latin-1")
+            encoding = _charset_of(data, charset)
+            if _COMPATIBLE.match(encoding):
+                self._add_lines(writer, part, encoding)
+            else:
+                writer.add(data.decode(encoding), part.start, part.end)
+        return writer.excerpt()
+
+    def _add_lines(self, writer: ExcerptWriter, part: _Part, encoding: str) -> None:
+        """Add a text as it stands, with "From " for the ">From " of a mailbox.
+
+        Parameters:
+            encoding: the encoding of its characters, which are bytes; "" if they are not.
+        """
+        position = part.start
+        while position < part.end:
+            end = self.text.find("\n", position, part.end) + 1 or part.end
+            if self.is_mailbox and _ESCAPED_FROM.match(self.text, position, end):
+                position += 1
+            line = self.text[position:end]
+            text = line.encode("latin-1").decode(encoding) if encoding else line
+            writer.add(text, position, end)
+            position = end
+
+    def _add_quoted_printable(self, writer: ExcerptWriter, part: _Part, charset: str) -> None:
+        raw = self.text[part.start : part.end]
+        decoded = _in_charset(_bytes_of(raw, "quoted-printable", self.is_bytes), charset)
+        if not (_COMPATIBLE.match(charset) and raw.isascii()):
+            writer.add(decoded, part.start, part.end)
+            return
+        own, position = ExcerptWriter(self.text), part.start
+        for match in _QUOTED_PRINTABLE.finditer(self.text, part.start, part.end):
+            own.copy(position, match.start())
+            data = quopri.decodestring(_SOFT_BREAK.sub("", match[0]).encode("ascii"))
+            own.add(_in_charset(data, charset), *match.span())
+            position = match.end()
+        own.copy(position, part.end)
+        if own.excerpt().text != decoded:  # such as white space at the ends of lines
+            writer.add(decoded, part.start, part.end)
+            return
+        writer.extend(own.excerpt(), 0, own.length)
+
+
+def _encoding_of(part: _Part) -> str:
+    return str(part.headers.get("content-transfer-encoding", "")).strip().lower()
+
+
+def _bytes_of(raw: str, encoding: str, is_bytes: bool) -> bytes:
+    """The content of an encoded part; base64 that is cut short or damaged, as far as it goes."""
+    data = raw.encode("latin-1") if is_bytes else raw.encode("utf-8", "surrogatepass")
+    if encoding == "quoted-printable":
+        return quopri.decodestring(data)
+    letters = re.sub(rb"[^A-Za-z0-9+/]", b"", data)
+    with suppress(binascii.Error):
+        return binascii.a2b_base64(letters + b"=" * (-len(letters) % 4))
+    return binascii.a2b_base64(letters[: len(letters) // 4 * 4])
+
+
+def _in_charset(data: bytes, charset: str) -> str:
+    """Bytes in the declared encoding, or in one that fits."""
+    return data.decode(_charset_of(data, charset))
+
+
+def _charset_of(data: bytes, charset: str) -> str:
+    """The declared encoding; if bytes are not in it, UTF-8 or else windows-1252 or Latin-1."""
+    charset = charset.strip("'\" ").lower()
+    for encoding in (charset, "utf-8", "cp1252"):
+        try:
+            data.decode(encoding)
+        except (LookupError, ValueError):  # "hex" and "rot13" are codecs, but of no text
+            continue
+        if encoding == "cp1252" != charset:
+            logger.warning("a mail has text that is not in %s: it is read as cp1252", charset)
+        return encoding
+    logger.warning("a mail has text that is not in %s: it is read as Latin-1", charset)
+    return "latin-1"
+
+
+def _decoded(header: str) -> str:
+    """A header without its encoding, such as "=?utf-8?q?Caf=C3=A9?="."""
+    try:
+        return str(make_header(decode_header(header))) if "=?" in header else header
+    except (HeaderParseError, LookupError, ValueError):
+        return header
+
+
+def _kept(text: str, quotations: bool) -> list[tuple[int, int]]:
+    """Start and end of each part of a plain text that is kept, without blank lines around it."""
+    begin, stop = 0, len(text)
+    kept: list[tuple[int, int]] = []
+    for low, high in [] if quotations else _quotations(text):
+        kept.append((begin, low))
+        begin = high
+    return [
+        (high - len(_BLANK_LINES.sub("", text[low:high])), low + len(text[low:high].rstrip()))
+        for low, high in (*kept, (begin, stop))
+        if text[low:high].strip()
+    ]
+
+
+def _quotations(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of what a plain text quotes, with the lines that say whom."""
+    original = _ORIGINAL.search(text)
+    stop = original.start() if original else len(text)
+    position = 0
+    for quotation in _QUOTATION.finditer(text, 0, stop):
+        start = quotation.start()
+        low = max(position, start - 2 * _LONGEST_LINE)
+        yield low + _attribution_start(text[low:start]), quotation.end()
+        position = quotation.end()
+    if original:
+        yield stop, len(text)
+
+
+def _attribution_start(text: str) -> int:
+    """Where a line such as "On 5 Feb 2024, Ann <ann@example.org> wrote:" begins at the end.
+
+    It ends with a colon and has a digit or an address; a mail program may have divided it.
+    """
+    body = text.rstrip()
+    if not body.endswith(":") or text[len(body) :].count("\n") > 2:
+        return len(text)
+    end = len(body)
+    for _ in range(2):
+        start = body.rfind("\n", 0, end) + 1
+        line = body[start:]
+        if not body[start:end].strip():
+            break
+        if re.search(r"[\d@<]", line) and len(line) < _LONGEST_LINE:
+            return start
+        end = max(start - 1, 0)
+    return len(text)
+
+
+def _without_html_quotations(page: str) -> str:
+    """HTML without its `blockquote` elements."""
+    kept, position, depth = [], 0, 0
+    for tag in _HTML_QUOTATION.finditer(page):
+        if tag[1]:
+            depth = max(0, depth - 1)
+            position = tag.end() if depth == 0 else position
+        else:
+            if depth == 0:
+                kept.append(page[position : tag.start()])
+            depth += 1
+    return "".join([*kept, page[position:] if depth == 0 else ""])

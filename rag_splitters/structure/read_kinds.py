@@ -1,0 +1,33 @@
+"""The kinds of text that are read for the words between their marks, each by its own reader."""
+
+from __future__ import annotations
+
+from rag_splitters.structure.mails import read_mails
+from rag_splitters.structure.notebooks import read_notebook
+from rag_splitters.structure.subtitles import read_subtitles
+from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions
+
+
+def read_kind(
+    text: str, kind: str, options: ReadingOptions = READ_ALL, *, is_bytes: bool = False
+) -> list[Reading]:
+    """What there is to read in a notebook, in subtitles or in mails, which are several texts.
+
+    Parameters:
+        text: the raw text.
+        kind: one of `kinds.READ_KINDS`.
+        options: what to keep.
+        is_bytes: see `read_mails`.
+
+    Returns: the texts; none of a blank one.
+
+    Raises UnreadableError if the text is of another kind.
+
+    >>> read_kind("00:01.000 --> 00:02.000\\nHello.", "subtitles")[0].text
+    'Hello.'
+    """
+    if not text.strip("\ufeff \t\r\n"):
+        return []
+    if kind == "mail":
+        return read_mails(text, options, is_bytes=is_bytes)
+    return [read_notebook(text, options) if kind == "notebook" else read_subtitles(text)]

@@ -1,0 +1,149 @@
+"""Subtitles as running text: the words of their cues, with times and positions in the file."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rag_splitters.text.excerpt import ExcerptWriter
+from rag_splitters.text.origin import Reading, Row, UnreadableError
+
+_STAMP = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
+_TIMING = re.compile(rf"^[ \t]*{_STAMP}[ \t]*-->[ \t]*{_STAMP}(?:[ \t][^\r\n]*)?\r?$", re.MULTILINE)
+_BLANK = re.compile(r"(?:\A|\r?\n)[ \t]*(?=\r?\n|\Z)")
+_LAST_LINE = re.compile(r"(?:\A|\n)[ \t]*([^\n]*?)[ \t\r]*\n?\Z")
+_LINE = re.compile(r"[^\r\n]+")
+_MARK = re.compile(
+    r"<v(?:\.[^ \t>]*)?[ \t]+([^>\n]{1,200})>"  # who speaks
+    r"|</?(?:[bius]|c|v|lang|ruby|rt|font)(?=[\s.>/])[^>\n]{0,300}>"
+    r"|<(?:\d+:)?\d\d:\d\d\.\d{3}>"  # karaoke
+    r"|\{\\[^}\n]{1,100}\}"  # positions as in ASS: {\an8}
+    r"|&(?:amp|lt|gt|nbsp|lrm|rlm|quot|apos|\#\d{1,7}|\#x[\da-f]{1,6});",
+    re.IGNORECASE,
+)
+_DASH = re.compile(r"[-\u2010-\u2015>]+[ \t]*\S")
+
+
+class _Cue(NamedTuple):
+    """A cue: its times in seconds, and where its lines are."""
+
+    first: float
+    last: float
+    lines: list[tuple[int, int]]
+
+
+def read_subtitles(text: str) -> Reading:
+    """The words of subtitles in SRT or WebVTT as one text, in which sentences go over cues.
+
+    A new line begins where another person speaks: at a dash, or at the next name of WebVTT, which
+    is put before the words ("Ann: Hello."). Numbers, times, settings, notes, styles, regions and
+    tags are dropped, and so are lines that rolling captions repeat. Cues stay in the order of the
+    file, whatever their times.
+
+    Returns: the text, the times of its cues in seconds, and their positions in the file.
+
+    Raises UnreadableError if there is no cue.
+
+    >>> cues = "1\\n00:00:01,000 --> 00:00:02,500\\n<i>Rain</i> fell\\n\\n"
+    >>> reading = read_subtitles(cues + "2\\n00:00:03,000 --> 00:00:04,000\\nall day.")
+    >>> reading.text, reading.rows["time"]
+    ('Rain fell all day.', [(0, 1.0, 2.5), (10, 3.0, 4.0)])
+    """
+    cues = list(_cues(text))
+    if not cues:
+        raise UnreadableError("it has no cue such as 00:00:01,000 --> 00:00:02,500")
+    writer, rows, speaker, previous = ExcerptWriter(text), list[Row](), "", list[str]()
+    is_dialogue = False
+    for cue in cues:
+        begun, was_dialogue = False, is_dialogue
+        own: list[str] = []
+        for low, high in cue.lines:
+            parts, name = _parts(text, low, high)
+            words = "".join(part for part, _, _ in parts).strip()
+            own.append(words)
+            is_rolling = len(cue.lines) > 1 or cue.last - cue.first < _FLASH
+            if not words or (is_rolling and previous and words == previous[-1] and not begun):
+                continue
+            is_dialogue = _DASH.match(words) is not None or (begun and is_dialogue)
+            is_turn = bool(name and name != speaker) or _DASH.match(words) is not None
+            is_turn = is_turn or (was_dialogue and not begun)
+            if writer.length:
+                writer.add("\n" if is_turn else " ")
+            if not begun:
+                rows.append((writer.length, cue.first, cue.last))
+            if name and name != speaker:
+                writer.add(f"{name}: ", low, low)
+            speaker, begun = name or speaker, True
+            for part, start, end in parts:
+                writer.add(part, start, end)
+        previous = [words for words in own if words] or previous
+    return Reading(writer.excerpt(), {"time": rows})
+
+
+_FLASH = 0.1  # seconds: how long a cue is shown that rolling captions put between two others
+
+
+def _cues(text: str) -> Iterator[_Cue]:
+    """The cues in the order of the file."""
+    timings = list(_TIMING.finditer(text))
+    is_vtt = text.lstrip("\ufeff").startswith("WEBVTT")
+    ends = [*(timing.start() for timing in timings[1:]), len(text)]
+    for timing, end in zip(timings, ends, strict=False):
+        start = min(timing.end() + 1, end)
+        blank = _BLANK.search(text, start, end) if is_vtt else None
+        if text.startswith(("\n", "\r\n"), start):
+            stop = start  # a cue without words
+        elif blank:
+            stop = blank.start()
+        else:
+            stop = _before_number(text, start, end) if end < len(text) else end
+        first, last = (_seconds(timing.groups()[part : part + 4]) for part in (0, 4))
+        lines = [line.span() for line in _LINE.finditer(text, start, stop)]
+        yield _Cue(first, max(first, last), lines)
+
+
+def _before_number(text: str, start: int, end: int) -> int:
+    """The end of a cue's words, before the number or the name of the next one."""
+    last = _LAST_LINE.search(text, max(start, end - 200), end)
+    is_number = last is not None and (last[1].isdecimal() or _is_after_blank(text, start, last))
+    return last.start() if last is not None and is_number else end
+
+
+def _is_after_blank(text: str, start: int, line: re.Match[str]) -> bool:
+    """Does a blank line stand before this line, so that it is the name of a cue?"""
+    before = text[max(start, line.start() - 100) : line.start() + 1]
+    return bool(line[1]) and re.search(r"\n[ \t]*\r?\n\Z", before) is not None
+
+
+def _seconds(stamp: tuple[str | None, ...]) -> float:
+    hours, minutes, seconds, fraction = (part or "0" for part in stamp)
+    whole = int(hours) * 3600 + int(minutes) * 60 + int(seconds)
+    return whole + int(fraction.ljust(3, "0")) / 1000
+
+
+def _parts(text: str, low: int, high: int) -> tuple[list[tuple[str, int, int]], str]:
+    """The parts of a line without its marks and the space at its edges, and who speaks there."""
+    parts: list[tuple[str, int, int]] = []
+    name, position = "", low
+    for mark in _MARK.finditer(text, low, high):
+        parts.append((text[position : mark.start()], position, mark.start()))
+        name = " ".join(html.unescape(mark[1]).split()) if mark[1] else name
+        character = html.unescape(mark[0]) if mark[0][0] == "&" else ""
+        parts.append((character.replace("\xa0", " "), mark.start(), mark.end()))
+        position = mark.end()
+    parts.append((text[position:high], position, high))
+    parts = [part for part in parts if part[0]]
+    while parts and not parts[0][0].lstrip():
+        del parts[0]
+    while parts and not parts[-1][0].rstrip():
+        del parts[-1]
+    if parts:
+        words, start, end = parts[0]
+        shift = len(words) - len(words.lstrip())
+        parts[0] = (words[shift:], start + shift, end)
+        words, start, end = parts[-1]
+        shift = len(words) - len(words.rstrip())
+        parts[-1] = (words[: len(words) - shift], start, end - shift)
+    return parts, name
