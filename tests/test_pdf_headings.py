@@ -31,7 +31,7 @@ from rag_splitters.langchain import (
     parent_document_retriever,
 )
 from rag_splitters.llama_index import ContentAwareNodeParser, FileReader
-from rag_splitters.reading.files import read_source
+from rag_splitters.reading.files import read_sources
 from rag_splitters.span import Source
 from rag_splitters.structure.outline import Outline, title_of
 from rag_splitters.structure.outlined import outline_of_part
@@ -100,12 +100,12 @@ def report(tmp_path: Path) -> Path:
 
 
 def chunks_of(chunker: Chunker, path: Path) -> list[Chunk]:
-    source = read_source(path)
+    source = next(read_sources(path))
     return chunker.chunk(source.text, metadata=source.metadata)
 
 
 def test_larger_and_bold_lines_are_headings_and_the_text_is_as_it_was(report: Path) -> None:
-    source = read_source(report)
+    source = next(read_sources(report))
     assert outline_of(source) == OUTLINE
     lines = [row[1] for row in REPORT if row]
     assert source.text.replace("\f", "").split("\n") == lines
@@ -113,14 +113,14 @@ def test_larger_and_bold_lines_are_headings_and_the_text_is_as_it_was(report: Pa
 
 def test_numbers_tell_the_level_in_one_font(tmp_path: Path) -> None:
     rows: list[Row] = [(14, "2 Tools"), *BODY, (14, "2.1 Files"), *BODY, (14, "3 Oil"), *BODY]
-    source = read_source(make_pdf(tmp_path / "a.pdf", rows))
+    source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))
     assert outline_of(source) == [(1, "2 Tools"), (2, "2.1 Files"), (1, "3 Oil")]
 
 
 def test_numbered_headings_stand_below_a_title_page(tmp_path: Path) -> None:
     body = [(size, text) for size, text, *_ in BODY]
     rows: list[Row] = [(20, "Clocks"), *body, (11, "1 Tools"), *body, (11, "2 Oil"), *body]
-    source = read_source(make_pdf(tmp_path / "a.pdf", rows))
+    source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))
     assert outline_of(source) == [(1, "Clocks"), (2, "1 Tools"), (2, "2 Oil")]
 
 
@@ -137,7 +137,7 @@ def test_numbered_headings_stand_below_a_title_page(tmp_path: Path) -> None:
 )
 def test_no_heading(row: Row, tmp_path: Path) -> None:
     rows = [(16, "Visitors"), *BODY, row, *BODY, (16, "Repairs"), *BODY, (16, "Outlook"), *BODY]
-    source = read_source(make_pdf(tmp_path / "a.pdf", rows))
+    source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))
     assert [text for _, text in outline_of(source)] == ["Visitors", "Repairs", "Outlook"]
 
 
@@ -147,23 +147,23 @@ def test_bold_words_inside_a_paragraph_are_no_heading(tmp_path: Path) -> None:
         canvas.setFont("Helvetica-Bold" if number == 4 else "Helvetica", 11)
         canvas.drawString(72, 780 - 13 * number, text[:60])
     canvas.save()
-    assert outline_of(read_source(tmp_path / "a.pdf")) == []
+    assert outline_of(next(read_sources(tmp_path / "a.pdf"))) == []
 
 
 def test_long_text_in_a_large_font_is_no_heading(tmp_path: Path) -> None:
     large = [(16, text[:60]) for _, text, *_ in BODY]
     rows: list[Row] = [(20, "Clocks"), *large, *large, *BODY, *BODY, *BODY]
-    assert outline_of(read_source(make_pdf(tmp_path / "a.pdf", rows))) == [(1, "Clocks")]
+    assert outline_of(next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))) == [(1, "Clocks")]
 
 
 def test_no_outline_without_headings(tmp_path: Path) -> None:
-    assert "outline" not in read_source(make_pdf(tmp_path / "a.pdf", BODY)).metadata
+    assert "outline" not in next(read_sources(make_pdf(tmp_path / "a.pdf", BODY))).metadata
 
 
 def test_divided_words_do_not_move_headings(tmp_path: Path) -> None:
     divided: list[Row] = [(11, "Every clock has an escape-"), (11, "ment that counts the time.")]
     rows = [*BODY, *divided, (16, "Clock-"), (16, "making"), *BODY, *divided, (16, "Oil"), *BODY]
-    source = read_source(make_pdf(tmp_path / "a.pdf", rows))
+    source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows)))
     assert "escapement\nthat" in source.text
     assert [text for _, text in outline_of(source)] == ["Clockmaking", "Oil"]
 
@@ -173,7 +173,7 @@ def test_running_heads_are_no_headings(tmp_path: Path) -> None:
     for name in ("Visitors", "Repairs", "Oil"):
         body = [(11, f"{name}: {text}") for _, text, *_ in BODY]
         rows += [None, (16, "Clock news"), (18, name), *body]
-    source = read_source(make_pdf(tmp_path / "a.pdf", rows[1:]))
+    source = next(read_sources(make_pdf(tmp_path / "a.pdf", rows[1:])))
     assert "Clock news" not in source.text
     assert [text for _, text in outline_of(source)] == ["Visitors", "Repairs", "Oil"]
 
@@ -219,7 +219,7 @@ def test_a_nested_strategy_knows_the_headings_of_its_part(report: Path) -> None:
 def test_no_chunk_ends_with_a_heading(
     kind: type[RecursiveChunker], overlap: int, report: Path
 ) -> None:
-    source = read_source(report)
+    source = next(read_sources(report))
     headings = Outline.of(source.text, metadata=source.metadata).headings
     for size in range(120, 900, 20):
         chunker = kind(chunk_size=size, chunk_overlap=overlap)

@@ -23,7 +23,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.llama_index import FileReader, SentenceNodeParser
 from rag_splitters.parent_child.search import Retrieve
-from rag_splitters.reading.files import read_source, read_text
+from rag_splitters.reading.files import read_sources, read_text
 from rag_splitters.reading.typesetting import join_hyphenated, without_running_heads
 from tests.cases import CASES, no_propositions
 
@@ -91,7 +91,7 @@ def test_every_strategy_knows_the_pages(name: str, pdf: Path) -> None:
     kind = type(core).__name__.removesuffix("Chunker")
     splitter = getattr(langchain, f"{kind}TextSplitter")(**parameters)
     parser = getattr(llama_index, f"{kind}NodeParser")(**parameters, count_metadata=False)
-    source = read_source(pdf)
+    source = next(read_sources(pdf))
     found = [(c.start, c.metadata) for c in core.chunk(source.text, metadata=source.metadata)]
     chunks = splitter.split_documents(FileLoader(pdf).load())
     found += [(chunk.metadata["start_index"], chunk.metadata) for chunk in chunks]

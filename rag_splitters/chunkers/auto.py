@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
@@ -23,6 +23,7 @@ from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.json import JsonChunker
 from rag_splitters.chunkers.languages import LANGUAGES, preset_for
+from rag_splitters.chunkers.parts import in_order
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.chunkers.table import TableChunker
@@ -31,6 +32,7 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.grammars import GRAMMARS
 from rag_splitters.structure.kinds import (
     KINDS,
+    READ_KINDS,
     declared_names,
     declared_types,
     detect_kind,
@@ -38,6 +40,8 @@ from rag_splitters.structure.kinds import (
 )
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.outlined import outlined_headings
+from rag_splitters.structure.read_kinds import read_kind
+from rag_splitters.text.origin import Reading, UnreadableError
 
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
@@ -55,15 +59,22 @@ class AutoChunker(SizedChunker):
     Use it for folders of many kinds of files, or if you do not want to choose. The kind comes from
     the metadata (a file name or a MIME type) and from the text itself:
 
-    - Markdown, HTML, RST, AsciiDoc, LaTeX, man pages, mail, subtitles, logs, and plain text or PDF
-      with headings: `ContentAwareChunker`
+    - Markdown, HTML, RST, AsciiDoc, LaTeX, man pages, logs, and plain text or PDF with headings:
+      `ContentAwareChunker`
     - source code: `CodeChunker` or, where tree-sitter or its grammar is not installed,
       `RecursiveChunker` with the separators of the language
-    - CSV and TSV: `TableChunker`; JSON, JSON lines and raw notebooks: `JsonChunker`
+    - CSV and TSV: `TableChunker`; JSON and JSON lines: `JsonChunker`
     - any other text: `SentenceChunker`, or `ClusterChunker` if you pass `embeddings`
+    - raw notebooks, subtitles and mailboxes: the strategy for what there is to read in them, as
+      `FileLoader` and `FileReader` read it; no chunk holds text of two mails
 
-    Metadata: `strategy`, the name of the strategy that was taken, and what that strategy says.
-    Rewrites and drops what that strategy rewrites and drops.
+    Metadata: `strategy`, the name of the strategy that was taken, and what that strategy says; of a
+    raw notebook `cell_start` and `cell_end`, of subtitles `start_time` and `end_time` in seconds,
+    of a mail `subject`, `sender`, `date` and `message_id`.
+
+    Rewrites and drops what that strategy rewrites and drops. Chunks of raw notebooks, subtitles and
+    mails are the decoded text, without its marks; see `read_notebook`, `read_subtitles` and
+    `read_mails`. `start` and `end` bound what they were made from.
 
     Raises ValueError if a rule names no strategy, or one that cannot be built from sizes and
     `embeddings` alone, or if the sizes are inconsistent.
@@ -109,6 +120,30 @@ class AutoChunker(SizedChunker):
         return [rule for rule in self.rules.values() if not isinstance(rule, str)]
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        readings = [self._readings(source) for source in sources]
+        texts: list[Source] = []
+        for source, parts in zip(sources, readings, strict=True):
+            texts += [source] if parts is None else [_as_source(source, part) for part in parts]
+        planned = iter(await self._plan_texts(texts))
+        return [
+            next(planned)
+            if parts is None
+            else _in_raw_text(source.text, [(part, next(planned)) for part in parts])
+            for source, parts in zip(sources, readings, strict=True)
+        ]
+
+    def _readings(self, source: Source) -> list[Reading] | None:
+        """The texts in a raw notebook, in subtitles or in mails; None if it is anything else."""
+        kind = self._choice(source.text, source.metadata).kind
+        if kind not in READ_KINDS:
+            return None
+        try:
+            return read_kind(source.text, kind)
+        except UnreadableError:
+            return None
+
+    async def _plan_texts(self, sources: Sequence[Source]) -> list[list[Span]]:
+        """The spans of texts that are cut as they stand."""
         groups: dict[_Choice, list[int]] = {}
         for index, source in enumerate(sources):
             groups.setdefault(self._choice(source.text, source.metadata), []).append(index)
@@ -175,6 +210,23 @@ class AutoChunker(SizedChunker):
     def _build(self, kind: type[Chunker], **parameters: Any) -> Chunker:
         sizes = {name: getattr(self, name) for name in _SIZES if name in kind.model_fields}
         return kind(**sizes, **parameters)
+
+
+def _as_source(source: Source, reading: Reading) -> Source:
+    """A text that was read from a source, as a source."""
+    start = reading.excerpt.start(0) if reading.text else 0
+    metadata = {**source.metadata, **reading.to_metadata()}
+    return source.part(reading.text, start, metadata)
+
+
+def _in_raw_text(text: str, plans: Iterable[tuple[Reading, list[Span]]]) -> list[Span]:
+    """The chunks of the texts that were read from a raw text, with their positions there."""
+    results: list[Span] = []
+    for reading, spans in plans:
+        placed = reading.excerpt.spans(reading.with_places(spans), text)
+        outer, first = Span(0, 0, reading.metadata), len(results)
+        results += [span.within(outer, first) for span in placed]
+    return in_order(results)
 
 
 class _Choice(NamedTuple):

@@ -61,11 +61,11 @@ async def plan_parts(sources: Sequence[Source], parts: Sequence[Parts]) -> list[
             pieces = part.excerpt.spans(next(plans[id(part.chunker)]), source.text)
             first = len(spans)
             spans += [piece.within(part.span, first) for piece in pieces]
-        results.append(_in_order(spans))
+        results.append(in_order(spans))
     return results
 
 
-def _in_order(spans: list[Span]) -> list[Span]:
+def in_order(spans: list[Span]) -> list[Span]:
     """The spans by their beginnings: an image stands in the middle of its sentence's span."""
     order = sorted(range(len(spans)), key=lambda index: spans[index].start)
     places = {index: place for place, index in enumerate(order)}

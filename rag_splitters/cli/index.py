@@ -14,7 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
 from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, open_index
 from rag_splitters.cli.views import console, note_left_out
-from rag_splitters.reading.files import find_files, read_source
+from rag_splitters.reading.files import find_files, read_file
+from rag_splitters.structure.kinds import kind_of_name
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -55,7 +56,10 @@ def index(
         _progress_bar() as progress,
     ):
         settings.write(folder)
-        retriever.add_documents(_documents(progress.track(files), retriever, counts))
+        documents = _documents(progress.track(files), retriever, counts)
+        retriever.add_documents(documents)
+        for name, messages in counts.mailboxes.items():  # without those that were deleted
+            retriever.sync(messages, scope={"source": name})
     typer.echo(f"{folder}: {counts}")
     note_left_out(others)
     if counts.errors:
@@ -65,12 +69,16 @@ def index(
 
 @dataclass
 class _Counts:
-    """How many files are new, changed and unchanged, and what went wrong with the others."""
+    """How many files are new, changed and unchanged, and what went wrong with the others.
+
+    Also the messages of each mailbox.
+    """
 
     new: int = 0
     changed: int = 0
     unchanged: int = 0
     errors: list[str] = field(default_factory=list)
+    mailboxes: dict[str, list[Document]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         total = self.new + self.changed + self.unchanged
@@ -99,26 +107,31 @@ def _progress_bar() -> Progress:
 def _documents(
     files: Iterable[Path], retriever: ParentDocumentRetriever, counts: _Counts
 ) -> Iterator[Document]:
-    """The files as documents whose ids are their paths. Counts them on the way."""
+    """The files as documents whose ids begin with their paths. Counts the files on the way."""
     from langchain_core.documents import Document
 
     for path in files:
         try:
-            source = read_source(path)
+            sources = read_file(path)
         except (ValueError, ImportError, OSError) as error:
             counts.errors.append(str(error))
             continue
         name = _document_name(path)
-        before = retriever.get([name])
+        texts = {f"{name}{str(each.id).removeprefix(path.as_posix())}": each for each in sources}
+        before = {str(each.id): each.page_content for each in retriever.get(list(texts))}
         if not before:
             counts.new += 1
-        elif before[0].page_content == source.text:
+        elif before == {key: source.text for key, source in texts.items()}:
             counts.unchanged += 1
         else:
             counts.changed += 1
-        yield Document(
-            page_content=source.text, metadata={**source.metadata, "source": name}, id=name
-        )
+        documents = [
+            Document(page_content=each.text, metadata={**each.metadata, "source": name}, id=key)
+            for key, each in texts.items()
+        ]
+        if kind_of_name(path.name) == "mail":
+            counts.mailboxes[name] = documents
+        yield from documents
 
 
 def _document_name(path: Path) -> str:

@@ -20,8 +20,9 @@ from rag_splitters.cli.options import (
     read_parameters,
 )
 from rag_splitters.cli.views import chunk_row, chunk_table, console, note_left_out, write_line
-from rag_splitters.reading.files import find_files, read_source, source_from_bytes
+from rag_splitters.reading.files import find_files, read_bytes, read_file
 from rag_splitters.span import Source
+from rag_splitters.structure.mails import MAIL_KEYS
 
 
 def split(
@@ -73,14 +74,16 @@ def split(
         if form is Format.table:
             console().print(chunk_table(name, chunks, chunker))
         else:
+            heads = {key: source.metadata[key] for key in MAIL_KEYS if key in source.metadata}
             for chunk in chunks:
-                write_line(chunk_row(name, chunk))
+                row = chunk_row(name, chunk)
+                write_line({**row, "metadata": {**heads, **row["metadata"]}})
     note_left_out(others)
 
 
 def _sources(names: Sequence[str], paths: Sequence[Path]) -> Iterator[Source]:
     """Standard input, if it is named, and the files."""
     if "-" in names:
-        yield source_from_bytes(sys.stdin.buffer.read(), "-")
+        yield from read_bytes(sys.stdin.buffer.read(), "-")
     for path in paths:
-        yield read_source(path)
+        yield from read_file(path)

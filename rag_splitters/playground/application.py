@@ -25,7 +25,7 @@ from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.searching import rank_chunks
 from rag_splitters.playground.security import MAX_BYTES, Guard
 from rag_splitters.playground.snippets import snippets
-from rag_splitters.reading.files import source_from_bytes
+from rag_splitters.reading.files import text_from_bytes
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.web.http import TooLargeError, error_response, json_response
 
@@ -89,7 +89,7 @@ class _Api:
     def read(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
         """The text of a file that was opened on the page. The server does not store it."""
         name = query.get("name") or "the file"
-        return {"name": name, "text": source_from_bytes(body, name).text}
+        return {"name": name, "text": text_from_bytes(body, name)}
 
     def chunks(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
         """The chunks of a text, statistics about them, and the code that makes them."""

@@ -1,0 +1,161 @@
+"""Word documents and presentations as Markdown, made with the libraries that read them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docx import Document as WordDocument
+from llama_index.core import SimpleDirectoryReader
+from pptx import Presentation
+from pptx.util import Inches
+
+from rag_splitters.langchain import AutoTextSplitter, FileLoader, SentenceTextSplitter
+from rag_splitters.llama_index import AutoNodeParser, FileReader
+from rag_splitters.reading import office
+
+
+@pytest.fixture
+def word(tmp_path: Path) -> Path:
+    document = WordDocument()
+    document.add_heading("Tea", 0)
+    document.add_heading("How to make it", 1)
+    document.add_paragraph("You need:")
+    document.add_paragraph("water", style="List Bullet")
+    document.add_paragraph("hot", style="List Bullet 2")
+    document.add_paragraph("leaves", style="List Bullet")
+    document.add_paragraph("Boil.", style="List Number")
+    document.add_paragraph("Wait.", style="List Number")
+    document.add_paragraph("# is no heading")
+    table = document.add_table(rows=2, cols=3)
+    for column, (label, value) in enumerate([("kind", "green"), ("a|b", "1\n2"), ("x", "")]):
+        table.cell(0, column).text, table.cell(1, column).text = label, value
+    table.cell(1, 1).merge(table.cell(1, 2))
+    document.add_heading("When", 2)
+    document.add_paragraph("At five.")
+    document.save(str(tmp_path / "tea.docx"))
+    return tmp_path / "tea.docx"
+
+
+@pytest.fixture
+def slides(tmp_path: Path) -> Path:
+    presentation = Presentation()
+    layouts = presentation.slide_layouts
+    first = presentation.slides.add_slide(layouts[1])
+    first.shapes.title.text = "Tea"
+    frame = first.placeholders[1].text_frame
+    frame.text = "Green"
+    for text, level in (("Sencha", 1), ("Black", 0)):
+        paragraph = frame.add_paragraph()
+        paragraph.text, paragraph.level = text, level
+    first.notes_slide.notes_text_frame.text = "Smile."
+    presentation.slides.add_slide(layouts[6])
+    third = presentation.slides.add_slide(layouts[5])
+    third.shapes.title.text = "Prices"
+    cells = third.shapes.add_table(2, 2, Inches(1), Inches(2), Inches(4), Inches(1)).table
+    for row, values in enumerate((("kind", "euro"), ("green", "4"))):
+        for column, value in enumerate(values):
+            cells.cell(row, column).text = value
+    group = third.shapes.add_group_shape()
+    box = group.shapes.add_textbox(Inches(1), Inches(1), Inches(1), Inches(1))
+    box.text_frame.text = "All fair."
+    presentation.save(str(tmp_path / "tea.pptx"))
+    return tmp_path / "tea.pptx"
+
+
+def test_a_word_document_is_markdown(word: Path) -> None:
+    (document,) = FileLoader(word).load()
+    assert document.page_content == (
+        "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n   - hot\n- leaves\n1. Boil.\n2. Wait."
+        "\n\n\\# is no heading\n\n| kind | a\\|b | x |\n| --- | --- | --- |\n| green | 1 2 |  |\n\n"
+        "### When\n\nAt five."
+    )
+    chunks = AutoTextSplitter(chunk_size=100).split_documents([document])
+    assert {chunk.metadata["strategy"] for chunk in chunks} == {"content_aware"}
+    assert chunks[-1].metadata["headings"] == ["Tea", "How to make it", "When"]
+
+
+def test_slides_are_pages(slides: Path) -> None:
+    reader = SimpleDirectoryReader(str(slides.parent), file_extractor={".pptx": FileReader()})
+    (document,) = reader.load_data()
+    assert document.text == (
+        "# Tea\n\n- Green\n   - Sencha\n- Black\n\nNotes: Smile.\n\n"
+        "# Prices\n\n| kind | euro |\n| --- | --- |\n| green | 4 |\n\nAll fair."
+    )
+    nodes = AutoNodeParser(
+        chunk_size=60, length_function="characters", count_metadata=False
+    ).get_nodes_from_documents([document])
+    pages = [(node.metadata["page_start"], node.metadata["page_end"]) for node in nodes]
+    assert (pages[0], pages[-1]) == ((1, 1), (3, 3))
+    chunks = SentenceTextSplitter(chunk_size=1000).split_documents(FileLoader(slides).load())
+    assert [(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks] == [(1, 3)]
+
+
+def test_empty_documents_have_no_text(tmp_path: Path) -> None:
+    WordDocument().save(str(tmp_path / "a.docx"))
+    Presentation().save(str(tmp_path / "b.pptx"))
+    documents = FileLoader(tmp_path).load()
+    assert [document.page_content for document in documents] == ["", ""]
+    assert AutoTextSplitter().split_documents(documents) == []
+
+
+def archive(**files: bytes) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as target:
+        for name, data in files.items():
+            target.writestr(name, data)
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["docx", "pptx"])
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "cannot be read as {}: File is not a zip file"),
+        (b"no archive", "cannot be read as {}: File is not a zip file"),
+        (archive(a=b"x"), "cannot be read as {}: .*The file may be damaged"),
+        (
+            bytes.fromhex("D0CF11E0A1B11AE1") + bytes(600),
+            "cannot be read as {}: it is protected by",
+        ),
+        (
+            archive(a=bytes(2_000_000)),
+            r"is not read: it unpacks to 2,000,000 bytes, and the limit is",
+        ),
+    ],
+    ids=["empty", "text", "other archive", "encrypted", "bomb"],
+)
+def test_damaged_files_are_an_error(
+    data: bytes, message: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(office, "_MOST_BYTES", 1_000_000)
+    path = tmp_path / f"a.{suffix}"
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=f"a.{suffix} {message.format(suffix.upper())}"):
+        FileLoader(path).load()
+
+
+def test_parts_that_are_damaged_are_an_error(word: Path, slides: Path) -> None:
+    for path, part in ((word, "word/document.xml"), (slides, "ppt/slides/slide1.xml")):
+        with zipfile.ZipFile(path) as source:
+            parts = {name: source.read(name) for name in source.namelist()}
+        path.write_bytes(archive(**{**parts, part: parts[part][:200]}))
+        with pytest.raises(ValueError, match=f"{path.name} cannot be read as"):
+            FileLoader(path).load()
+
+
+@pytest.mark.parametrize(("suffix", "package"), [("docx", "python-docx"), ("pptx", "python-pptx")])
+def test_missing_libraries_are_named(
+    suffix: str, package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr(office, "import_module", missing)
+    (tmp_path / f"a.{suffix}").write_bytes(b"")
+    hint = rf"needs {package}: pip install 'rag-splitters\[office\]'"
+    with pytest.raises(ImportError, match=hint):
+        FileLoader(tmp_path).load()
