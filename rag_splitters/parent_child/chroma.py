@@ -165,6 +165,11 @@ class ChromaChildren(ChildStore):
         """The embedding model's name."""
         return self._vectors.name
 
+    @property
+    def is_local(self) -> bool:
+        """Is Chroma in this process, and not a server?"""
+        return "fastapi" not in self._collection._client.get_settings().chroma_api_impl
+
     async def write(self, editions: Sequence[Edition]) -> None:
         """Embed and write what is not stored yet, in batches that Chroma takes."""
         batch_size = self._batch(_WRITE_BATCH)

@@ -121,7 +121,7 @@ async def sync(
 ) -> SyncReport:
     """Make the index hold these documents and, within the scope, no others."""
     outcomes: dict[str, Outcome] = {}
-    all_outcomes = await add(stores, _check_scope(documents, scope))
+    all_outcomes = await add(stores, check_scope(documents, scope))
     refused = {outcome.identity for outcome in all_outcomes if outcome.refusal}
     for outcome in all_outcomes:
         if outcome.refusal:
@@ -143,7 +143,8 @@ async def sync(
     return report
 
 
-def _check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> Iterator[Entry]:
+def check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> Iterator[Entry]:
+    """Pass documents on, and raise a ValueError for one that lies outside of the scope."""
     for document in documents:
         if not has_metadata(document, scope):
             name = source_identity(document.text, document.metadata, document.id)

@@ -21,7 +21,7 @@ from rag_splitters.parent_child.losses import check_count, check_few_results
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Query, Reranker, rerank, search
-from rag_splitters.parent_child.stores import ClassicParents, Stores
+from rag_splitters.parent_child.stores import AtomicDocstore, ClassicParents, Stores
 
 A = TypeVar("A")
 D = TypeVar("D")
@@ -43,6 +43,30 @@ class Shared:
     """Has the vector store been found to hold as many children as the keyword index?"""
     resources: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
+
+
+def stores_of_workers(index: ParentChildIndex[Any, Any]) -> Stores:
+    """Return the stores with which one of many processes writes to an index.
+
+    Parents that `langchain_classic` wrote are not replaced: each process would have to read the
+    keys of the whole docstore for them. Nor does a process that searches nothing keep a keyword
+    index: those that do apply what it writes to theirs.
+
+    Raises ValueError if only one process may write to the stores.
+    """
+    stores = index._writing_stores()
+    if not isinstance(stores.docstore, AtomicDocstore):
+        raise ValueError(
+            "several processes need a docstore that can compare and write in one step, such as "
+            "PostgresStore or RedisStore (LlamaIndex: PostgresKVStore or RedisKVStore): pass one "
+            "as docstore"
+        )
+    if not stores.is_shared or stores.children.is_local:
+        raise ValueError(
+            "several processes cannot write to a Chroma in memory or in a folder: run "
+            "`chroma run --path FOLDER` and pass client=chromadb.HttpClient(...)"
+        )
+    return replace(stores, classic=None, keywords=None)
 
 
 class ParentChildIndex(Generic[A, D]):

@@ -103,7 +103,7 @@ async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = Fals
     outcomes: list[Outcome] = []
     for group in grouped(documents):
         refusals = [
-            _find_refusal(stores, document, number)
+            find_refusal(stores, document, number)
             for number, document in enumerate(group, len(outcomes))
         ]
         identities = [
@@ -121,7 +121,7 @@ async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = Fals
     return outcomes
 
 
-def _find_refusal(stores: Stores, document: Entry, number: int) -> str | None:
+def find_refusal(stores: Stores, document: Entry, number: int) -> str | None:
     """Say why a document cannot be stored, if so, naming it and the key."""
     try:
         check_metadata(document.metadata)
@@ -145,7 +145,24 @@ async def _add_group(
 ) -> dict[str, Outcome]:
     replaced = await find_replaced(stores, documents)
     drafts = await draft_documents(stores, documents)
-    old_records = await stores.read_records(list(documents))
+    return await add_drafts(stores, drafts, replaced, always=always)
+
+
+async def add_drafts(
+    stores: Stores,
+    drafts: Sequence[Draft],
+    replaced: Mapping[str, Record] | None = None,
+    *,
+    always: bool = False,
+) -> dict[str, Outcome]:
+    """Write documents that have been cut, and return the outcome of each by its identity.
+
+    Parameters:
+        replaced: what documents replace of `langchain_classic`'s; see `find_replaced`.
+        always: whether unchanged documents are written, too.
+    """
+    replaced = replaced or {}
+    old_records = await stores.read_records([draft.identity for draft in drafts])
     outcomes = {
         draft.identity: Outcome(draft.identity, existed=old is not None, was_written=False)
         for draft, old in zip(drafts, old_records, strict=True)
@@ -167,6 +184,26 @@ async def _add_group(
             identity = change.draft.identity
             outcomes[identity] = Outcome(identity, change.old is not None, was_written=True)
     return outcomes
+
+
+async def find_changed(stores: Stores, drafts: Sequence[Draft]) -> dict[str, bool]:
+    """Return which documents are not in the stores as they are cut now, and whether each existed.
+
+    A document with missing or damaged parents, or with missing children, is one of them.
+    """
+    records = await stores.read_records([draft.identity for draft in drafts])
+    changes = await _find_changes(stores, drafts, records, {}, always=False)
+    return {change.draft.identity: change.old is not None for change in changes}
+
+
+def digest_of(stores: Stores, draft: Draft) -> str:
+    """Return the digest that a document's record has if nothing about the document has changed.
+
+    It is made of the document's text and metadata, the ids and metadata of all that it is cut into,
+    and the settings of the index. The ids are made of positions and texts, so they stand for the
+    splitters.
+    """
+    return _make_record(stores, draft).digest
 
 
 async def _find_changes(
@@ -348,8 +385,13 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     return entries
 
 
+def settings_of(stores: Stores) -> str:
+    """Return the settings that decide, with the splitters and the model, what is stored."""
+    return f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
+
+
 def _make_record(stores: Stores, draft: Draft) -> Record:
-    settings = f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
+    settings = settings_of(stores)
     embedding = f"{settings} {stores.children.model}"
     content = source_identity(draft.source.text, draft.source.metadata)
     parents = tuple(parent.id or "" for parent in draft.parents)

@@ -100,6 +100,11 @@ class ChildStore(ABC):
         """The embedding model's name; nothing if the store embeds by itself."""
         return ""
 
+    @property
+    def is_local(self) -> bool:
+        """Can only this process write to it, because it is in memory or in a folder?"""
+        return False
+
     @abstractmethod
     async def write(self, editions: Sequence[Edition]) -> None:
         """Embed the children of some documents, in their order, and write them by their ids.
