@@ -1,16 +1,30 @@
-"""Ray Data: a dataset of documents in, a dataset of their chunks out."""
+"""Ray Data: a dataset of documents in, a dataset of their chunks or an index of them out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.chunker import Chunker
+from rag_splitters.distributed.runs import IndexSummary, Progress, make_job, run_job
 from rag_splitters.distributed.splitter import TableSplitter, asks_model, unpickled
+from rag_splitters.distributed.stages import (
+    Job,
+    OpenIndex,
+    Row,
+    WorkStage,
+    prepare,
+    work,
+)
+from rag_splitters.fields import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
+
+_BATCHES_PER_TASK = 16
 
 
 def split_dataset(
@@ -56,16 +70,7 @@ def split_dataset(
     the columns are raised at once if Ray already knows the columns, else when the dataset is
     consumed. So are errors of the strategy, which name the document.
     """
-    try:
-        import ray
-        import ray.cloudpickle
-        import ray.data
-    except ImportError as error:
-        raise ImportError("split_dataset needs Ray: pip install 'rag-splitters[ray]'") from error
-    import pyarrow as pa
-
-    if not isinstance(dataset, ray.data.Dataset):
-        raise TypeError(f"dataset must be a ray.data.Dataset, got {type(dataset).__name__}")
+    ray = _ray("split_dataset", dataset)
     splitter = TableSplitter(
         chunker,
         text_column=text_column,
@@ -75,15 +80,15 @@ def split_dataset(
         batch_size=batch_size,
         on_error=on_error,
     )
-    schema = dataset.schema(fetch_if_missing=False)
-    if schema is not None and isinstance(schema.base_schema, pa.Schema):
-        splitter.output_schema(schema.base_schema)
-    payload: bytes = ray.cloudpickle.dumps(splitter)  # type: ignore[no-untyped-call]
+    schema = _known_schema(dataset)
+    if schema is not None:
+        splitter.output_schema(schema)
+    payload: bytes = ray.cloudpickle.dumps(splitter)
     in_actors = isinstance(options.get("compute"), ray.data.ActorPoolStrategy)
     work: Any = _Splitting if in_actors else _split
     if not in_actors:  # which may hold all CPUs, so that nothing could divide the blocks
         # Ray reads many small files as one block, and one block is one task, on one core.
-        per_task = batch_size if asks_model(chunker) else 16 * batch_size
+        per_task = batch_size if asks_model(chunker) else _BATCHES_PER_TASK * batch_size
         dataset = dataset.repartition(target_num_rows_per_block=per_task)
     return dataset.map_batches(
         work,
@@ -107,3 +112,172 @@ class _Splitting:
 
     def __call__(self, batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
         return _split(batch, payload)
+
+
+def index_dataset(
+    dataset: Dataset,
+    open_index: OpenIndex,
+    *,
+    checkpoint: str | Path,
+    text_column: str = "text",
+    id_column: str | None = None,
+    metadata_columns: Sequence[str] | None = None,
+    scope: Mapping[str, Any] | None = None,
+    writers: int = 2,
+    batch_size: int = 256,
+    on_error: Literal["raise", "row"] = "raise",
+    resume: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> IndexSummary:
+    """Write a Ray Dataset's documents into a parent-child index on servers.
+
+    The index is then what one process would have written with `add_documents`: the same records,
+    parents, children, vectors and keywords, and every retriever can read it. Documents that have
+    not changed since they were last indexed are left out, changed ones are replaced, and with
+    `scope` those that are gone are removed.
+
+    Tasks cut the documents and write parents and children to Parquet files. Actors read these,
+    embed the children, and write. If a worker dies, Ray repeats its work: what is written already
+    is not embedded again. If the run ends early, run it again, with `resume=True` from the Parquet
+    files.
+
+    Parameters:
+        dataset: the documents.
+        open_index: a function without parameters that opens the index and returns the retriever:
+            `parent_document_retriever` of either framework with a `client` of a Chroma server and a
+            `docstore` on a server. It is pickled and called once in every process; read passwords
+            and keys from the environment in it.
+        checkpoint: a new folder, or that of an earlier run, which all machines see under the same
+            path: a network drive or a URI such as `s3://bucket/run`. The run overwrites it.
+        text_column: the column with the texts: strings of any Arrow type.
+        id_column: the column with the documents' ids: strings or whole numbers, each of them once.
+            Without it, text and metadata identify a document, so a changed one is a new one.
+        metadata_columns: the columns that are the documents' metadata; None: all other columns.
+        scope: metadata that a document must have to be removed because the dataset does not have
+            it; every document of the dataset must have them. None removes nothing; {} removes
+            whatever the dataset does not have.
+        writers: number of actors that embed and write at once; each has a model of its own.
+        batch_size: number of documents that are cut, or embedded and written, at once. How many
+            texts go to the model and to Chroma at once is up to the retriever's `batch_size` and to
+            `Embedder`.
+        on_error: what to do about a document that cannot be cut or stored. "raise": raise an error.
+            "row": leave it out and count it as failed; its row in the checkpoint says why.
+        resume: whether to go on with the documents that an interrupted run has cut already, without
+            reading the dataset again.
+        progress: a function that is called from a thread, every few seconds, with the number of
+            documents that have been written and of those that are to be; None: they are logged.
+        options: options of `Dataset.map_batches` for the actors: `num_gpus`, `num_cpus`, `memory`.
+
+    Returns: how many documents were added, changed, unchanged, failed and deleted. Everything that
+    was written has been read back from the stores.
+
+    Raises: ImportError if Ray is not installed; TypeError for another kind of dataset; ValueError
+    for stores to which only one process may write, for documents outside of the scope, for ids that
+    several documents have, and for a document that fails; RuntimeError if a store does not have
+    afterwards what was written.
+    """
+    ray = _ray("index_dataset", dataset)
+    whole_number(writers, "writers", 1)
+    job = make_job(
+        open_index,
+        checkpoint,
+        text_column,
+        id_column,
+        metadata_columns,
+        scope,
+        batch_size,
+        on_error,
+    )
+    schema = _known_schema(dataset)
+    if schema is not None:
+        job.check_columns(schema)
+    engine = _Engine(ray, dataset, writers, options)
+    return run_job(job, engine, resume=resume, progress=progress)
+
+
+class _Engine:
+    """Runs the stages of indexing; see `rag_splitters.distributed.runs.Engine`."""
+
+    def __init__(self, ray: Any, dataset: Dataset, writers: int, options: Mapping[str, Any]):
+        self._ray, self._dataset = ray, dataset
+        self._writers, self._options = writers, options
+
+    def prepare(self, job: Job) -> None:
+        blocks = self._dataset.repartition(
+            target_num_rows_per_block=_BATCHES_PER_TASK * job.batch_size
+        )
+        cut: Any = _prepare
+        rows = blocks.map_batches(
+            cut,
+            batch_size=job.batch_size,
+            batch_format="pyarrow",
+            fn_kwargs={"payload": self._pickled(job)},
+        )
+        rows.write_parquet(job.checkpoint.chunks)
+
+    def work(self, job: Job, stage: WorkStage, items: Sequence[Sequence[str]]) -> list[Row]:
+        # The items are there already: tasks that read them would wait for the actors' CPUs.
+        table = [{"item": json.dumps(item)} for item in items]
+        worker: Any = _work
+        size = min(self._writers, len(items))
+        options: dict[str, Any] = {"compute": self._ray.data.TaskPoolStrategy(size)}
+        if stage == "write":
+            pool = self._ray.data.ActorPoolStrategy(min_size=1, max_size=size)
+            worker, options = _Writing, {**self._options, "compute": pool}
+        results = self._ray.data.from_items(table, override_num_blocks=len(table)).map_batches(
+            worker,
+            batch_size=1,
+            batch_format="pyarrow",
+            fn_kwargs={"payload": self._pickled(job), "stage": stage},
+            **options,
+        )
+        return [json.loads(row["result"]) for row in results.take_all()]
+
+    def _pickled(self, job: Job) -> bytes:
+        payload: bytes = self._ray.cloudpickle.dumps(job)
+        return payload
+
+
+def _prepare(batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
+    """A task: cut a batch of documents."""
+    import pyarrow as pa
+
+    for rows in prepare(payload, batch):
+        yield pa.Table.from_batches([rows])
+
+
+def _work(batch: pa.Table, payload: bytes, stage: WorkStage) -> pa.Table:
+    """A task: count or settle."""
+    import pyarrow as pa
+
+    return pa.Table.from_batches([work(payload, stage, batch)])
+
+
+class _Writing:
+    """An actor: embed and write."""
+
+    def __call__(self, batch: pa.Table, payload: bytes, stage: WorkStage) -> pa.Table:
+        return _work(batch, payload, stage)
+
+
+def _ray(function: str, dataset: object) -> Any:
+    """The module `ray`. Raises ImportError without Ray, and TypeError for another dataset."""
+    try:
+        import ray
+        import ray.cloudpickle
+        import ray.data
+    except ImportError as error:
+        raise ImportError(f"{function} needs Ray: pip install 'rag-splitters[ray]'") from error
+    if not isinstance(dataset, ray.data.Dataset):
+        raise TypeError(f"dataset must be a ray.data.Dataset, got {type(dataset).__name__}")
+    return ray
+
+
+def _known_schema(dataset: Dataset) -> pa.Schema | None:
+    """The columns, if Ray knows them without reading the dataset."""
+    import pyarrow as pa
+
+    schema = dataset.schema(fetch_if_missing=False)
+    is_arrow = schema is not None and isinstance(schema.base_schema, pa.Schema)
+    return schema.base_schema if is_arrow else None

@@ -1,13 +1,19 @@
-"""Spark: a DataFrame of documents in, a DataFrame of their chunks out."""
+"""Spark: a DataFrame of documents in, a DataFrame of their chunks or an index of them out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.chunker import Chunker
+from rag_splitters.distributed.checkpoint import document_schema
 from rag_splitters.distributed.columns import arrow, chunk_fields, wrong_type
+from rag_splitters.distributed.runs import IndexSummary, Progress, make_job, run_job
 from rag_splitters.distributed.splitter import TableSplitter, unpickled
+from rag_splitters.distributed.stages import Job, OpenIndex, Row, WorkStage, prepare, work
+from rag_splitters.fields import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,16 +56,10 @@ def split_dataframe(
     one of the chunks' own columns. Errors of the strategy name the document, and are raised when
     the DataFrame is used.
     """
-    try:
-        import pyspark.cloudpickle
-        from pyspark.sql.pandas.types import from_arrow_schema
-        from pyspark.sql.types import StructType
-    except ImportError as error:
-        raise ImportError(
-            "split_dataframe needs Spark: pip install 'rag-splitters[spark]'"
-        ) from error
-    if not hasattr(dataframe, "mapInArrow"):
-        raise TypeError(f"dataframe must be a Spark DataFrame, got {type(dataframe).__name__}")
+    pyspark = _pyspark("split_dataframe", dataframe)
+    from pyspark.sql.pandas.types import from_arrow_schema
+    from pyspark.sql.types import StructType
+
     splitter = TableSplitter(
         chunker,
         text_column=text_column,
@@ -75,12 +75,7 @@ def split_dataframe(
     repeated = chunks.names[len(own_fields) :]
     own = from_arrow_schema(arrow().schema(own_fields))
     read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *repeated]))
-    # Select by number: Spark reads a dot in a column's name as a path.
-    numbers = [f"c{number}" for number in range(len(dataframe.columns))]
-    numbered = dataframe.toDF(*numbers).select(
-        [numbers[dataframe.columns.index(name)] for name in read]
-    )
-    payload: bytes = pyspark.cloudpickle.dumps(splitter)  # type: ignore[no-untyped-call]
+    payload: bytes = pyspark.cloudpickle.dumps(splitter)
 
     def split(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -88,7 +83,119 @@ def split_dataframe(
             yield from unpickled(payload).split_batches(documents)
 
     schema = StructType([*own, *(columns[name] for name in repeated)])
-    return numbered.mapInArrow(split, schema, **options)
+    return _numbered(dataframe, read).mapInArrow(split, schema, **options)
+
+
+def index_dataframe(
+    dataframe: DataFrame,
+    open_index: OpenIndex,
+    *,
+    checkpoint: str | Path,
+    text_column: str = "text",
+    id_column: str | None = None,
+    metadata_columns: Sequence[str] | None = None,
+    scope: Mapping[str, Any] | None = None,
+    writers: int = 2,
+    batch_size: int = 256,
+    on_error: Literal["raise", "row"] = "raise",
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> IndexSummary:
+    """Write a DataFrame's documents into a parent-child index on servers.
+
+    It does what `rag_splitters.distributed.ray.index_dataset` does, and has the same parameters.
+    Spark's Python workers do the work; each opens the index once and keeps it, with the model, for
+    its next task. One task writes one Parquet file of the checkpoint after the other, so that there
+    are as many as the DataFrame has partitions: with few, use `dataframe.repartition(n)`.
+
+    If a worker dies, Spark repeats its task as often as `spark.task.maxFailures` says, which is not
+    at all with `local[n]`. What is written already is not embedded again.
+
+    Parameters:
+        dataframe: the documents.
+        checkpoint: a folder, or a URI that both Arrow and Spark read.
+        writers: number of tasks that embed and write at once.
+        open_index, text_column, id_column, metadata_columns, scope, batch_size, on_error, resume,
+            progress: see `rag_splitters.distributed.ray.index_dataset`.
+
+    Raises: ImportError if Spark is not installed; TypeError if this is not a DataFrame; and what
+    `index_dataset` raises, which Spark wraps in an error of its own if a worker raised it.
+    """
+    pyspark = _pyspark("index_dataframe", dataframe)
+    whole_number(writers, "writers", 1)
+    job = make_job(
+        open_index,
+        checkpoint,
+        text_column,
+        id_column,
+        metadata_columns,
+        scope,
+        batch_size,
+        on_error,
+    )
+    names = job.check_columns(_arrow_schema(dataframe.schema, text_column, id_column))
+    read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *names]))
+    engine = _Engine(pyspark, dataframe, read, writers)
+    return run_job(job, engine, resume=resume, progress=progress)
+
+
+class _Engine:
+    """Runs the stages of indexing; see `rag_splitters.distributed.runs.Engine`."""
+
+    def __init__(self, pyspark: Any, dataframe: DataFrame, read: Sequence[str], writers: int):
+        self._pyspark, self._dataframe = pyspark, dataframe
+        self._read, self._writers = list(read), writers
+
+    def prepare(self, job: Job) -> None:
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        payload, read = self._pickled(job), self._read
+
+        def cut(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                documents = arrow().Table.from_batches([batch]).rename_columns(read)
+                yield from prepare(payload, documents)
+
+        rows = _numbered(self._dataframe, read).mapInArrow(
+            cut, from_arrow_schema(document_schema())
+        )
+        rows.write.parquet(job.checkpoint.chunks)
+
+    def work(self, job: Job, stage: WorkStage, items: Sequence[Sequence[str]]) -> list[Row]:
+        payload = self._pickled(job)
+
+        def do(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                yield work(payload, stage, arrow().Table.from_batches([batch]))
+
+        table = [(json.dumps(item),) for item in items]
+        frame = self._dataframe.sparkSession.createDataFrame(table, "item string")
+        results = frame.repartition(min(len(table), self._writers)).mapInArrow(do, "result string")
+        return [json.loads(row.result) for row in results.collect()]
+
+    def _pickled(self, job: Job) -> bytes:
+        payload: bytes = self._pyspark.cloudpickle.dumps(job)
+        return payload
+
+
+def _pyspark(function: str, dataframe: object) -> Any:
+    """The module `pyspark`. Raises ImportError without it, and TypeError for another dataframe."""
+    try:
+        import pyspark.cloudpickle
+        import pyspark.sql.pandas.types
+    except ImportError as error:
+        raise ImportError(f"{function} needs Spark: pip install 'rag-splitters[spark]'") from error
+    if not hasattr(dataframe, "mapInArrow"):
+        raise TypeError(f"dataframe must be a Spark DataFrame, got {type(dataframe).__name__}")
+    return pyspark
+
+
+def _numbered(dataframe: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Some columns, under other names: Spark reads a dot in a column's name as a path."""
+    numbers = [f"c{number}" for number in range(len(dataframe.columns))]
+    return dataframe.toDF(*numbers).select(
+        [numbers[dataframe.columns.index(name)] for name in names]
+    )
 
 
 def _arrow_schema(schema: StructType, text: str, id: str | None) -> pa.Schema:
