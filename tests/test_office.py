@@ -34,6 +34,7 @@ def word(tmp_path: Path) -> Path:
     for column, (label, value) in enumerate([("kind", "green"), ("a|b", "1\n2"), ("x", "")]):
         table.cell(0, column).text, table.cell(1, column).text = label, value
     table.cell(1, 1).merge(table.cell(1, 2))
+    table.cell(1, 0).add_table(1, 1).cell(0, 0).text = "or black"
     document.add_heading("When", 2)
     document.add_paragraph("At five.")
     document.save(str(tmp_path / "tea.docx"))
@@ -70,7 +71,8 @@ def test_a_word_document_is_markdown(word: Path) -> None:
     (document,) = FileLoader(word).load()
     assert document.page_content == (
         "# Tea\n\n## How to make it\n\nYou need:\n\n- water\n   - hot\n- leaves\n1. Boil.\n2. Wait."
-        "\n\n\\# is no heading\n\n| kind | a\\|b | x |\n| --- | --- | --- |\n| green | 1 2 |  |\n\n"
+        "\n\n\\# is no heading\n\n"
+        "| kind | a\\|b | x |\n| --- | --- | --- |\n| green or black | 1 2 |  |\n\n"
         "### When\n\nAt five."
     )
     chunks = AutoTextSplitter(chunk_size=100).split_documents([document])

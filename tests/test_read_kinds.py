@@ -326,6 +326,15 @@ def test_quotations_and_attachments_are_kept_or_dropped() -> None:
     )
 
 
+def test_a_wrong_encoding_is_named_in_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.eml").write_bytes(b"From: a@b\r\nSubject: T\xe9\r\n\r\nCaf\xe9\r\n")
+    (document,) = FileLoader(tmp_path / "a.eml").load()
+    assert (document.page_content, document.metadata["subject"]) == ("Café", "Té")
+    assert "a.eml has text that is not in us-ascii: read as cp1252" in caplog.text
+
+
 def test_html_is_read_if_there_is_no_plain_text() -> None:
     message = mail()
     message.set_content("<p>It is <b>ready</b>.</p><blockquote>When?</blockquote>", subtype="html")

@@ -30,9 +30,10 @@ class FileLoader(BaseLoader):
     and chunks do not repeat it.
 
     Parameters:
-        path: a text of any kind, a PDF (extra `pdf`), or a folder, of which the files are
-            loaded whose names say that they are one of these. A warning in the log says how many
-            files were passed over, and of which kinds.
+        path: a text of any kind, a PDF (extra `pdf`), a Word document or a presentation (extra
+            `office`), which come as Markdown with slides as pages, or a folder, of which the files
+            are loaded whose names say that they are one of these. A warning in the log says how
+            many files were passed over, and of which kinds.
         max_output: maximum number of characters of each output in a notebook, and a line that says
             how many were left out; 0 drops outputs, None keeps them whole.
         quotations: whether to keep what a mail quotes: lines after ">", quotations in HTML, and

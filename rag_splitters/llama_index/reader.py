@@ -55,9 +55,10 @@ class FileReader(BaseReader):
         Message-ID.
 
         Parameters:
-            file: a text of any kind, a PDF (extra `pdf`), or a folder, of which the files
-                are read whose names say that they are one of these. A warning in the log says how
-                many files were passed over, and of which kinds.
+            file: a text of any kind, a PDF (extra `pdf`), a Word document or a presentation
+                (extra `office`), which come as Markdown with slides as pages, or a folder, of which
+                the files are read whose names say that they are one of these. A warning in the log
+                says how many files were passed over, and of which kinds.
             extra_info: further metadata.
 
         Raises: OSError, ValueError or ImportError that names the file.

@@ -159,7 +159,7 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
         return [Source(decode(data, name), {"source": name}, name)]
     text, is_bytes = _decode_mail(data, name) if kind == "mail" else (decode(data, name), False)
     try:
-        readings = read_kind(text, kind, options, is_bytes=is_bytes)
+        readings = read_kind(text, kind, options, is_bytes=is_bytes, name=name)
     except UnreadableError as error:
         raise ValueError(f"{name} cannot be read as {_NAMES[kind]}: {error}") from error
     if not readings:

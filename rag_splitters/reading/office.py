@@ -129,7 +129,7 @@ class _Word:
         for block in self.document.iter_inner_content():
             if hasattr(block, "rows"):
                 self.numbers.clear()
-                cells = [[cell.text for cell in _unmerged(row.cells)] for row in block.rows]
+                cells = [[_cell_text(cell) for cell in _unmerged(row.cells)] for row in block.rows]
                 yield _table(cells), False
             elif block.text.strip():
                 yield self._paragraph(block)
@@ -198,6 +198,15 @@ def _style_names(style: Any) -> Iterator[str]:
             return
         yield style.name or ""
         style = getattr(style, "base_style", None)
+
+
+def _cell_text(cell: Any, depth: int = 0) -> str:
+    """The text of a cell, with that of the tables inside it."""
+    texts = [cell.text]
+    for table in cell.tables if depth < _DEEPEST else ():
+        for row in table.rows:
+            texts += [_cell_text(each, depth + 1) for each in _unmerged(row.cells)]
+    return " ".join(filter(None, texts))
 
 
 def _unmerged(cells: Iterable[Any]) -> Iterator[Any]:

@@ -84,7 +84,11 @@ class _Part(NamedTuple):
 
 
 def read_mails(
-    text: str, options: ReadingOptions = READ_ALL, *, is_bytes: bool = False
+    text: str,
+    options: ReadingOptions = READ_ALL,
+    *,
+    is_bytes: bool = False,
+    name: str = "a mail",
 ) -> list[Reading]:
     """The messages of a mailbox, or a single mail.
 
@@ -98,6 +102,7 @@ def read_mails(
         options: whether to keep quotations and attachments.
         is_bytes: whether each character of `text` is a byte (Latin-1), as in a mail of several
             encodings.
+        name: the name of the file, for warnings about encodings.
 
     Returns: the text of each message, with its positions. A base64 or HTML part has those of the
     whole part.
@@ -110,7 +115,7 @@ def read_mails(
     >>> reading.text, reading.metadata["sender"]
     ('It is ready.', 'Ann <ann@example.org>')
     """
-    reader = _Reader(text, options, is_bytes=is_bytes)
+    reader = _Reader(text, options, name, is_bytes=is_bytes)
     return [reader.read(start, end) for start, end in _messages(text)]
 
 
@@ -135,8 +140,8 @@ def _is_mailbox(text: str) -> bool:
 class _Reader:
     """Reads the messages of a text with the same options."""
 
-    def __init__(self, text: str, options: ReadingOptions, *, is_bytes: bool) -> None:
-        self.text, self.options, self.is_bytes = text, options, is_bytes
+    def __init__(self, text: str, options: ReadingOptions, name: str, *, is_bytes: bool) -> None:
+        self.text, self.options, self.name, self.is_bytes = text, options, name, is_bytes
         self.is_mailbox = _is_mailbox(text)
         self.writer = ExcerptWriter(text)
 
@@ -178,7 +183,7 @@ class _Reader:
     def _header(self, part: _Part, name: str) -> str:
         value = str(part.headers.get(name, ""))[:_LONGEST_HEADER]
         if self.is_bytes and not value.isascii():
-            value = _in_charset(value.encode("latin-1"), "utf-8")
+            value = self._in_charset(value.encode("latin-1"), "utf-8")
         return " ".join(_decoded(value).split())
 
     def _write(self, part: _Part) -> None:
@@ -209,7 +214,7 @@ class _Reader:
         encoding = _encoding_of(part)
         if encoding in ("base64", "quoted-printable"):  # against the standard, but it exists
             data = _bytes_of(self.text[part.start : part.end], encoding, self.is_bytes)
-            inner = _Reader(data.decode("latin-1"), self.options, is_bytes=True)
+            inner = _Reader(data.decode("latin-1"), self.options, self.name, is_bytes=True)
             inner._write_with_headers(inner._part(0, len(data), depth=part.depth + 1))
             self._begin()
             self.writer.add(inner.writer.excerpt().text, part.start, part.end)
@@ -274,7 +279,9 @@ class _Reader:
         writer = ExcerptWriter(self.text)
         if encoding == "base64":
             writer.add(
-                _in_charset(_bytes_of(raw, encoding, self.is_bytes), charset), part.start, part.end
+                self._in_charset(_bytes_of(raw, encoding, self.is_bytes), charset),
+                part.start,
+                part.end,
             )
         elif encoding == "quoted-printable":
             self._add_quoted_printable(writer, part, charset)
@@ -284,7 +291,7 @@ class _Reader:
             self._add_lines(writer, part, "")
         else:
             data = raw.encode("latin-1")
-            encoding = _charset_of(data, charset)
+            encoding = _charset_of(data, charset, self.name)
             if _COMPATIBLE.match(encoding):
                 self._add_lines(writer, part, encoding)
             else:
@@ -309,21 +316,27 @@ class _Reader:
 
     def _add_quoted_printable(self, writer: ExcerptWriter, part: _Part, charset: str) -> None:
         raw = self.text[part.start : part.end]
-        decoded = _in_charset(_bytes_of(raw, "quoted-printable", self.is_bytes), charset)
-        if not (_COMPATIBLE.match(charset) and raw.isascii()):
+        data = _bytes_of(raw, "quoted-printable", self.is_bytes)
+        encoding = _charset_of(data, charset, self.name)
+        decoded = data.decode(encoding)
+        if not (_COMPATIBLE.match(encoding) and raw.isascii()):
             writer.add(decoded, part.start, part.end)
             return
         own, position = ExcerptWriter(self.text), part.start
         for match in _QUOTED_PRINTABLE.finditer(self.text, part.start, part.end):
             own.copy(position, match.start())
-            data = quopri.decodestring(_SOFT_BREAK.sub("", match[0]).encode("ascii"))
-            own.add(_in_charset(data, charset), *match.span())
+            letters = quopri.decodestring(_SOFT_BREAK.sub("", match[0]).encode("ascii"))
+            own.add(letters.decode(encoding, "replace"), *match.span())
             position = match.end()
         own.copy(position, part.end)
-        if own.excerpt().text != decoded:  # such as white space at the ends of lines
+        if own.excerpt().text != decoded:  # such as for white space at the ends of lines
             writer.add(decoded, part.start, part.end)
             return
         writer.extend(own.excerpt(), 0, own.length)
+
+    def _in_charset(self, data: bytes, charset: str) -> str:
+        """Bytes in the declared encoding, or in one that fits."""
+        return data.decode(_charset_of(data, charset, self.name))
 
 
 def _encoding_of(part: _Part) -> str:
@@ -341,12 +354,7 @@ def _bytes_of(raw: str, encoding: str, is_bytes: bool) -> bytes:
     return binascii.a2b_base64(letters[: len(letters) // 4 * 4])
 
 
-def _in_charset(data: bytes, charset: str) -> str:
-    """Bytes in the declared encoding, or in one that fits."""
-    return data.decode(_charset_of(data, charset))
-
-
-def _charset_of(data: bytes, charset: str) -> str:
+def _charset_of(data: bytes, charset: str, name: str) -> str:
     """The declared encoding; if bytes are not in it, UTF-8 or else windows-1252 or Latin-1."""
     charset = charset.strip("'\" ").lower()
     for encoding in (charset, "utf-8", "cp1252"):
@@ -355,9 +363,9 @@ def _charset_of(data: bytes, charset: str) -> str:
         except (LookupError, ValueError):  # "hex" and "rot13" are codecs, but of no text
             continue
         if encoding == "cp1252" != charset:
-            logger.warning("a mail has text that is not in %s: it is read as cp1252", charset)
+            logger.warning("%s has text that is not in %s: read as cp1252", name, charset)
         return encoding
-    logger.warning("a mail has text that is not in %s: it is read as Latin-1", charset)
+    logger.warning("%s has text that is not in %s: read as Latin-1", name, charset)
     return "latin-1"
 
 

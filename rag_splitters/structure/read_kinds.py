@@ -9,7 +9,12 @@ from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions
 
 
 def read_kind(
-    text: str, kind: str, options: ReadingOptions = READ_ALL, *, is_bytes: bool = False
+    text: str,
+    kind: str,
+    options: ReadingOptions = READ_ALL,
+    *,
+    is_bytes: bool = False,
+    name: str = "a mail",
 ) -> list[Reading]:
     """What there is to read in a notebook, in subtitles or in mails, which are several texts.
 
@@ -18,6 +23,7 @@ def read_kind(
         kind: one of `kinds.READ_KINDS`.
         options: what to keep.
         is_bytes: see `read_mails`.
+        name: the name of the file, for warnings.
 
     Returns: the texts; none of a blank one.
 
@@ -29,5 +35,5 @@ def read_kind(
     if not text.strip("\ufeff \t\r\n"):
         return []
     if kind == "mail":
-        return read_mails(text, options, is_bytes=is_bytes)
+        return read_mails(text, options, is_bytes=is_bytes, name=name)
     return [read_notebook(text, options) if kind == "notebook" else read_subtitles(text)]
