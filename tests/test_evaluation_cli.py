@@ -111,11 +111,29 @@ def test_compare_keeps_embeddings_for_the_next_run_and_for_semantic_strategies(
     assert counts[2] > counts[1]
 
 
+def test_compare_without_questions_describes_the_chunks(folder: Path) -> None:
+    result = run("docs", "--json", "r.json", "--csv", "r.csv", "--markdown", "r.md")
+    assert result.exit_code == 0, result.stderr
+    assert "Take " in result.stdout
+    assert "do not say what a search finds" in " ".join(result.stdout.split())
+    values = json.loads((folder / "r.json").read_text("utf-8"))
+    assert len(values["strategies"]) == 4
+    assert values["model"] is None
+    options = ("-s", "sentence:chunk_size=300", "-s", "semantic", "--embeddings", "hashing")
+    named = run("docs", *options, "--json", "r.json")
+    assert named.exit_code == 0, named.stderr
+    values = json.loads((folder / "r.json").read_text("utf-8"))
+    assert {each["name"] for each in values["strategies"]} == {
+        "sentence:chunk_size=300",
+        "semantic",
+    }
+    assert all(each["figures"]["cohesion"] > 0 for each in values["strategies"])
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["docs"], "pass a file as --questions, or one folder with corpora/ and"),
-        (["docs", "q.jsonl"], "pass a file as --questions"),
+        (["docs", "--html", "r.html"], "--html needs --questions"),
         (["atlas", "-q", "q.jsonl"], "atlas: no such file or folder"),
         (["docs", "-q", "none.jsonl"], "none.jsonl: no such file"),
         (["docs/bakery.md", "-q", "q.jsonl"], "q.jsonl, line 3: there is no document 'docs/light"),

@@ -22,7 +22,9 @@ from rag_splitters.cli.views import console, note_left_out
 from rag_splitters.reading.files import find_files, read_text
 
 if TYPE_CHECKING:
-    from rag_splitters.evaluation import Benchmark
+    from rich.console import Console
+
+    from rag_splitters.evaluation import Benchmark, IntrinsicReport, Report
 
 
 def compare(
@@ -31,7 +33,12 @@ def compare(
     ],
     questions: Annotated[
         Path | None,
-        typer.Option("--questions", "-q", help="JSON lines with question, document, references."),
+        typer.Option(
+            "--questions",
+            "-q",
+            help="JSON lines with question, document, references. Without it, the chunks "
+            "themselves are described.",
+        ),
     ] = None,
     strategies: Annotated[
         list[str] | None,
@@ -40,7 +47,8 @@ def compare(
             "-s",
             metavar="NAME[:PARAMETER=VALUE,...]",
             help="A strategy to compare; repeatable. Default: recursive, sentence and paragraph, "
-            "each with 100, 200 and 400 tokens.",
+            "each with 100, 200 and 400 tokens; without questions these and content_aware, with "
+            "200 tokens.",
         ),
     ] = None,
     embeddings: EmbeddingsOption = None,
@@ -63,6 +71,10 @@ def compare(
     The questions name the passages that answer them, as quotations or positions. DOCS may also be
     one folder in the format of Chroma's report, with corpora/ and questions.csv. Without
     --embeddings, the built-in embeddings are used, which match words, not meaning.
+
+    Without questions, the strategies are compared by figures about their chunks, such as how many
+    blocks and references they keep whole. Pass --embeddings for the figures about meaning. These
+    figures do not say what a search finds.
     """
     formats = {"html": html, "json": json, "markdown": markdown, "csv": csv}
     outputs = {form: path for form, path in formats.items() if path is not None}
@@ -74,6 +86,19 @@ def compare(
 
     models = {"embeddings": HashingEmbeddings()} | models_from_options(embeddings, llm, base_url)
     models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
+    out = console()
+    if questions is None and not _is_benchmark(paths):
+        if html is not None:
+            raise ValueError("--html needs --questions: the page shows what a search finds")
+        recommendation = evaluation.recommend(
+            _documents(paths),
+            models["embeddings"] if embeddings else None,
+            chunkers=_chunkers(strategies, models) if strategies else None,
+        )
+        out.print(recommendation.report)
+        out.print(str(recommendation), highlight=False)
+        _write(recommendation.report, outputs, out)
+        return
     benchmark = _benchmark(paths, questions)
     report = evaluation.compare(
         _chunkers(strategies, models) if strategies else evaluation.candidates(),
@@ -83,9 +108,12 @@ def compare(
         k=k,
         budgets=budgets,
     )
-    out = console()
     out.print(report)
     out.print(evaluation.advice(report))
+    _write(report, outputs, out)
+
+
+def _write(report: Report | IntrinsicReport, outputs: Mapping[str, Path], out: Console) -> None:
     for form, path in outputs.items():
         getattr(report, f"to_{form}")(path)
         out.print(f"Written: {path}")
@@ -110,11 +138,17 @@ def _benchmark(paths: Sequence[Path], questions: Path | None) -> Benchmark:
     """The documents and questions that the options name."""
     from rag_splitters.evaluation import read_benchmark, read_questions
 
-    if questions is not None:
-        files, others = find_files(paths)
-        note_left_out(others)
-        documents = {path.as_posix(): read_text(path) for path in files}
-        return read_questions(questions, documents)
-    if len(paths) == 1 and (paths[0] / "questions.csv").is_file():
+    if questions is None:
         return read_benchmark(paths[0])
-    raise ValueError("pass a file as --questions, or one folder with corpora/ and questions.csv")
+    return read_questions(questions, _documents(paths))
+
+
+def _is_benchmark(paths: Sequence[Path]) -> bool:
+    """Whether the only path is a folder in the format of Chroma's report."""
+    return len(paths) == 1 and (paths[0] / "questions.csv").is_file()
+
+
+def _documents(paths: Sequence[Path]) -> dict[str, str]:
+    files, others = find_files(paths)
+    note_left_out(others)
+    return {path.as_posix(): read_text(path) for path in files}

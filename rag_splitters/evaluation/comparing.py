@@ -78,7 +78,7 @@ def compare(
         k, tuple(sorted(set(budgets))), length_function, model.description, resamples, seed
     )
     _check(documents, questions)
-    chunkers, bar = named(chunkers), partial(_progress, show=show_progress)
+    chunkers, bar = named(chunkers), partial(progress, show=show_progress)
     chunks = {
         name: _chunks(name, chunker, documents, bar(f"Chunking: {name}"))
         for name, chunker in chunkers.items()
@@ -92,7 +92,7 @@ def compare(
     strategies = []
     for name, own_chunks in chunks.items():
         own_vectors = vectors[[rows[chunk.text] for chunk in own_chunks]]
-        index = ChunkIndex(own_chunks, _sizes(own_chunks, length_function), own_vectors)
+        index = ChunkIndex(own_chunks, sizes_of(own_chunks, length_function), own_vectors)
         measurements = measure_questions(
             index, questions, question_vectors, k, settings.curve_budgets, bar(f"Measuring: {name}")
         )
@@ -206,12 +206,13 @@ def _chunks(
     return chunks
 
 
-def _sizes(chunks: Sequence[LocatedChunk], unit: LengthFunction) -> NDArray[np.int64]:
+def sizes_of(chunks: Sequence[LocatedChunk], unit: LengthFunction) -> NDArray[np.int64]:
+    """The size of each chunk's text."""
     measure = sizer(unit)
     return np.array([measure(chunk.text).length(0, len(chunk.text)) for chunk in chunks])
 
 
-def _progress(description: str, show: bool) -> Callable[[Any], Iterable[Any]]:
+def progress(description: str, show: bool) -> Callable[[Any], Iterable[Any]]:
     """A wrapper that iterates with a progress bar, if standard error is a terminal."""
     console = Console(stderr=True)
     return partial(

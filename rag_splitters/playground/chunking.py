@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from statistics import median
 from typing import Any
 
 from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.evaluation.figures import document_figures, tiny
 from rag_splitters.span import Source, Span
-from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer
 
 MAX_CHUNKS = 20_000
@@ -28,7 +27,8 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
     Returns: `chunks`, each with start and end (code points), size, metadata, and where they apply
     `content` (the text of a rewritten chunk), `begins_inside` and `ends_inside` (a sentence is cut
     there); `unit`; and `figures`: counts, sizes, the number of characters in several chunks and in
-    none, and the milliseconds that the strategy took.
+    none, the milliseconds that the strategy took, and those figures of `evaluation.intrinsic` that
+    need no embeddings.
 
     >>> from rag_splitters import SentenceChunker
     >>> shown = show_chunks(SentenceChunker(chunk_size=8), "One two. Three.")
@@ -42,7 +42,8 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
     seconds = time.perf_counter() - start_time
     unit = _unit(chunker)
     sizes = _sizes(spans, text, unit)
-    cuts = _sentence_cuts(spans, text)
+    own, positions = document_figures(text), [(span.start, span.end) for span in spans]
+    cuts = _sentence_cuts(own.sentence_cuts(positions))
     figures: dict[str, Any] = {
         "chunks": len(spans),
         "least": min(sizes, default=0),
@@ -50,6 +51,11 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
         "most": max(sizes, default=0),
         "begins_inside": sum("begins_inside" in each for each in cuts),
         "ends_inside": sum("ends_inside" in each for each in cuts),
+        "orphan_headings": own.orphan_headings(positions),
+        "lead_ins": own.lead_ins(positions),
+        "tiny": tiny(sizes),
+        "block_integrity": own.block_integrity(positions),
+        "reference_completeness": own.reference_completeness(positions),
         "milliseconds": round(1000 * seconds, 2),
         **_coverage(spans, text),
     }
@@ -68,18 +74,12 @@ def _row(span: Span, size: int, cuts: Mapping[str, bool]) -> dict[str, Any]:
     return row | content | dict(cuts)
 
 
-def _sentence_cuts(spans: Sequence[Span], text: str) -> list[dict[str, bool]]:
+def _sentence_cuts(cuts: Sequence[tuple[bool, bool]]) -> list[dict[str, bool]]:
     """For each span, whether it begins or ends inside a sentence."""
-    starts, ends = _sentence_edges(text)
-    cuts = []
-    for span in spans:
-        part = text[span.start : span.end]
-        visible = part.strip()
-        first = span.start + len(part) - len(part.lstrip())
-        begins_inside = {"begins_inside": True} if first not in starts else {}
-        ends_inside = {"ends_inside": True} if first + len(visible) not in ends else {}
-        cuts.append(begins_inside | ends_inside if visible else {})
-    return cuts
+    return [
+        ({"begins_inside": True} if begins else {}) | ({"ends_inside": True} if ends else {})
+        for begins, ends in cuts
+    ]
 
 
 def _unit(chunker: Chunker) -> str:
@@ -103,13 +103,6 @@ def _sizes(spans: Sequence[Span], text: str, unit: str) -> list[int]:
         else measure(span.content).length(0, len(span.content))
         for span in spans
     ]
-
-
-@lru_cache(maxsize=4)
-def _sentence_edges(text: str) -> tuple[frozenset[int], frozenset[int]]:
-    """Where sentences begin and end; cached, because every strategy and setting needs the same."""
-    sentences = sentence_spans(text)
-    return frozenset(start for start, _ in sentences), frozenset(end for _, end in sentences)
 
 
 def _coverage(spans: Sequence[Span], text: str) -> dict[str, int]:

@@ -8,6 +8,7 @@ const MAX_SHOWN = 4000; // characters of a chunk's source next to its details
 const count = (number) => Number(number).toLocaleString("en");
 const times = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : "0%");
+const share = (value) => (value === null ? "none" : percent(value, 1));
 
 export class View {
   constructor(root, side, moved) {
@@ -243,6 +244,11 @@ export class View {
         `${count(figures.begins_inside)}, ${count(figures.ends_inside)}`,
         `${times(figures.begins_inside, "chunk")} start and ${count(figures.ends_inside)} end inside a sentence`,
       ],
+      ["end with a heading", share(figures.orphan_headings), "chunks that end with a heading, which belongs to the next one"],
+      ["end with a lead-in", share(figures.lead_ins), "chunks that end with a heading, a colon or the like"],
+      ["tiny", share(figures.tiny), "chunks smaller than a tenth of the largest one"],
+      ["blocks kept whole", share(figures.block_integrity), "headings, paragraphs, list items, tables and code that are whole in a chunk"],
+      ["references kept", share(figures.reference_completeness), "English sentences such as “It is green.” that are in a chunk with the sentence before them"],
     ];
     this.find(".figures dl").replaceChildren(
       ...rows.map(([name, value, title]) => {

@@ -1,0 +1,470 @@
+"""Comparing strategies without questions, and recommending one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.chunkers import (
+    ContentAwareChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+)
+from rag_splitters.evaluation.cached_embeddings import CachedEmbeddings
+from rag_splitters.evaluation.comparing import named, progress, sizes_of
+from rag_splitters.evaluation.figures import (
+    FAULTS,
+    FIGURES,
+    DocumentFigures,
+    References,
+    coherence,
+    cohesion,
+    context_windows,
+    fill,
+    mean_of,
+    nearest_windows,
+    score,
+    size_compliance,
+    tiny,
+)
+from rag_splitters.evaluation.locating import LocatedChunk, locate_chunks
+from rag_splitters.evaluation.metrics import Range
+from rag_splitters.fields import whole_number
+from rag_splitters.text.sentences import sentence_spans
+from rag_splitters.text.sizing import LengthFunction
+
+if TYPE_CHECKING:
+    from rich.console import ConsoleOptions, RenderResult
+
+Figures = dict[str, float | None]
+
+_MIN_WIDTH = {
+    "orphan headings": 90,
+    "lead-ins": 100,
+    "tiny": 110,
+    "cohesion": 75,
+    "coherence": 85,
+    "fill": 130,
+}
+"""The narrowest terminal that shows each figure; the others are always shown."""
+
+_Embed = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class IntrinsicReport:
+    """The figures of each strategy in each document; it prints as a table, the best score first.
+
+    Parameters:
+        chunkers: the strategies by name.
+        figures: by strategy, then by document: the figures named in
+            `rag_splitters.evaluation.figures.FIGURES`, None where a figure is not defined.
+        counts: the number of chunks of each strategy in all documents.
+        mean_sizes: their mean size.
+        unit: the unit of sizes.
+        model: the embedding model, or None if there was none.
+    """
+
+    chunkers: Mapping[str, Any]
+    figures: Mapping[str, Mapping[str, Figures]]
+    counts: Mapping[str, int]
+    mean_sizes: Mapping[str, float]
+    unit: str
+    model: str | None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the strategies, the best score first."""
+        return sorted(self.chunkers, key=lambda name: -(self.score(name) or 0.0))
+
+    def figure(self, name: str, figure: str, document: str | None = None) -> float | None:
+        """A figure of a strategy in one document, or its mean over all documents that have it.
+
+        Raises ValueError if there is no such strategy, figure or document.
+        """
+        for value, values in ((name, self.figures), (figure, FIGURES)):
+            if value not in values:
+                raise ValueError(f"there is no {value!r}: there are {', '.join(values)}")
+        documents = self.figures[name]
+        if document is None:
+            return mean_of(each[figure] for each in documents.values())
+        if document not in documents:
+            raise ValueError(f"there is no document {document!r}")
+        return documents[document][figure]
+
+    def score(self, name: str, document: str | None = None) -> float | None:
+        """The mean of the figures; see `rag_splitters.evaluation.figures.score`."""
+        return score({figure: self.figure(name, figure, document) for figure in FIGURES})
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """The figures as a table of Markdown; written to `path` if one is given."""
+        titles = ["strategy", "chunks", f"mean {self.unit}", "score", *FIGURES.values()]
+        lines = [f"| {' | '.join(titles)} |", "|---|" + "---:|" * (len(titles) - 1)]
+        for name in self.names:
+            cells = " | ".join(self._cells(name))
+            lines.append(f"| {name.replace('|', chr(92) + '|')} | {cells} |")
+        return _write("\n".join(lines) + "\n", path)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """All figures by strategy and document; written to `path` if one is given."""
+        strategies = [
+            {
+                "name": name,
+                "chunks": self.counts[name],
+                "mean_size": self.mean_sizes[name],
+                "score": self.score(name),
+                "figures": {figure: self.figure(name, figure) for figure in FIGURES},
+                "documents": self.figures[name],
+            }
+            for name in self.names
+        ]
+        whole = {"unit": self.unit, "model": self.model, "strategies": strategies}
+        return _write(json.dumps(whole, indent=1) + "\n", path)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """One line for each strategy, document and figure; no document means all of them."""
+        file = io.StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("strategy", "document", "figure", "value"))
+        for name in self.names:
+            for document in (None, *self.figures[name]):
+                for figure in FIGURES:
+                    value = self.figure(name, figure, document)
+                    writer.writerow((name, document or "", figure, "" if value is None else value))
+        return _write(file.getvalue(), path)
+
+    def _cells(self, name: str) -> list[str]:
+        values = [self.score(name), *(self.figure(name, figure) for figure in FIGURES)]
+        return [
+            f"{self.counts[name]:,}",
+            f"{self.mean_sizes[name]:,.0f}",
+            *("" if value is None else f"{100 * value:.1f}" for value in values),
+        ]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(strategies={self.names})"
+
+    def __str__(self) -> str:
+        console = Console(file=io.StringIO(), highlight=False)
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        count = len(next(iter(self.figures.values())))
+        caption = (
+            f"Means over {count} document{'' if count == 1 else 's'}, in percent. Less is better "
+            f"in: {', '.join(FIGURES[each] for each in FAULTS)}. "
+            + (self.model or "No embedding model, so neither cohesion nor coherence.")
+        )
+        table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left")
+        table.add_column("strategy", overflow="fold")
+        titles = ["chunks", f"mean {self.unit}", "score", *FIGURES.values()]
+        rows = {name: self._cells(name) for name in self.names}
+        shown = [
+            column
+            for column, title in enumerate(titles)
+            if options.max_width >= _MIN_WIDTH.get(title, 0)
+            and any(cells[column] for cells in rows.values())
+        ]
+        for column in shown:
+            table.add_column(titles[column].replace(" ", "\n"), justify="right", no_wrap=True)
+        for name, cells in rows.items():
+            table.add_row(Text(name, style="bold"), *(cells[column] for column in shown))
+        yield table
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The strategy to take without questions, and why.
+
+    Parameters:
+        name: the strategy's name in the report.
+        chunker: the strategy.
+        score: its mean figure.
+        runner_up: the second best strategy; None if there is only one.
+        best_for: for each document, the strategy with the best score there.
+        report: the figures.
+    """
+
+    name: str
+    chunker: Any
+    score: float
+    runner_up: str | None
+    best_for: Mapping[str, str]
+    report: IntrinsicReport
+
+    def __str__(self) -> str:
+        text = f"Take {self.name}: its mean figure is {self.score:.1%}"
+        if self.runner_up is None:
+            return f"{text}. There was nothing to choose from."
+        other = self.report.score(self.runner_up) or 0.0
+        wins = sum(name == self.name for name in self.best_for.values())
+        documents = f"{wins} of {len(self.best_for)} documents"
+        text += f", that of {self.runner_up} {other:.1%}. It is the best for {documents}."
+        better, worse = self._reasons(self.runner_up)
+        if better:
+            text += f" Against {self.runner_up}, it has better {_listed(better)}."
+        if worse:
+            text += f" It has worse {_listed(worse)}."
+        if not better and not worse:
+            text += " Both have the same figures, so take the cheaper one."
+        return text + (
+            " These figures describe the chunks, and do not say what a search finds: write some "
+            "questions and compare by them before you rely on it."
+        )
+
+    def _reasons(self, other: str) -> tuple[list[str], list[str]]:
+        """The figures in which it is better and worse by at least half a percent, most first."""
+        leads: list[tuple[float, str]] = []
+        for figure, title in FIGURES.items():
+            own, others = self.report.figure(self.name, figure), self.report.figure(other, figure)
+            if own is not None and others is not None and figure != "fill":
+                lead = (others - own) if figure in FAULTS else (own - others)
+                leads.append((lead, f"{title} ({own:.1%}, not {others:.1%})"))
+        leads.sort(key=lambda each: -abs(each[0]))
+        better = [words for lead, words in leads if lead >= 0.005]
+        worse = [words for lead, words in leads if lead <= -0.005]
+        return better[:4], worse[:4]
+
+
+def intrinsic(
+    chunkers: Mapping[str, Any] | Sequence[Any],
+    documents: Mapping[str, str],
+    embeddings: Any = None,
+    *,
+    sizes: tuple[int, int] = (100, 1100),
+    context_size: int = 3000,
+    length_function: LengthFunction = "tokens",
+    references: References | None = None,
+    cache: Any = None,
+    show_progress: bool = True,
+) -> IntrinsicReport:
+    """Describe the chunks of each strategy by figures that need no questions.
+
+    The first five figures are those of "Adaptive Chunking" (de Moura Junior, Lelong and Blangero,
+    2026, arXiv 2603.25333). We had its abstract and the authors' published code, not its text; the
+    functions in `rag_splitters.evaluation.figures` define each figure and say where they differ
+    from that code:
+
+    - `size_compliance`: the share of chunks of 100 to 1,100 tokens.
+    - `cohesion`: mean cosine similarity between a chunk and its sentences.
+    - `coherence`: mean cosine similarity between a chunk and the text around it.
+    - `block_integrity`: the share of headings, paragraphs, list items, tables and code blocks that
+      are whole in a chunk.
+    - `reference_completeness`: the share of references that are whole in a chunk: sentences such
+      as "It is green." with the sentence before them, in English.
+
+    The others are ours: the shares of chunks that begin inside a sentence (`mid_sentence`), that
+    end with a heading (`orphan_headings`) or with any line that belongs to what follows it
+    (`lead_ins`), that are smaller than a tenth of the largest one (`tiny`), and the mean size as a
+    share of the largest one (`fill`).
+
+    Compare strategies of about the same size: larger chunks have better figures by their size
+    alone, and find less for the same number of tokens.
+
+    Parameters:
+        chunkers: strategies, as for `compare`.
+        documents: texts by name.
+        embeddings: an embedding model, as for `compare`; None: no cohesion and no coherence.
+        sizes: the least and the largest size that comply.
+        context_size: size of the text around a chunk for `coherence`. A model that reads less than
+            that compares a chunk with the beginning of the text around it.
+        length_function: the unit of these sizes.
+        references: a function from a text to ranges (start, end) that a reader needs together, such
+            as a coreference model's; None: English sentences found by their first words.
+        cache: where embeddings are kept, as for `compare`.
+        show_progress: show progress bars if standard error is a terminal.
+
+    Returns: an `IntrinsicReport`, which prints as a table.
+
+    Raises: ValueError if there are no documents or strategies, if no chunks come of them, or if a
+    number is out of range; ModelError if the model fails.
+
+    >>> from rag_splitters import SentenceChunker
+    >>> documents = {"tale": "The lamp is in the hall. It is old. The cat is out."}
+    >>> chunkers = {"small": SentenceChunker(chunk_size=25), "large": SentenceChunker()}
+    >>> report = intrinsic(chunkers, documents, sizes=(5, 20))
+    >>> report.figure("small", "reference_completeness"), report.names
+    (0.0, ['large', 'small'])
+    """
+    least, most = whole_number(sizes[0], "the least size", 0), whole_number(sizes[1], "sizes", 1)
+    if least > most:
+        raise ValueError(f"sizes must be (least, largest), got {sizes}")
+    whole_number(context_size, "context_size", 1)
+    if not any(text.strip() for text in documents.values()):
+        raise ValueError("there are no documents: pass at least one text that is not blank")
+    by_name, bar = named(chunkers), partial(progress, show=show_progress)
+    is_cached = isinstance(embeddings, CachedEmbeddings) and cache is None
+    model = embeddings if is_cached or embeddings is None else CachedEmbeddings(embeddings, cache)
+    texts = {name: DocumentFigures(text, references) for name, text in documents.items()}
+    figures: dict[str, dict[str, Figures]] = {}
+    counts, mean_sizes = dict[str, int](), dict[str, float]()
+    for name, chunker in by_name.items():
+        chunks = locate_chunks(chunker, documents, bar(f"Chunking: {name}"))
+        if not chunks:
+            raise ValueError(f"{name} gives no chunks for these documents")
+        lengths = sizes_of(chunks, length_function).tolist()
+        counts[name], mean_sizes[name] = len(chunks), sum(lengths) / len(lengths)
+        by_document = _by_document(chunks, lengths)
+        embed = None if model is None else partial(_unit_vectors, model, bar(f"Embedding: {name}"))
+        figures[name] = {}
+        for document, own in texts.items():
+            if document in by_document:
+                parts, their_sizes = by_document[document]
+                row = _without_model(own, parts, their_sizes, (least, most))
+                row |= _with_model(own.text, parts, embed, context_size, length_function)
+                figures[name][document] = {figure: row[figure] for figure in FIGURES}
+    unit = length_function.partition(":")[0] if isinstance(length_function, str) else "units"
+    return IntrinsicReport(
+        by_name, figures, counts, mean_sizes, unit, None if model is None else model.description
+    )
+
+
+def recommend(
+    documents: Mapping[str, str],
+    embeddings: Any = None,
+    *,
+    chunkers: Mapping[str, Any] | Sequence[Any] | None = None,
+    chunk_size: int = 200,
+    **options: Any,
+) -> Recommendation:
+    """Recommend a strategy for documents without questions, and say why.
+
+    It is the one with the best mean figure of `intrinsic`; see there what the figures are. How well
+    their order agrees with what a search finds stands in the documentation's page on evaluation.
+
+    Parameters:
+        documents: texts by name.
+        embeddings: an embedding model, for two of the figures; None: without these two.
+        chunkers: the strategies to choose from; None: recursive, sentence, paragraph and
+            content-aware, all with `chunk_size` tokens, because figures of different sizes do not
+            compare.
+        chunk_size: their size.
+        options: further options of `intrinsic`.
+
+    Returns: a `Recommendation`, which prints as a few sentences.
+
+    Raises: whatever `intrinsic` raises.
+
+    >>> documents = {"note": "# Tea\\n\\nBoil water. It sings.\\n\\n# Milk\\n\\nKeep it cold."}
+    >>> print(recommend(documents, chunk_size=10, sizes=(2, 10)).name)
+    content_aware
+    """
+    if chunkers is None:
+        kinds: dict[str, type[SizedChunker]] = {
+            "content_aware": ContentAwareChunker,
+            "recursive": RecursiveChunker,
+            "sentence": SentenceChunker,
+            "paragraph": ParagraphChunker,
+        }
+        chunkers = {
+            name: kind(chunk_size=chunk_size, length_function="tokens")
+            for name, kind in kinds.items()
+        }
+    report = intrinsic(chunkers, documents, embeddings, **options)
+    best, *others = report.names
+    best_for = {
+        document: max(
+            (name for name in report.names if document in report.figures[name]),
+            key=lambda name: report.score(name, document) or 0.0,
+        )
+        for document in report.figures[best]
+    }
+    return Recommendation(
+        name=best,
+        chunker=report.chunkers[best],
+        score=report.score(best) or 0.0,
+        runner_up=others[0] if others else None,
+        best_for=best_for,
+        report=report,
+    )
+
+
+def _by_document(
+    chunks: Sequence[LocatedChunk], sizes: Sequence[int]
+) -> dict[str, tuple[list[LocatedChunk], list[int]]]:
+    groups: dict[str, tuple[list[LocatedChunk], list[int]]] = {}
+    for chunk, size in zip(chunks, sizes, strict=True):
+        own = groups.setdefault(chunk.document, ([], []))
+        own[0].append(chunk)
+        own[1].append(size)
+    return groups
+
+
+def _without_model(
+    document: DocumentFigures,
+    chunks: Sequence[LocatedChunk],
+    sizes: Sequence[int],
+    limits: tuple[int, int],
+) -> Figures:
+    positions = [chunk.position for chunk in chunks if chunk.position is not None]
+    return {
+        "size_compliance": size_compliance(sizes, *limits),
+        "block_integrity": document.block_integrity(positions),
+        "reference_completeness": document.reference_completeness(positions),
+        "mid_sentence": document.mid_sentence(positions),
+        "orphan_headings": document.orphan_headings(positions),
+        "lead_ins": document.lead_ins(positions),
+        "tiny": tiny(sizes),
+        "fill": fill(sizes),
+    }
+
+
+def _with_model(
+    text: str,
+    chunks: Sequence[LocatedChunk],
+    embed: _Embed | None,
+    context_size: int,
+    unit: LengthFunction,
+) -> Figures:
+    if embed is None:
+        return {"cohesion": None, "coherence": None}
+    located = [(chunk, chunk.position) for chunk in chunks if chunk.position is not None]
+    windows = context_windows(text, context_size, unit)
+    sentences = [[chunk.text[a:b] for a, b in sentence_spans(chunk.text)] for chunk in chunks]
+    texts = [chunk.text for chunk in chunks] + [each for own in sentences for each in own]
+    texts += [text[start:end] for start, end in windows]
+    vectors = embed(texts)
+    ends = np.cumsum([len(chunks), *map(len, sentences)])
+    parts = np.split(vectors, ends)  # the chunks, the sentences of each, and the windows
+    rows = [row for row, chunk in enumerate(chunks) if chunk.position is not None]
+    positions: list[Range] = [position for _, position in located]
+    nearest = nearest_windows(windows, positions)
+    return {
+        "cohesion": cohesion(parts[0], parts[1:-1]),
+        "coherence": coherence(parts[0][rows], parts[-1], nearest),
+    }
+
+
+def _unit_vectors(
+    model: CachedEmbeddings, track: Callable[[Any], Iterable[Any]], texts: Sequence[str]
+) -> NDArray[np.float32]:
+    vectors = model.embed(texts, track)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _write(content: str, path: str | Path | None) -> str:
+    if path is not None:
+        Path(path).write_text(content, encoding="utf-8", errors="backslashreplace", newline="")
+    return content
