@@ -335,6 +335,15 @@ def test_a_wrong_encoding_is_named_in_a_warning(
     assert "a.eml has text that is not in us-ascii: read as cp1252" in caplog.text
 
 
+def test_original_messages_are_quotations_and_forwarded_ones_are_not() -> None:
+    original = "From: Bo\nSent: Monday\nTo: Ann\nSubject: Tea\n\nReady?\n"
+    forwarded = "---- Forwarded message ----\nFrom: Bo\nDate: Monday\nSubject: Tea\n\nReady?"
+    for text, kept in ((f"Yes.\n\n{original}", "Yes."), (forwarded, forwarded)):
+        message = mail()
+        message.set_content(text)
+        assert text_of(message.as_string(), "mail", quotations=False) == kept
+
+
 def test_html_is_read_if_there_is_no_plain_text() -> None:
     message = mail()
     message.set_content("<p>It is <b>ready</b>.</p><blockquote>When?</blockquote>", subtype="html")

@@ -15,7 +15,6 @@ from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_fr
 from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, open_index
 from rag_splitters.cli.views import console, note_left_out
 from rag_splitters.reading.files import find_files, read_file
-from rag_splitters.structure.kinds import kind_of_name
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -58,7 +57,7 @@ def index(
         settings.write(folder)
         documents = _documents(progress.track(files), retriever, counts)
         retriever.add_documents(documents)
-        for name, messages in counts.mailboxes.items():  # without those that were deleted
+        for name, messages in counts.mailboxes.items():  # removes those that were deleted
             retriever.sync(messages, scope={"source": name})
     typer.echo(f"{folder}: {counts}")
     note_left_out(others)
@@ -71,7 +70,8 @@ def index(
 class _Counts:
     """How many files are new, changed and unchanged, and what went wrong with the others.
 
-    Also the messages of each mailbox.
+    Parameters:
+        mailboxes: the messages of each mailbox.
     """
 
     new: int = 0
@@ -129,7 +129,7 @@ def _documents(
             Document(page_content=each.text, metadata={**each.metadata, "source": name}, id=key)
             for key, each in texts.items()
         ]
-        if kind_of_name(path.name) == "mail":
+        if path.suffix.lower() == ".mbox":
             counts.mailboxes[name] = documents
         yield from documents
 

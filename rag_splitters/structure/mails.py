@@ -43,7 +43,7 @@ _QUOTATION = re.compile(
 _ORIGINAL = re.compile(
     r"^[ \t]{0,9}(?:-{3,20} ?(?:original message|message d'origine|mensaje original|"
     r"messaggio originale|ursprüngliche nachricht) ?-{3,20}"
-    r"|From:[^\n]*\n(?:To:[^\n]*\n)?(?:Sent|Date):[^\n]*\n(?:(?:To|Cc):[^\n]*\n)*Subject:)",
+    r"|From:[^\n]*\n(?:To:[^\n]*\n)?Sent:[^\n]*\n(?:(?:To|Cc):[^\n]*\n)*Subject:)",  # Outlook
     re.IGNORECASE | re.MULTILINE,
 )
 _HTML_QUOTATION = re.compile(r"<(/?)blockquote\b[^>]*>", re.IGNORECASE)
@@ -160,6 +160,7 @@ class _Reader:
     def _part(
         self, start: int, end: int, default_type: str = "text/plain", depth: int = 0
     ) -> _Part:
+        """The message or part between two offsets, its headers first."""
         blank = _HEADERS_END.search(self.text, start, end)
         stop = blank.start() if blank else end
         if start < end and self.text.startswith(("\n", "\r\n"), start):

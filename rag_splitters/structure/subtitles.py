@@ -23,6 +23,7 @@ _MARK = re.compile(
     r"|&(?:amp|lt|gt|nbsp|lrm|rlm|quot|apos|\#\d{1,7}|\#x[\da-f]{1,6});",
     re.IGNORECASE,
 )
+_FLASH = 0.1  # seconds: how long a cue is shown that rolling captions put between two others
 _DASH = re.compile(r"[-\u2010-\u2015>]+[ \t]*\S")
 
 
@@ -80,9 +81,6 @@ def read_subtitles(text: str) -> Reading:
                 writer.add(part, start, end)
         previous = [words for words in own if words] or previous
     return Reading(writer.excerpt(), {"time": rows})
-
-
-_FLASH = 0.1  # seconds: how long a cue is shown that rolling captions put between two others
 
 
 def _cues(text: str) -> Iterator[_Cue]:
