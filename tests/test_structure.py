@@ -147,7 +147,7 @@ LAYERS = (
     {"chunker"},
     {"chunkers"},
     {"", "testing", "reading"},
-    {"parent_child", "distributed", "evaluation"},
+    {"parent_child", "distributed", "evaluation", "docling"},
     {"langchain", "llama_index"},
     {"web"},
     {"playground", "azure"},

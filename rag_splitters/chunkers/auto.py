@@ -165,6 +165,7 @@ class AutoChunker(SizedChunker):
     def _choice(self, text: str, metadata: Mapping[str, Any]) -> _Choice:
         """What decides on the strategy for a text."""
         is_pdf = any(_matches(pattern, "", metadata) for pattern in ("*.pdf", "application/pdf"))
+        is_pdf = is_pdf and "text/markdown" not in declared_types(metadata)  # read by Docling
         kind = "text" if is_pdf else detect_kind(text, metadata)
         for pattern in self.rules:
             if _matches(pattern, kind, metadata):

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.llama_index import parsers
+from rag_splitters.llama_index.docling import docling_document
 from rag_splitters.llama_index.parsers import *
 from rag_splitters.llama_index.reader import FileReader
 
@@ -26,6 +27,7 @@ __all__ = [
     "PostgresKVStore",
     "RedisKVStore",
     "SQLiteKVStore",
+    "docling_document",
     "parent_document_retriever",
 ]
 __all__ += parsers.__all__

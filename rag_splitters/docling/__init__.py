@@ -1,0 +1,17 @@
+"""Docling: our strategies as Docling's chunkers, and a `DoclingDocument` as a source for them.
+
+`DoclingChunker` takes the place of Docling's own chunkers. `read_docling` gives the Markdown of a
+document with its pages, for any strategy. Needs the extra `docling`.
+"""
+
+from __future__ import annotations
+
+try:
+    from rag_splitters.docling.docling_chunker import DoclingChunker
+    from rag_splitters.docling.docling_text import DoclingText, read_docling
+except ImportError as error:
+    raise ImportError(
+        "rag_splitters.docling needs docling-core: pip install 'rag-splitters[docling]'"
+    ) from error
+
+__all__ = ["DoclingChunker", "DoclingText", "read_docling"]

@@ -1,0 +1,108 @@
+"""DoclingChunker: any strategy as a chunker of Docling's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from docling_core.transforms.chunker.base import BaseChunk, BaseChunker
+from docling_core.transforms.chunker.doc_chunk import DocChunk, DocMeta
+from docling_core.types.doc.document import DocItem, DoclingDocument, FloatingItem
+from pydantic import Field, field_validator
+
+from rag_splitters.chunker import Chunker, Nested
+from rag_splitters.chunkers.content_aware import ContentAwareChunker
+from rag_splitters.docling.docling_text import DoclingText, read_docling
+from rag_splitters.span import Source, Span
+from rag_splitters.structure.outline import Outline
+
+
+class DoclingChunker(BaseChunker):
+    """Cuts a `DoclingDocument` with any of our strategies, as Docling's own chunkers do.
+
+    Use it where a `HybridChunker` or `HierarchicalChunker` stands. Each chunk's `meta` has the
+    items that it was made from, with their labels, pages and boxes, the `headings` that it stands
+    under, the `captions` of tables and pictures that its text does not repeat, and the document's
+    `origin`. The text is Markdown: see `DoclingText`. Sizes are the strategy's own, and do not
+    count what `contextualize` puts before the text.
+
+    Raises ValueError if `chunker` is not a chunker or the configuration of one.
+
+    >>> from docling_core.types.doc.document import DocItemLabel, DoclingDocument
+    >>> document = DoclingDocument(name="note")
+    >>> _ = document.add_heading("Tea", level=1)
+    >>> _ = document.add_text(DocItemLabel.TEXT, "Boil water.")
+    >>> (chunk,) = DoclingChunker().chunk(document)
+    >>> chunk.meta.headings, [item.label.value for item in chunk.meta.doc_items]
+    (['Tea'], ['section_header', 'text'])
+    """
+
+    chunker: Nested = Field(default_factory=ContentAwareChunker)
+    """The strategy."""
+
+    @field_validator("chunker")
+    @classmethod
+    def _check(cls, value: Any) -> Any:
+        if not isinstance(value, Chunker):
+            raise ValueError(f"chunker must be a Chunker, got an object of type {type(value)}")
+        return value
+
+    def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[BaseChunk]:
+        """The chunks of a document.
+
+        Parameters:
+            dl_doc: the document.
+            kwargs: ignored; other chunkers of Docling's have options here.
+
+        Raises: whatever the strategy raises.
+        """
+        source, whole = read_docling(dl_doc), DoclingText.of(dl_doc)
+        outline = Outline(whole.text, whole.headings)
+        (spans,) = self.chunker.split([Source(source.text, source.metadata, source.id)])
+        for span in spans:
+            yield _doc_chunk(span, whole, outline, dl_doc)
+
+    def contextualize(self, chunk: BaseChunk) -> str:
+        """The chunk's text after those of its headings and captions that it does not hold itself.
+
+        >>> from docling_core.types.doc.document import DoclingDocument
+        >>> document = DoclingDocument(name="note")
+        >>> _ = document.add_heading("Tea", level=1)
+        >>> (chunk,) = DoclingChunker().chunk(document)
+        >>> DoclingChunker().contextualize(chunk)
+        '## Tea'
+        """
+        if not isinstance(chunk, DocChunk):
+            return super().contextualize(chunk)
+        lines = {line.lstrip("# ").strip() for line in chunk.text.splitlines()}
+        headings = [each for each in chunk.meta.headings or [] if each not in lines]
+        return self.delim.join([*headings, *_captions(chunk.meta), chunk.text])
+
+
+def _doc_chunk(
+    span: Span, whole: DoclingText, outline: Outline, document: DoclingDocument
+) -> DocChunk:
+    text, items = span.text_of(whole.text), whole.items_between(span.start, span.end)
+    captions = [
+        caption
+        for item in items
+        if isinstance(item, FloatingItem)
+        and (caption := item.caption_text(document).strip())
+        and caption not in text
+    ]
+    values: dict[str, Any] = {
+        "doc_items": _once(items),
+        "headings": list(outline.above(span.start, span.end)) or None,
+        "captions": captions or None,
+        "origin": document.origin,
+    }
+    return DocChunk(text=text, meta=DocMeta(**values))
+
+
+def _once(items: list[DocItem]) -> list[DocItem]:
+    return list({item.self_ref: item for item in items}.values())
+
+
+def _captions(meta: DocMeta) -> list[str]:
+    """The captions, without the warning that Docling gives to whoever reads the attribute."""
+    return list(meta.__dict__.get("captions") or [])

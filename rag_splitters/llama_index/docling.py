@@ -1,0 +1,38 @@
+"""A document that Docling has read, as a LlamaIndex document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from llama_index.core.schema import Document
+
+if TYPE_CHECKING:
+    from docling_core.types.doc.document import DoclingDocument
+
+
+def docling_document(
+    document: DoclingDocument, metadata: Mapping[str, Any] | None = None
+) -> Document:
+    """A `DoclingDocument` as a LlamaIndex document, for any of our node parsers.
+
+    The text is Markdown with the headings, lists, tables and code that Docling found, and nodes
+    know their pages; see `rag_splitters.docling.read_docling`.
+
+    Parameters:
+        document: what Docling's `DocumentConverter` returns in `.document`.
+        metadata: further metadata.
+
+    Raises: ImportError if docling-core is not installed; TypeError if it is not a DoclingDocument.
+    """
+    from rag_splitters.docling import read_docling
+
+    source = read_docling(document)
+    hidden = [key for key in source.metadata if key not in ("source", "title")]
+    return Document(
+        text=source.text,
+        metadata={**source.metadata, **(metadata or {})},
+        id_=source.id,
+        excluded_embed_metadata_keys=hidden,
+        excluded_llm_metadata_keys=hidden,
+    )
