@@ -11,7 +11,15 @@ from langchain_core.documents import Document
 
 from rag_splitters.models import HashingEmbeddings
 
-__all__ = ["MortalEmbeddings", "Place", "document", "documents", "open_index", "stored_rows"]
+__all__ = [
+    "MortalEmbeddings",
+    "Place",
+    "as_documents",
+    "document",
+    "documents",
+    "open_index",
+    "stored_rows",
+]
 
 
 class Place(NamedTuple):
