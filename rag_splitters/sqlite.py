@@ -82,6 +82,17 @@ class Database:
             rows += self.read(query.format(", ".join("?" * len(batch))), batch)
         return rows
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read several times without a write of another thread or process in between."""
+        with self.lock:
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
     def write_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """Run a statement for each row, all or none, and return how many table rows changed."""
         with self.transaction() as connection:

@@ -28,6 +28,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from rag_splitters import SentenceChunker, langchain, llama_index
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.search import SearchType
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.terms import final_characters, text_terms
@@ -289,9 +290,11 @@ def test_keyword_scores_are_those_of_a_naive_bm25(
     texts = {f"{n:02}": " ".join(words) for n, words in enumerate(made)}
     index = KeywordIndex(None)
     for _ in range(rounds):  # rewritten and removed: counts must follow
-        index.update([[(name, f"old birch {text}")] for name, text in texts.items()], ["99"])
-        index.update([[("99", "ash birch")]], list(texts)[:2])
-    index.update([[(name, text)] for name, text in texts.items()], ["99"])
+        old = {name: [Entry(f"old birch {text}", {}, name)] for name, text in texts.items()}
+        index.update(old | {"99": ()})
+        index.update({"99": [Entry("ash birch", {}, "99")]} | dict.fromkeys(list(texts)[:2], ()))
+    new = {name: [Entry(text, {}, name)] for name, text in texts.items()}
+    index.update(new | {"99": ()})
     question = " ".join(asked)
     found, wanted = index.find(question, 100), naive_bm25(texts, question) if texts else {}
     assert dict(found.best) == pytest.approx(wanted)
@@ -306,20 +309,22 @@ def test_keyword_scores_are_those_of_a_naive_bm25(
 def test_words_of_neighbours_in_the_document_count_half() -> None:
     texts = {"a": "red", "b": "green", "c": "blue", "d": "pink", "e": "white", "f": "black"}
     index = KeywordIndex(None)
-    documents = [[(name, texts[name]) for name in names] for names in ("abcd", "ef")]
-    index.update(documents, [], None, True)
+    documents = {
+        names: [Entry(texts[name], {}, name) for name in names] for names in ("abcd", "ef")
+    }
+    index.update(documents, None, True)
     blue, pink = index.find("blue", 10), index.find("pink", 10)
     assert [name for name, _ in blue.best] == ["c", "d", "b"]  # "d" has one neighbour, "b" has two
     assert [name for name, _ in pink.best] == ["d", "c"], "the next document is no neighbour"
     assert dict(blue.best)["c"] > 1.5 * dict(blue.best)["b"]
-    index.update([], ["c"])
-    assert "c" not in dict(index.find("blue", 10).best)
+    index.update({"abcd": ()})
+    assert index.find("blue", 10).best == []
     assert [name for name, _ in index.find("white", 10).best] == ["e", "f"]
 
 
 def test_coverage_is_the_share_of_a_question_that_the_best_child_has() -> None:
     index = KeywordIndex(None)
-    index.update([[(f"c{n}", f"common word{n}") for n in range(50)]], [])
+    index.update({"d": [Entry(f"common word{n}", {}, f"c{n}") for n in range(50)]})
     assert index.find("word7", 1).coverage == pytest.approx(1.0)
     assert index.find("common word7", 1).coverage == pytest.approx(1.0)
     assert index.find("word7 unheard", 1).coverage == pytest.approx(0.5, abs=0.1)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rag_splitters.parent_child.keyvalue import SQLiteKeyValueStore
+from rag_splitters.parent_child.records import record_key
 from tests.front_ends import FrontEnd, Page, every_front_end, sentence
 
 PAGES: list[Page] = [
@@ -113,7 +114,7 @@ def interrupt(front: FrontEnd, retriever: Any) -> dict[str, list[str]]:
 
 def lose_the_keywords(front: FrontEnd, retriever: Any) -> dict[str, Any]:
     keywords = retriever.shared.keywords
-    keywords.update([], keywords.list_ids()[:3], keywords.revision)
+    keywords.update({record_key("p0"): ()}, keywords.revision)
     return {"keywords_in_step": False}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import uuid
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
+from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.smoothing import can_unmix, neighbour_weights
 from rag_splitters.parent_child.stores import ChildStore, Detail, Match
@@ -157,6 +158,8 @@ class ChromaChildren(ChildStore):
         self._where = {key: value for key, value in (where or {}).items() if value}
         self.filter_keys = filter_keys(self._where.get("where"))
         self.has_filter = bool(self._where)
+        is_known = self._where.keys() == {"where"} and can_evaluate(self._where["where"])
+        self.where = self._where["where"] if is_known else None
         self._similarity = similarity or similarity_of(collection)
         self.smoothing = smoothing
 
@@ -238,17 +241,9 @@ class ChromaChildren(ChildStore):
             children.update((child.id or "", child) for child in _entries(rows))
         return [children.get(name) for name in ids]
 
-    async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
-        """Select what the filters let through; without filters, all, and Chroma is not asked."""
-        if not self._where:
-            return ids
-        allowed: set[str] = set()
-        for batch in batched(ids, self._batch()):
-            rows = await self._call(
-                self._collection.get, ids=list(batch), include=[], **self._where
-            )
-            allowed.update(rows["ids"])
-        return allowed
+    async def list_allowed(self) -> Sequence[str]:
+        rows = await self._call(self._collection.get, include=[], **self._where)
+        return list(rows["ids"])
 
     async def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
         """Calculate the similarities from the vectors."""

@@ -19,6 +19,7 @@ from rag_splitters.parent_child.indexing import (
     remove_documents,
 )
 from rag_splitters.parent_child.keyvalue import DamagedRowsError
+from rag_splitters.parent_child.keyword_index import Revision
 from rag_splitters.parent_child.locks import LockLostError, remove_stale_locks, run_locked
 from rag_splitters.parent_child.records import (
     FORMAT,
@@ -400,7 +401,7 @@ async def _repair_records(stores: Stores, records: Sequence[Record]) -> dict[str
     return {outcome.identity: outcome.refusal for outcome in outcomes if outcome.refusal}
 
 
-async def _knows_keywords(stores: Stores, revision: str | None, scan: _Scan) -> bool:
+async def _knows_keywords(stores: Stores, revision: Revision | None, scan: _Scan) -> bool:
     """Does the keyword index, if it knows the docstore's revision, know exactly its children?
 
     An index that is behind is brought in step by the next search.

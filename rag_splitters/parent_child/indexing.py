@@ -36,7 +36,7 @@ from rag_splitters.parent_child.records import (
     parent_row,
     record_key,
 )
-from rag_splitters.parent_child.revisions import begin_revision, update_keyword_index
+from rag_splitters.parent_child.revisions import begin_changes, log_changes
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.ids import source_identity, stable_uuid
 
@@ -257,14 +257,15 @@ async def _write(stores: Stores, changes: Sequence[_Change]) -> None:
         removed_parents += _removed_ids(pending.parents, change.new.parents)
     parents = await _parents_to_write(stores, changes)
     state = unsearchable_rows([(each.draft.source, each.new.child_keys) for each in changes])
+    await begin_changes(stores)
     # Records first: a store may write a few rows at a time, and the process die in between.
-    revision = await begin_revision(stores, [*pending_records, *parents, *state])
+    await stores.docstore.write([*pending_records, *parents, *state])
     await stores.children.write(editions)
     await stores.children.remove(removed_children)
     await stores.docstore.remove(removed_parents)
-    await stores.docstore.write([change.new.to_row() for change in changes])
-    texts = [each.children for each in editions if not _has_same_texts(each)]
-    await update_keyword_index(stores, revision, texts, removed_children)
+    documents = {each.draft.identity: each.draft.children for each in changes}
+    records = [change.new.to_row() for change in changes]
+    await log_changes(stores, documents, removed_parents, records)
 
 
 async def _parents_to_write(stores: Stores, changes: Sequence[_Change]) -> list[tuple[str, Entry]]:
@@ -332,11 +333,13 @@ async def _remove_records(stores: Stores, records: Sequence[Record]) -> list[str
     # Mark the records first, so that a crash between here and the end is repaired by adding or
     # removing the documents again.
     pending = [replace(record, pending="removing").to_row() for record in records]
-    revision = await begin_revision(stores, pending)
+    await begin_changes(stores)
+    await stores.docstore.write(pending)
     await stores.children.remove(children)
-    await stores.docstore.remove([parent for record in records for parent in record.parents])
+    parents = [parent for record in records for parent in record.parents]
+    await stores.docstore.remove(parents)
+    await log_changes(stores, {record.identity: () for record in records}, parents)
     await stores.docstore.remove([record_key(record.identity) for record in records])
-    await update_keyword_index(stores, revision, [], children)
     return [record.identity for record in records]
 
 
@@ -348,10 +351,10 @@ async def _remove_parents(stores: Stores, ids: Sequence[str]) -> list[str]:
     if not children_of:
         return []
     children = [child.id or "" for children in children_of.values() for child in children]
-    revision = await begin_revision(stores, [])
+    await begin_changes(stores)
     await stores.children.remove(children)
     await stores.docstore.remove(list(children_of))
-    await update_keyword_index(stores, revision, [], children)
+    await log_changes(stores, {}, list(children_of))
     return list(children_of)
 
 
@@ -422,13 +425,6 @@ def _make_edition(stores: Stores, change: _Change) -> Edition:
     if not stores.headings:
         return Edition(children, base.children)
     return Edition(children, base.children, heading_context(base.document))
-
-
-def _has_same_texts(edition: Edition) -> bool:
-    """Has a document the same children as before, under the same headings?"""
-    return [child.id for child in edition.children] == list(edition.old_ids) and all(
-        edition.old_context(child) == child.context for child in edition.children
-    )
 
 
 def _removed_ids(before: tuple[str, ...], after: tuple[str, ...]) -> list[str]:

@@ -1,32 +1,62 @@
-"""The keyword index: BM25 over the children, in SQLite's full-text search."""
+"""The keyword index: BM25 over the children, in a file of SQLite's."""
 
 from __future__ import annotations
 
-import math
+import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_splitters.parent_child.metadata_index import RUNS, collect_runs, evaluate
+from rag_splitters.parent_child.postings import POSTING, Corpus, collect_postings, rank
+from rag_splitters.parent_child.records import Entry
 from rag_splitters.sqlite import Database, delete_database, encode
 from rag_splitters.text.terms import final_characters, is_single_character, text_terms
 
-_MAX_TERMS = 256  # of a question; SQLite parses no expression deeper than a thousand
-_MAX_MATCHES = 2000  # deeper than any ranking is read
-_FORMAT = 3  # of the file; a file of another format is made anew
+_MAX_TERMS = 256  # of a question
+_MAX_TIED = 2000  # children with one score that are put in order
+_MERGED_SEGMENTS = 8
+_MAX_MERGED = 2**15  # children of segments that are merged, so that no update takes long
+_MAX_REMOVED = 1000  # children that stay in the arrays in any case
+_FORMAT = 4  # of the file; a file of another format is made anew
+
+# Every update adds a segment: arrays of what stands in its children, whose numbers follow those of
+# the segment before it. Small segments are merged, as in a log-structured merge tree (O'Neil et
+# al. 1996). A child that is removed stays in the arrays until most of them are.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS children (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
-CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5 (terms, around, tokenize = 'ascii');
-CREATE VIRTUAL TABLE IF NOT EXISTS vocabulary USING fts5vocab (words, row);
-CREATE TABLE IF NOT EXISTS revisions (name TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS documents (name BLOB PRIMARY KEY, first, last) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS segments (segment INTEGER PRIMARY KEY, level, lengths, follows);
+CREATE TABLE IF NOT EXISTS postings (
+    segment INTEGER, name BLOB, entries BLOB, PRIMARY KEY (segment, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS metadata (
+    segment INTEGER, name BLOB, entries BLOB, PRIMARY KEY (segment, name)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
 """
-_IDS = "SELECT number, id FROM children WHERE number IN ({})"
-# Not ORDER BY rank, which calculates the scores twice. A neighbour's word counts half.
-_MATCHES = """
-SELECT rowid, -bm25(words, 1.0, 0.5) AS score FROM words WHERE words MATCH ?
-ORDER BY score DESC LIMIT ?
+_TABLES = ("children", "removed", "documents", "segments", "postings", "metadata")
+_ENTRIES = """
+SELECT entries FROM segments CROSS JOIN {} AS entries USING (segment)
+WHERE name >= ? AND name <= ? ORDER BY segment
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A state of the docstore. Each one has the next number, and a name that no other one has."""
+
+    number: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +66,24 @@ class KeywordMatches:
     best: list[tuple[str, float]]
     """The ids of the children that match best, and their scores (higher is better)."""
     others: dict[str, float]
-    """The scores of the children that were asked about; 0 for those that hardly match."""
+    """The scores of the children that were asked about; 0 for those that do not match."""
     coverage: float
     """How much of the question the best child covers: the share of its terms, weighted by how rare
     they are; from 0 to 1."""
 
 
 class KeywordIndex:
-    """Finds children by their words, with BM25 (Robertson and Walker 1994).
+    """Finds children by their words, with BM25 (Robertson and Walker 1994), and by their metadata.
 
-    It is SQLite's own, with k1 = 1.2 and b = 0.75, in a file or in memory. Words are stemmed, stop
-    words dropped, and scripts without spaces taken in pairs of characters, as in
-    `HashingEmbeddings`; a question of one such character finds every word that has it. Every update
-    is one transaction. `revision` tells which state of the docstore the index knows; see
+    It is kept in a file or in memory, with k1 = 1.2 and b = 0.75. Words are stemmed, stop words
+    dropped, and scripts without spaces taken in pairs of characters, as in `HashingEmbeddings`; a
+    question of one such character finds every word that has it. Every update is one transaction.
+    `revision` tells which state of the docstore the index knows; see
     `rag_splitters.parent_child.revisions`.
 
     >>> index = KeywordIndex(None)
-    >>> index.update([[("a", "the red apple"), ("b", "blue skies")]], removed_ids=[])
+    >>> children = [Entry("the red apple", {}, "a"), Entry("blue skies", {}, "b")]
+    >>> index.update({"a document": children})
     >>> [name for name, score in index.find("apples", 5).best]
     ['a']
     """
@@ -62,6 +93,8 @@ class KeywordIndex:
         self._path = path
         self._lock = threading.Lock()
         self._opened: Database | None = None
+        self._corpus: tuple[int, Corpus] | None = None
+        self._filter: tuple[int, str, NDArray[np.bool_]] | None = None
         self.is_usable = False  # may it be searched while it is being updated?
 
     @property
@@ -70,91 +103,104 @@ class KeywordIndex:
         return self._opened is not None
 
     @property
-    def revision(self) -> str | None:
+    def revision(self) -> Revision | None:
         """The revision of the docstore that the index knows; None if it knows none."""
-        rows = self._database.read("SELECT name FROM revisions")
-        return str(rows[0][0]) if rows else None
+        rows = self._database.read("SELECT value FROM state WHERE name = 'revision'")
+        return Revision(**json.loads(rows[0][0])) if rows else None
 
     def update(
         self,
-        documents: Sequence[Sequence[tuple[str, str]]],
-        removed_ids: Sequence[str],
-        revision: str | None = None,
+        documents: Mapping[str, Sequence[Entry]],
+        revision: Revision | None = None,
         with_neighbours: bool = False,
     ) -> None:
-        """Write and remove children in one transaction.
+        """Write documents in place of what the index has of them, in one transaction.
 
         Parameters:
-            documents: id and text of each child to write, in the order of each document.
-            removed_ids: ids to remove; missing ones are ignored.
+            documents: the children of each document, in order, by the document's name; a document
+                without children is removed.
             revision: the revision that the index knows afterwards; None: it knows none.
             with_neighbours: also find a child by the words of its two neighbours in its document,
                 which count half.
         """
-        cache: dict[str, tuple[str, ...]] = {}
-        rows = [row for children in documents for row in _rows(children, cache, with_neighbours)]
+        segment = _Segment.of(documents, with_neighbours)
         with self._database.transaction() as connection:
-            connection.execute("DELETE FROM revisions")
-            self._remove(connection, [*removed_ids, *(name for name, _, _ in rows)])
-            (last,) = connection.execute("SELECT COALESCE(MAX(number), 0) FROM children").fetchone()
-            connection.executemany(
-                "INSERT INTO children VALUES (?, ?)",
-                [(number, name) for number, (name, _, _) in enumerate(rows, last + 1)],
-            )
-            connection.executemany(
-                "INSERT INTO words (rowid, terms, around) VALUES (?, ?, ?)",
-                [(number, *texts) for number, (_, *texts) in enumerate(rows, last + 1)],
-            )
+            self._remove(connection, list(documents), segment.ids)
+            if segment.ids:
+                _add_segment(connection, segment)
+                _merge_segments(connection)
+            _compact(connection)
+            connection.execute("DELETE FROM state WHERE name = 'revision'")
             if revision is not None:
-                connection.execute("INSERT INTO revisions VALUES (?)", (revision,))
+                value = json.dumps({"number": revision.number, "name": revision.name})
+                connection.execute("INSERT INTO state VALUES ('revision', ?)", (value,))
+            _mark_change(connection)
 
     def clear(self) -> None:
         """Remove everything."""
         with self._database.transaction() as connection:
-            for table in ("revisions", "words", "children"):
+            for table in _TABLES:
                 connection.execute(f"DELETE FROM {table}")  # noqa: S608  (our own names)
+            connection.execute("DELETE FROM state WHERE name = 'revision'")
+            _mark_change(connection)
 
-    def find(self, question: str, n: int, others: Sequence[str] = ()) -> KeywordMatches:
+    def find(
+        self,
+        question: str,
+        n: int,
+        others: Sequence[str] = (),
+        *,
+        where: Mapping[str, Any] | None = None,
+        allowed_ids: Sequence[str] | None = None,
+    ) -> KeywordMatches:
         """Find the n children that match best; equal ones are ordered by id.
 
         Parameters:
             question: the question.
             n: how many children.
             others: ids of children whose scores are wanted as well.
+            where: a filter of Chroma's on the children's metadata that passes `can_evaluate`.
+            allowed_ids: the ids of the only children that may be found.
         """
         terms = list(dict.fromkeys(text_terms(question, {})))[:_MAX_TERMS]
         if not terms or n < 1:
             return KeywordMatches([], dict.fromkeys(others, 0.0), 0.0)
-        with self._database.lock:
-            patterns = [_token(term) + "*" * is_single_character(term) for term in terms]
-            matches = self._database.read(_MATCHES, (" OR ".join(patterns), _MAX_MATCHES))
-            scores: dict[int, float] = dict(matches)
-            last = matches[min(n, len(matches)) - 1][1] if matches else 0.0
-            numbers = [number for number, score in matches if score >= last]
-            rows = self._database.read_in(_IDS, numbers)
-            best = sorted(rows, key=lambda row: (-scores[row[0]], row[1]))[:n]
-            coverage = self._coverage(patterns, best[0][0]) if best else 0.0
+        with self._database.snapshot():
+            corpus = self._read_corpus()
+            is_allowed = None if where is None else self._evaluate(where)
+            if allowed_ids is not None:
+                is_allowed = np.zeros(len(corpus.is_present), dtype=bool)
+                is_allowed[list(self._numbers(allowed_ids).values())] = True
             number_of = self._numbers(others)
+            postings = [self._read_postings(term) for term in terms]
+            ranking = rank(postings, corpus, list(number_of.values()), is_allowed)
+            numbers = ranking.best(n, _MAX_TIED, is_allowed)
+            query = "SELECT number, id FROM children WHERE number IN ({})"
+            names = self._database.read_in(query, numbers.tolist())
+        ids_by_score = sorted((-float(ranking.scores[number]), name) for number, name in names)[:n]
+        number_of_best = {name: number for number, name in names}
         return KeywordMatches(
-            [(name, scores[number]) for number, name in best],
-            {name: scores.get(number_of.get(name, 0), 0.0) for name in others},
-            coverage,
+            [(name, -score) for score, name in ids_by_score],
+            {
+                name: float(ranking.scores[number_of[name]]) if name in number_of else 0.0
+                for name in others
+            },
+            ranking.coverage(number_of_best[ids_by_score[0][1]]) if ids_by_score else 0.0,
         )
 
-    def _coverage(self, patterns: Sequence[str], number: int) -> float:
-        """How much of the question's terms the child with this number has."""
-        terms = [pattern.rstrip("*") for pattern in patterns]
-        singles = [term for term, pattern in zip(terms, patterns, strict=True) if term != pattern]
-        ((count,),) = self._database.read("SELECT COUNT(*) FROM children")
-        query = "SELECT term, doc FROM vocabulary WHERE term IN ({})"
-        frequencies = dict(self._database.read_in(query, terms))
-        weights = {
-            term: math.log(1 + (count + 0.5) / (frequencies.get(term, 0) + 0.5)) for term in terms
-        }
-        columns = self._database.read("SELECT terms, around FROM words WHERE rowid = ?", (number,))
-        own = {term for column in columns[0] for term in column.split()}
-        own |= {term[: len(single)] for single in singles for term in own}
-        return sum(weights[term] for term in terms if term in own) / sum(weights.values())
+    def select(self, where: Mapping[str, Any], limit: int) -> list[str] | None:
+        """Return the ids of the children that a filter lets through; None if they are more.
+
+        Parameters:
+            where: a filter of Chroma's on metadata that passes `can_evaluate`.
+            limit: how many ids are returned at most.
+        """
+        with self._database.snapshot():
+            numbers = np.flatnonzero(self._evaluate(where) & self._read_corpus().is_present)
+            if len(numbers) > limit:
+                return None
+            query = "SELECT id FROM children WHERE number IN ({}) ORDER BY id"
+            return [name for (name,) in self._database.read_in(query, numbers.tolist())]
 
     def list_ids(self) -> list[str]:
         """Return the ids of all children, in order."""
@@ -169,16 +215,60 @@ class KeywordIndex:
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
-            self._opened = None
+            self._opened = self._corpus = self._filter = None
 
     def _numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of the ids that are children."""
         return dict(self._database.read_in("SELECT id, number FROM children WHERE id IN ({})", ids))
 
-    def _remove(self, connection: sqlite3.Connection, ids: Sequence[str]) -> None:
-        numbers = [(number,) for number in self._numbers(ids).values()]
-        connection.executemany("DELETE FROM words WHERE rowid = ?", numbers)
-        connection.executemany("DELETE FROM children WHERE number = ?", numbers)
+    def _remove(
+        self, connection: sqlite3.Connection, names: Sequence[str], ids: Sequence[str]
+    ) -> None:
+        """Remove documents, and other documents' children that have these ids."""
+        keys = [encode(name) for name in names]
+        query = "SELECT first, last FROM documents WHERE name IN ({})"
+        places = self._database.read_in(query, keys)
+        numbers = {number for first, last in places for number in range(first, last + 1)}
+        numbers.update(self._numbers(ids).values())
+        rows = [(number,) for number in sorted(numbers)]
+        connection.executemany("INSERT OR IGNORE INTO removed VALUES (?)", rows)
+        connection.executemany("DELETE FROM children WHERE number = ?", rows)
+        connection.executemany("DELETE FROM documents WHERE name = ?", [(key,) for key in keys])
+
+    def _generation(self) -> int:
+        rows = self._database.read("SELECT value FROM state WHERE name = 'generation'")
+        return int(rows[0][0]) if rows else 0
+
+    def _read_corpus(self) -> Corpus:
+        generation = self._generation()
+        if self._corpus is None or self._corpus[0] != generation:
+            rows = self._database.read("SELECT lengths, follows FROM segments ORDER BY segment")
+            lengths, follows = (
+                np.frombuffer(b"".join(map(itemgetter(place), rows)), dtype=dtype)
+                for place, dtype in enumerate(("<u4", "?"))
+            )
+            removed = [number for (number,) in self._database.read("SELECT number FROM removed")]
+            self._corpus = generation, Corpus.of(lengths, follows, removed)
+        return self._corpus[1]
+
+    def _read_postings(self, term: str) -> NDArray[np.void]:
+        name = encode(term)
+        last = name + b"\xff" if is_single_character(term) else name  # no term has this byte
+        rows = self._database.read(_ENTRIES.format("postings"), (name, last))
+        return np.frombuffer(b"".join(map(itemgetter(0), rows)), dtype=POSTING)
+
+    def _read_runs(self, kind: str, key: str) -> NDArray[np.void]:
+        name = encode(f"{kind} {key}")
+        rows = self._database.read(_ENTRIES.format("metadata"), (name, name))
+        return np.frombuffer(b"".join(map(itemgetter(0), rows)), dtype=_runs_dtype(kind))
+
+    def _evaluate(self, where: Mapping[str, Any]) -> NDArray[np.bool_]:
+        """Return which children a filter lets through; the last filter's are kept."""
+        key = generation, text = self._generation(), json.dumps(where)
+        if self._filter is None or self._filter[:2] != key:
+            size = len(self._read_corpus().is_present)
+            self._filter = generation, text, evaluate(where, size, self._read_runs)
+        return self._filter[2]
 
     @property
     def _database(self) -> Database:
@@ -198,7 +288,7 @@ class KeywordIndex:
         return self._open_sound()
 
     def _open_sound(self) -> Database:
-        # Not durable: an index that lost its last update in a power failure is rebuilt.
+        # Not durable: an index that lost its last update in a power failure is brought in step.
         database = Database(self._path, _SCHEMA, durable=False)
         try:
             ((verdict,),) = database.read("PRAGMA quick_check(1)")
@@ -212,22 +302,160 @@ class KeywordIndex:
         return database
 
 
-def _rows(
-    children: Sequence[tuple[str, str]], cache: dict[str, tuple[str, ...]], with_neighbours: bool
-) -> Iterable[tuple[str, str, str]]:
-    """The id of each child, its own terms, and its neighbours'."""
-    terms = ["", *(" ".join(_tokens(text, cache)) for _, text in children), ""]
-    for number, (name, _) in enumerate(children, 1):
-        around = f"{terms[number - 1]} {terms[number + 1]}" if with_neighbours else ""
-        yield name, terms[number], around
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """Children that are to be written together; they are numbered from 0."""
+
+    ids: list[str]
+    places: dict[str, tuple[int, int]]
+    """The first and the last child of each document."""
+    lengths: NDArray[np.uint32]
+    follows: NDArray[np.bool_]
+    entries: dict[str, dict[str, NDArray[np.void]]]
+    """What goes into the tables of arrays, by their names."""
+
+    @classmethod
+    def of(cls, documents: Mapping[str, Sequence[Entry]], with_neighbours: bool) -> _Segment:
+        cache: dict[str, tuple[str, ...]] = {}
+        children: dict[str, Entry] = {}
+        places: dict[str, tuple[int, int]] = {}
+        for name, own in documents.items():
+            first = len(children)
+            children.update((child.id or "", child) for child in own)
+            if len(children) > first:
+                places[name] = first, len(children) - 1
+        terms = [list(_terms(child.searched_text, cache)) for child in children.values()]
+        follows = np.full(len(terms), with_neighbours, dtype=bool)
+        follows[[first for first, _ in places.values()]] = False
+        runs = collect_runs([child.metadata for child in children.values()], 0)
+        entries = {
+            "postings": collect_postings(terms, 0),
+            "metadata": {f"{kind} {key}": own for (kind, key), own in runs.items()},
+        }
+        lengths = np.array([len(own) for own in terms], dtype="<u4")
+        return cls(list(children), places, lengths, follows, entries)
 
 
-def _tokens(text: str, cache: dict[str, tuple[str, ...]]) -> Iterable[str]:
+def _terms(text: str, cache: dict[str, tuple[str, ...]]) -> Iterable[str]:
     """Return a text's terms, and what single characters of scripts without spaces match."""
-    return map(_token, [*text_terms(text, cache), *final_characters(text)])
+    yield from text_terms(text, cache)
+    yield from final_characters(text)
 
 
-def _token(term: str) -> str:
-    """Return a term in letters that SQLite's ASCII tokenizer keeps whole."""
-    is_plain = term.isascii() and term.isalnum()
-    return f"w{term}" if is_plain else f"x{encode(term).hex()}"
+def _runs_dtype(kind: str) -> np.dtype[np.void]:
+    return RUNS[kind.removesuffix("[]")]
+
+
+def _add_segment(connection: sqlite3.Connection, segment: _Segment) -> None:
+    (size,) = connection.execute("SELECT TOTAL(LENGTH(lengths)) / 4 FROM segments").fetchone()
+    (last,) = connection.execute("SELECT COALESCE(MAX(segment), 0) FROM segments").fetchone()
+    first, number = int(size), last + 1
+    connection.executemany("INSERT INTO children VALUES (?, ?)", enumerate(segment.ids, first))
+    connection.executemany(
+        "INSERT INTO documents VALUES (?, ?, ?)",
+        [(encode(name), first + a, first + b) for name, (a, b) in segment.places.items()],
+    )
+    arrays = segment.lengths.tobytes(), segment.follows.tobytes()
+    connection.execute("INSERT INTO segments VALUES (?, 0, ?, ?)", (number, *arrays))
+    for table, entries in segment.entries.items():
+        for array in entries.values():
+            for field in set(array.dtype.names or ()) & {"number", "first", "last"}:
+                array[field] += first
+        rows = sorted((encode(name), array.tobytes()) for name, array in entries.items())
+        _insert_entries(connection, table, number, rows)
+
+
+def _insert_entries(
+    connection: sqlite3.Connection, table: str, segment: int, rows: Iterable[tuple[bytes, bytes]]
+) -> None:
+    statement = f"INSERT INTO {table} VALUES (?, ?, ?)"  # noqa: S608  (our own names)
+    connection.executemany(statement, ((segment, name, entries) for name, entries in rows))
+
+
+def _merge_segments(connection: sqlite3.Connection) -> None:
+    """Merge the last segments while there are enough that were merged equally often."""
+    query = "SELECT segment, level, lengths, follows FROM segments ORDER BY segment DESC LIMIT ?"
+    while True:
+        segments = connection.execute(query, (_MERGED_SEGMENTS,)).fetchall()[::-1]
+        levels = {level for _, level, _, _ in segments}
+        lengths, follows = (b"".join(row[place] for row in segments) for place in (2, 3))
+        is_large = len(follows) > _MAX_MERGED
+        if len(segments) < _MERGED_SEGMENTS or len(levels) > 1 or is_large:
+            return
+        first, last = segments[0][0], segments[-1][0]
+        connection.execute("DELETE FROM segments WHERE segment BETWEEN ? AND ?", (first, last))
+        row = first, levels.pop() + 1, lengths, follows
+        connection.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", row)
+        for table in ("postings", "metadata"):
+            place = f"FROM {table} WHERE segment BETWEEN ? AND ?"
+            query_entries = f"SELECT name, entries {place} ORDER BY name, segment"
+            rows = connection.execute(query_entries, (first, last)).fetchall()
+            connection.execute(f"DELETE {place}", (first, last))
+            _insert_entries(connection, table, first, _join(rows))
+
+
+def _join(rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    for name, group in groupby(rows, key=itemgetter(0)):
+        yield name, b"".join(map(itemgetter(1), group))
+
+
+def _compact(connection: sqlite3.Connection) -> None:
+    """Number the children anew, without those that were removed, if these are the most."""
+    removed = [number for (number,) in connection.execute("SELECT number FROM removed")]
+    (present,) = connection.execute("SELECT COUNT(*) FROM children").fetchone()
+    if len(removed) <= present + _MAX_REMOVED:
+        return
+    is_present = np.ones(len(removed) + present, dtype=bool)
+    is_present[removed] = False
+    # How many children before each number stay: the new number, if the child itself stays.
+    new_numbers = np.append([0], np.cumsum(is_present))
+    query = "SELECT segment, lengths, follows FROM segments ORDER BY segment"
+    start = 0
+    for segment, lengths, follows in connection.execute(query).fetchall():
+        stays = is_present[start : start + len(follows)]
+        start += len(follows)
+        documents = np.cumsum(~np.frombuffer(follows, dtype=bool))[stays]
+        new_follows = np.append([False], documents[1:] == documents[:-1])[: len(documents)]
+        new_lengths = np.frombuffer(lengths, dtype="<u4")[stays]
+        row = new_lengths.tobytes(), new_follows.tobytes(), segment
+        connection.execute("UPDATE segments SET lengths = ?, follows = ? WHERE segment = ?", row)
+        for table in ("postings", "metadata"):
+            place = f"FROM {table} WHERE segment = ?"
+            rows = connection.execute(f"SELECT name, entries {place}", (segment,)).fetchall()
+            connection.execute(f"DELETE {place}", (segment,))
+            _insert_entries(connection, table, segment, _renumber(table, rows, new_numbers))
+    rows = connection.execute("SELECT number FROM children ORDER BY number").fetchall()
+    pairs = [(new, number) for new, (number,) in enumerate(rows)]
+    connection.executemany("UPDATE children SET number = ? WHERE number = ?", pairs)
+    places = connection.execute("SELECT first, last, name FROM documents").fetchall()
+    connection.executemany(
+        "UPDATE documents SET first = ?, last = ? WHERE name = ?",
+        [(int(new_numbers[a]), int(new_numbers[b + 1]) - 1, name) for a, b, name in places],
+    )
+    connection.execute("DELETE FROM removed")
+
+
+def _renumber(
+    table: str, rows: Iterable[tuple[bytes, bytes]], new_numbers: NDArray[np.int64]
+) -> Iterator[tuple[bytes, bytes]]:
+    """Return the entries with new numbers, without those of children that were removed."""
+    for name, content in rows:
+        dtype = POSTING if table == "postings" else _runs_dtype(name.split(b" ")[0].decode())
+        entries = np.frombuffer(content, dtype=dtype)
+        first, last = ("number",) * 2 if table == "postings" else ("first", "last")
+        starts = new_numbers[entries[first]]
+        ends = new_numbers[entries[last].astype(np.int64) + 1]
+        stays = starts < ends
+        if stays.any():
+            entries = entries[stays]
+            entries[last] = ends[stays] - 1
+            entries[first] = starts[stays]
+            yield name, entries.tobytes()
+
+
+def _mark_change(connection: sqlite3.Connection) -> None:
+    """Have what was read into memory read again."""
+    connection.execute(
+        "INSERT INTO state VALUES ('generation', 1) "
+        "ON CONFLICT (name) DO UPDATE SET value = value + 1"
+    )

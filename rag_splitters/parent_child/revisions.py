@@ -1,97 +1,107 @@
 """Keeping the keyword index in step with the docstore.
 
-Once a keyword index is kept of it, the docstore has one row that names its revision. Every
-operation writes a new revision before anything else changes, and gives the keyword index the same
-one at the end. If the two differ (another process wrote, or an operation did not finish), the
-keyword index is rebuilt before it is searched.
+Once a keyword index is kept of it, the docstore has one row that names its revision, and a log: for
+each of the last revisions, a row that names the documents which that changed. Every operation
+writes the next revision when the children are as they will be, and before the documents' records
+say that it has finished. A process whose keyword index knows an older revision reads the log, and
+gives its index the children of the documents that are named there as they are by then. If the log
+does not go back so far, the index is rebuilt.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import find_classic_parents, read_classic_children
 from rag_splitters.parent_child.drafts import heading_context
 from rag_splitters.parent_child.guard import Guard
-from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.records import STATE_PREFIX, Entry, Record
+from rag_splitters.parent_child.keyword_index import KeywordIndex, Revision
+from rag_splitters.parent_child.records import (
+    RECORD_PREFIX,
+    STATE_PREFIX,
+    Entry,
+    Record,
+    is_chunk_id,
+    record_key,
+)
 from rag_splitters.parent_child.stores import AtomicDocstore, Stores
 
 _REVISION_KEY = f"{STATE_PREFIX}keywords"
+_LOG_PREFIX = f"{STATE_PREFIX}log/"
+LOG_SIZE = 1024
+"""How many revisions the log goes back."""
 
+_NO_NUMBER = -1  # older versions of rag_splitters gave revisions none
 _GROUP_PARENTS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """The docstore's revision that an operation began."""
+async def begin_changes(stores: Stores) -> None:
+    """Have a keyword index that knows nothing filled before an operation changes anything.
 
-    name: str
-    was_in_step: bool
-    """Did the keyword index know the revision before this one?"""
-
-
-async def begin_revision(stores: Stores, rows: Sequence[tuple[str, Entry]]) -> Revision | None:
-    """Write a new revision, and then the first rows of an operation in their order.
-
-    Returns None if no keyword index is kept of the docstore.
+    Then the operation need not be read from the stores again: most indexes begin empty.
     """
-    while True:
-        before = await read_revision(stores)
-        if before is None:
-            if stores.keywords is None:
-                await stores.docstore.write(rows)
-                return None
-            before = await rebuild_keyword_index(stores, stores.keywords)
-        was_in_step = stores.keywords is not None and stores.keywords.revision == before
-        name = uuid.uuid4().hex
-        if await _replace_revision(stores, before, name, rows):
-            return Revision(name, was_in_step)
+    keywords = stores.keywords
+    if keywords is None or keywords.revision is not None or await read_revision(stores) is not None:
+        return
+    await rebuild_keyword_index(stores, keywords)
 
 
-async def _replace_revision(
-    stores: Stores, before: str, name: str, rows: Sequence[tuple[str, Entry]]
-) -> bool:
-    """Write a revision and rows; False if another process wrote a revision meanwhile.
-
-    That one may have finished since the keyword index was compared with the revision before it.
-    """
-    docstore = stores.docstore
-    if not stores.is_shared or not isinstance(docstore, AtomicDocstore):
-        await docstore.write([_revision_row(name), *rows])
-        return True
-    expected = dict([_revision_row(before)])
-    if not await docstore.swap(expected, [_revision_row(name)], []):
-        return False
-    await docstore.write(rows)
-    return True
-
-
-async def update_keyword_index(
+async def log_changes(
     stores: Stores,
-    revision: Revision | None,
-    documents: Sequence[Sequence[Entry]],
-    removed_ids: Sequence[str],
+    documents: Mapping[str, Sequence[Entry]],
+    removed_parents: Iterable[str] = (),
+    rows: Sequence[tuple[str, Entry]] = (),
 ) -> None:
-    """Apply an operation to the keyword index, if that knew the revision before it.
+    """Write a new revision for what an operation changed, and apply it to the keyword index.
+
+    Another process may write a revision at the same time; each gets its own number.
 
     Parameters:
-        documents: the children that the operation wrote, for each document.
-        removed_ids: the children that it removed.
+        documents: the children of each document, by its identity; none of one that is removed.
+        removed_parents: the parents that are removed; only classic's count as documents.
+        rows: the documents' final records, which are written right behind the log.
     """
-    if revision is None:
-        return
-    if await read_revision(stores) != revision.name:
-        # Another process wrote meanwhile, and may take its own keyword index for complete.
-        await stores.docstore.write([_revision_row(uuid.uuid4().hex)])
-    elif revision.was_in_step and stores.keywords is not None:
-        texts = [[(each.id or "", each.searched_text) for each in doc] for doc in documents]
+    names = {record_key(identity): children for identity, children in documents.items()}
+    names |= {key: () for key in removed_parents if not is_chunk_id(key)}
+    while True:
+        before = await read_revision(stores)
+        if before is None:  # no keyword index is kept of this docstore
+            await stores.docstore.write(rows)
+            return
+        after = Revision(before.number + 1, uuid.uuid4().hex)
+        if await _write_revision(stores, before, after, list(names), rows):
+            break
+    if stores.keywords is not None and stores.keywords.revision == before:
         with_neighbours = stores.children.smoothing > 0
-        await call(stores.keywords.update, texts, removed_ids, revision.name, with_neighbours)
+        await call(stores.keywords.update, names, after, with_neighbours)
+
+
+async def _write_revision(
+    stores: Stores,
+    before: Revision | None,
+    after: Revision,
+    names: Sequence[str],
+    rows: Sequence[tuple[str, Entry]] = (),
+) -> bool:
+    """Write a revision, its row of the log, and other rows.
+
+    Returns False, and writes nothing, if another process has written a revision.
+    """
+    docstore = stores.docstore
+    # The log is first: whoever finds the revision must find what it changed.
+    state = [_log_row(before, after, names), _revision_row(after)]
+    if not stores.is_shared or not isinstance(docstore, AtomicDocstore):
+        await docstore.write([*state, *rows])
+        return True
+    expected = None if before is None else _revision_row(before)[1]
+    is_written = await docstore.swap({_REVISION_KEY: expected}, state, [])
+    if is_written and rows:
+        await docstore.write(rows)
+    return is_written
 
 
 async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex, guard: Guard) -> None:
@@ -103,7 +113,7 @@ async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex, guard: G
         keywords.is_usable = True
         return
     async with guard.hold():
-        if not await is_in_step(stores, keywords):
+        if not await _apply_log(stores, keywords):
             await rebuild_keyword_index(stores, keywords)
         keywords.is_usable = True
 
@@ -114,63 +124,92 @@ async def is_in_step(stores: Stores, keywords: KeywordIndex) -> bool:
     return revision is not None and revision == keywords.revision
 
 
-async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> str:
-    """Rebuild the keyword index from the children of the documents and of classic's parents.
+async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
+    """Apply what the index missed; False if the log does not go back so far."""
+    known, current = keywords.revision, await read_revision(stores)
+    if known is None or current is None:
+        return False
+    numbers = range(known.number + 1, current.number + 1)
+    if len(numbers) > LOG_SIZE or known.number > current.number:
+        return False
+    names: dict[str, None] = {}
+    last = known.name
+    for row in await stores.docstore.read([_log_key(number) for number in numbers]):
+        if row is None or row.metadata["before"] != last:
+            return False
+        last = row.text
+        names.update(dict.fromkeys(row.metadata["documents"]))
+    if last != current.name:
+        return False
+    for group in batched(list(names), _GROUP_PARENTS):
+        keys = [name for name in group if name.startswith(RECORD_PREFIX)]
+        rows = map(Record.from_row, await stores.docstore.read(keys))
+        documents = await _read_documents(stores, [row for row in rows if row is not None])
+        changes = {name: documents.get(name, ()) for name in group}
+        await call(keywords.update, changes, known, stores.children.smoothing > 0)
+    await call(keywords.update, {}, current)
+    return True
 
-    Returns the revision that the index knows afterwards, unless another process wrote meanwhile.
-    """
+
+async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> None:
+    """Rebuild the keyword index from the children of the documents and of classic's parents."""
     revision = await read_revision(stores)
-    # The end of an operation that is under way must be noticed: give it another revision to find.
-    if revision is None or not await _fill(stores, keywords):
-        revision = uuid.uuid4().hex
-        await stores.docstore.write([_revision_row(revision)])
-        await _fill(stores, keywords)
-    if await read_revision(stores) == revision:
-        await call(keywords.update, [], [], revision)
-    return revision
-
-
-async def _fill(stores: Stores, keywords: KeywordIndex) -> bool:
-    """Fill the index with all children, and return whether no operation was under way."""
-    is_quiet = True
-    listed: set[str] = set()
+    while revision is None:
+        first = Revision(0, uuid.uuid4().hex)
+        revision = (
+            first if await _write_revision(stores, None, first, []) else await read_revision(stores)
+        )
+    # What an operation changes from here on, it logs later, and that is applied once more.
     keywords.is_usable = False
     await call(keywords.clear)
+    listed: set[str] = set()
     async for records in stores.read_all_records():
-        is_quiet = is_quiet and not any(record.pending for record in records)
-        ids = [child for record in records for child in record.children]
-        children = {each.id: each for each in await stores.children.read(ids) if each is not None}
-        documents = [
-            _searched_texts(
-                stores, record, [children[each] for each in record.children if each in children]
-            )
-            for record in records
-        ]
-        await call(keywords.update, documents, [], None, stores.children.smoothing > 0)
+        documents = await _read_documents(stores, records)
+        await call(keywords.update, documents, None, stores.children.smoothing > 0)
         listed.update(parent for record in records for parent in record.parents)
     for keys in batched(await find_classic_parents(stores, listed), _GROUP_PARENTS):
-        parents = (await read_classic_children(stores, keys)).values()
-        ids = [child.id or "" for children in parents for child in children]
-        texts = [each for each in await stores.children.read(ids) if each is not None]
-        await call(keywords.update, [[(each.id or "", each.text)] for each in texts], [])
-    return is_quiet
+        children_of = await read_classic_children(stores, keys)
+        ids = [child.id or "" for children in children_of.values() for child in children]
+        texts = dict(zip(ids, await stores.children.read(ids), strict=True))
+        parents = {
+            key: [each for child in children if (each := texts[child.id or ""]) is not None]
+            for key, children in children_of.items()
+        }
+        await call(keywords.update, parents)
+    await call(keywords.update, {}, revision)
 
 
-def _searched_texts(
-    stores: Stores, record: Record, children: Sequence[Entry]
-) -> list[tuple[str, str]]:
-    """Return id and searched text of a document's children."""
-    if stores.headings:
-        context = heading_context(record.document)
-        children = [replace(child, context=context(child)) for child in children]
-    return [(child.id or "", child.searched_text) for child in children]
+async def _read_documents(stores: Stores, records: Sequence[Record]) -> dict[str, list[Entry]]:
+    """Return the children that there are of each record, by the record's key."""
+    ids = [child for record in records for child in record.children]
+    children = {each.id: each for each in await stores.children.read(ids) if each is not None}
+    documents: dict[str, list[Entry]] = {}
+    for record in records:
+        own = [children[each] for each in record.children if each in children]
+        if stores.headings:
+            context = heading_context(record.document)
+            own = [replace(child, context=context(child)) for child in own]
+        documents[record_key(record.identity)] = own
+    return documents
 
 
-async def read_revision(stores: Stores) -> str | None:
+async def read_revision(stores: Stores) -> Revision | None:
     """Return the docstore's revision; None if no keyword index is kept of it."""
     (row,) = await stores.docstore.read([_REVISION_KEY])
-    return None if row is None else row.text
+    return None if row is None else Revision(row.metadata.get("number", _NO_NUMBER), row.text)
 
 
-def _revision_row(name: str) -> tuple[str, Entry]:
-    return _REVISION_KEY, Entry(name, {}, _REVISION_KEY)
+def _revision_row(revision: Revision) -> tuple[str, Entry]:
+    metadata = {} if revision.number == _NO_NUMBER else {"number": revision.number}
+    return _REVISION_KEY, Entry(revision.name, metadata, _REVISION_KEY)
+
+
+def _log_row(before: Revision | None, after: Revision, names: Sequence[str]) -> tuple[str, Entry]:
+    key = _log_key(after.number)
+    metadata = {"before": before and before.name, "documents": names}
+    return key, Entry(after.name, metadata, key)
+
+
+def _log_key(number: int) -> str:
+    """Return the key of a revision's row, which a much later revision writes over."""
+    return f"{_LOG_PREFIX}{number % LOG_SIZE:04}"

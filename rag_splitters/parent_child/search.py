@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, get_args
@@ -41,6 +41,7 @@ _CHILDREN_PER_RESULT: dict[Retrieve, int] = {"passages": 10, "parents": 2, "chil
 _MIN_NEIGHBOURS = 50  # children, at least, among which a passage finds its neighbours
 _TOKENS_PER_RESULT = 100  # a guess that decides how much is read first for a budget
 _MIN_FUSED = 100  # children of each ranking that are read, at least, before they are fused
+_MAX_COMPARED = 1000  # children that a filter lets through and whose vectors are all compared
 _MAX_TIED = 1000  # children with one score that are put in order
 MAX_RESULTS = 1_000_000
 """Maximum number of results, and of children to choose from."""
@@ -211,11 +212,10 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> tuple[list[Match], 
     """
     if stores.keywords is None:
         raise ValueError("search_type='hybrid' needs a keyword index")
-    nearest, is_complete = await _find_nearest(stores, query.text, depth, "id")
+    nearest, is_complete = await _find_allowed(stores, stores.keywords, query.text, depth)
     children = {match.child.id or "": match.child for match in nearest}
-    by_keyword, has_all_keywords = await _find_by_keyword(
-        stores, stores.keywords, query.text, depth, allowed=children
-    )
+    by_keyword = await _find_by_keyword(stores, stores.keywords, query.text, depth, list(children))
+    has_all_keywords = len(by_keyword.best) < depth
     if query.fusion == "rrf" or any(match.score is None for match in nearest):
         scores = _reciprocal_ranks(list(children), [name for name, _ in by_keyword.best])
     else:
@@ -272,23 +272,36 @@ def _relative(scores: Mapping[str, float], names: Sequence[str]) -> dict[str, fl
     return {name: (scores.get(name, worst) - worst) / (best - worst) for name in names}
 
 
-async def _find_by_keyword(
-    stores: Stores, keywords: KeywordIndex, text: str, depth: int, allowed: Collection[str]
-) -> tuple[KeywordMatches, bool]:
-    """Return the best `depth` children by keyword, and whether there are no more.
+async def _find_allowed(
+    stores: Stores, keywords: KeywordIndex, text: str, depth: int
+) -> tuple[list[Match], bool]:
+    """Do the same as `_find_nearest`, for the ids of the children that the filter lets through.
 
-    Children that the query's filter refuses are left out; it lets through those `allowed` already,
-    whose scores are returned too.
+    If they are few, the keyword index knows them, and their vectors are all compared: a vector
+    store takes longer to evaluate the filter, and to find the few in its graph.
     """
-    n = depth
-    while True:
-        matches = await call(keywords.find, text, n, list(allowed))
-        others = [name for name, _ in matches.best if name not in allowed]
-        let_through = {*allowed, *await stores.children.select_allowed(others)}
-        ranking = [match for match in matches.best if match[0] in let_through]
-        if len(ranking) >= depth or len(matches.best) < n:
-            return replace(matches, best=ranking[:depth]), len(matches.best) < n
-        n *= 4
+    where = stores.children.where
+    ids = None if where is None else await call(keywords.select, where, _MAX_COMPARED)
+    if ids is None:
+        return await _find_nearest(stores, text, depth, "id")
+    similarities = await stores.children.similarities(text, ids)
+    best = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))[:depth]
+    return [Match(Entry("", {}, name), score) for name, score in best], len(ids) <= depth
+
+
+async def _find_by_keyword(
+    stores: Stores, keywords: KeywordIndex, text: str, depth: int, others: Sequence[str]
+) -> KeywordMatches:
+    """Return the best `depth` children by keyword that the filter lets through.
+
+    The scores of the others are returned too.
+    """
+    children, allowed_ids = stores.children, None
+    if children.has_filter and children.where is None:
+        allowed_ids = await children.list_allowed()
+    return await call(
+        keywords.find, text, depth, others, where=children.where, allowed_ids=allowed_ids
+    )
 
 
 async def _load(stores: Stores, matches: Sequence[Match]) -> list[Match]:

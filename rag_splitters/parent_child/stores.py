@@ -7,7 +7,7 @@ written once and `run` or `arun` drives it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -94,6 +94,8 @@ class ChildStore(ABC):
     """Does the query filter children by their metadata?"""
     filter_keys: frozenset[str] = frozenset()
     """The metadata keys that the query's filter names."""
+    where: Mapping[str, Any] | None = None
+    """The query's filter, if the keyword index can evaluate it; see `metadata_index`."""
 
     @property
     def model(self) -> str:
@@ -133,14 +135,12 @@ class ChildStore(ABC):
             return set()
         return {name for name, child in zip(ids, children, strict=True) if child is None}
 
-    async def select_allowed(self, ids: Sequence[str]) -> Collection[str]:
-        """Return those of the ids that the query's filter lets through."""
-        if self.has_filter:
-            raise ValueError(
-                "search_type='hybrid' with a filter needs Chroma: another vector store cannot tell "
-                "which children the filter lets through"
-            )
-        return ids
+    async def list_allowed(self) -> Sequence[str]:
+        """Return the ids of all children that the query's filter lets through."""
+        raise ValueError(
+            "search_type='hybrid' with a filter needs Chroma: another vector store cannot tell "
+            "which children the filter lets through"
+        )
 
     async def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
         """Return the scores that `find` would give these children, if the store can tell them."""

@@ -1,0 +1,182 @@
+"""Which metadata stand in which children, as arrays, and Chroma's filters over them.
+
+A child is known by its number. Consecutive children often have the same value, which is kept once:
+a run is the first and the last of them, and the value.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_splitters.text.surrogates import without_surrogates
+
+_PLACE = [("first", "<u4"), ("last", "<u4")]
+# A text is kept as a digest, because filters only ask whether it is the same.
+RUNS = {
+    kind: np.dtype([*_PLACE, ("value", value)])
+    for kind, value in {"int": "<i8", "float": "<f8", "bool": "?", "str": "S16"}.items()
+}
+"""The runs of one metadata key, by the kind of its values."""
+ReadRuns = Callable[[str, str], NDArray[np.void]]
+"""(kind, key) -> its runs; the kind of what stands in a list ends with "[]"."""
+
+_LIST = "[]"
+_COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "$eq": operator.eq,
+    "$gt": operator.gt,
+    "$gte": operator.ge,
+    "$lt": operator.lt,
+    "$lte": operator.le,
+}
+_OPPOSITES = {"$ne": "$eq", "$nin": "$in", "$not_contains": "$contains"}
+_NUMBERS = ("int", "float")
+_MAX_PAINTED = 100  # runs that are marked one by one
+
+
+def collect_runs(
+    children: Sequence[Mapping[str, Any]], first: int
+) -> dict[tuple[str, str], NDArray[np.void]]:
+    """Return the runs of each kind and key.
+
+    Values that no filter can ask for are left out.
+
+    Parameters:
+        children: the metadata of each child.
+        first: the number of the first child.
+
+    >>> collect_runs([{"page": 1}, {"page": 1}, {"page": 2}], 0)["int", "page"].tolist()
+    [(0, 1, 1), (2, 2, 2)]
+    """
+    runs: dict[tuple[str, str], list[tuple[int, int, Any]]] = {}
+    for number, metadata in enumerate(children, first):
+        for key, value in metadata.items():
+            kind = _kind(value)
+            if kind is None:
+                continue
+            own = runs.setdefault((kind, key), [])
+            if own and own[-1][1] == number - 1 and own[-1][2] == value:
+                own[-1] = own[-1][0], number, value
+            else:
+                own.append((number, number, value))
+    return {name: _to_array(name[0], own) for name, own in runs.items()}
+
+
+def _to_array(kind: str, runs: Sequence[tuple[int, int, Any]]) -> NDArray[np.void]:
+    if kind.endswith(_LIST):
+        kind = kind.removesuffix(_LIST)
+        runs = [(first, last, item) for first, last, items in runs for item in items]
+    if kind == "str":
+        runs = [(first, last, _digest(text)) for first, last, text in runs]
+    return np.array(runs, dtype=RUNS[kind])
+
+
+def _kind(value: object) -> str | None:
+    """Return the kind of a value; None if no filter can ask for it."""
+    if isinstance(value, list):
+        kinds = {_kind(item) for item in value}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return None if kind is None or kind.endswith(_LIST) else kind + _LIST
+    if type(value) is int:
+        return "int" if -(2**63) <= value < 2**63 else None
+    if type(value) is float:
+        return "float" if math.isfinite(value) else None
+    return type(value).__name__ if type(value) in (str, bool) else None
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(without_surrogates(text).encode(), digest_size=16).digest()
+
+
+def can_evaluate(where: object) -> bool:
+    """Is it a valid filter of Chroma's on metadata alone, with operators that are known here?
+
+    >>> can_evaluate({"$or": [{"page": {"$gt": 2}}, {"team": "red"}]})
+    True
+    >>> can_evaluate({"#document": {"$contains": "tea"}})
+    False
+    """
+    if not isinstance(where, Mapping) or len(where) != 1:
+        return False
+    ((key, condition),) = where.items()
+    if key in ("$and", "$or"):
+        return (
+            isinstance(condition, list) and len(condition) > 1 and all(map(can_evaluate, condition))
+        )
+    if not isinstance(key, str) or key.startswith(("$", "#")):
+        return False
+    if not isinstance(condition, Mapping):
+        condition = {"$eq": condition}
+    if len(condition) != 1:
+        return False
+    ((name, operand),) = condition.items()
+    kind = _kind(operand)
+    name = _OPPOSITES.get(name, name)
+    if name in ("$gt", "$gte", "$lt", "$lte"):
+        return kind in _NUMBERS
+    if name == "$in":
+        return kind is not None and kind.endswith(_LIST)
+    return name in ("$eq", "$contains") and kind is not None and not kind.endswith(_LIST)
+
+
+def evaluate(where: Mapping[str, Any], size: int, read_runs: ReadRuns) -> NDArray[np.bool_]:
+    """Return for each number below `size` whether a filter of Chroma's lets the child through.
+
+    Numbers are compared by value, whether whole or not. A child without the key passes what is
+    negated (`$ne`, `$nin`, `$not_contains`) and nothing else. The filter must pass `can_evaluate`.
+    """
+    ((key, condition),) = where.items()
+    if key in ("$and", "$or"):
+        parts = (evaluate(part, size, read_runs) for part in condition)
+        return reduce(np.logical_and if key == "$and" else np.logical_or, parts)
+    if not isinstance(condition, Mapping):
+        condition = {"$eq": condition}
+    ((name, operand),) = condition.items()
+    if name in _OPPOSITES:
+        opposite = {key: {_OPPOSITES[name]: operand}}
+        return ~evaluate(opposite, size, read_runs)
+    is_allowed = np.zeros(size, dtype=bool)
+    if name == "$contains":
+        kind = _kind(operand)
+        runs = read_runs(f"{kind}{_LIST}", key)
+        _mark(is_allowed, runs[_compare(runs["value"], str(kind), "$eq", operand)])
+        return is_allowed
+    operands, name = (operand, "$eq") if name == "$in" else ([operand], name)
+    own_kind = str(_kind(operands[0]))
+    for kind in _NUMBERS if own_kind in _NUMBERS else (own_kind,):
+        runs = read_runs(kind, key)
+        is_match = np.zeros(len(runs), dtype=bool)
+        for each in operands:
+            is_match |= _compare(runs["value"], kind, name, each)
+        _mark(is_allowed, runs[is_match])
+    return is_allowed
+
+
+def _compare(values: NDArray[Any], kind: str, name: str, operand: Any) -> NDArray[np.bool_]:
+    if kind == "str":
+        operand = _digest(operand)
+    elif kind == "float":
+        operand = float(operand)  # as Chroma does it, also where that is not exact
+    elif _kind(operand) != kind:  # Python compares whole numbers with others exactly
+        pairs = (_COMPARE[name](value, operand) for value in values.tolist())
+        return np.fromiter(pairs, dtype=bool, count=len(values))
+    return np.asarray(_COMPARE[name](values, operand), dtype=bool)
+
+
+def _mark(is_allowed: NDArray[np.bool_], runs: NDArray[np.void]) -> None:
+    """Set the children of all the runs."""
+    if len(runs) <= _MAX_PAINTED:
+        for first, last in zip(runs["first"].tolist(), runs["last"].tolist(), strict=True):
+            is_allowed[first : last + 1] = True
+        return
+    size = len(is_allowed) + 1
+    begins = np.bincount(runs["first"], minlength=size)
+    ends = np.bincount(runs["last"].astype(np.int64) + 1, minlength=size)
+    is_allowed |= np.cumsum(begins - ends)[:-1] > 0

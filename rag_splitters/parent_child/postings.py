@@ -1,0 +1,214 @@
+"""Which terms stand in which children, as arrays, and BM25 over them.
+
+A child is known by its number; the children of a document have consecutive ones. A term of a
+child also counts for the child before it and the one behind it, by half (Robertson, Zaragoza and
+Taylor 2004, "Simple BM25 extension to multiple weighted fields").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+POSTING = np.dtype([("number", "<u4"), ("count", "u1")])
+"""A child that has a term, and how often; more than 255 times make no difference."""
+_K1, _B = 1.2, 0.75
+_NEIGHBOUR_WEIGHT = 0.5
+MAX_CANDIDATES = 20_000
+"""How many children are found before frequent terms find no more."""
+_SPARSE = 40  # a term that more than one in so many children has is frequent
+_LEAST_RARITY = 1e-6  # of a term that most children have
+
+
+def collect_postings(children: Sequence[Sequence[str]], first: int) -> dict[str, NDArray[np.void]]:
+    """Return, for each term, the children that have it, in order.
+
+    Parameters:
+        children: the terms of each child.
+        first: the number of the first child.
+
+    >>> for term, postings in collect_postings([["a", "b"], ["b", "b"]], 7).items():
+    ...     print(term, postings.tolist())
+    a [(7, 1)]
+    b [(7, 1), (8, 2)]
+    """
+    codes: dict[str, int] = {}
+    terms = [codes.setdefault(term, len(codes)) for own in children for term in own]
+    if not codes:
+        return {}
+    owners = np.repeat(np.arange(len(children)), [len(own) for own in children])
+    places = np.array(terms, dtype=np.int64) * len(children) + owners
+    places, counts = np.unique(places, return_counts=True)
+    postings = np.empty(len(places), dtype=POSTING)
+    postings["number"] = places % len(children) + first
+    postings["count"] = np.minimum(counts, 255)
+    ends = np.searchsorted(places, np.arange(1, len(codes)) * len(children))
+    return dict(zip(codes, np.split(postings, ends), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What BM25 has to know of all the children; each array has an item for each number."""
+
+    is_present: NDArray[np.bool_]
+    """Has the child not been removed?"""
+    follows: NDArray[np.bool_]
+    """Is the child before it its neighbour, whose terms count for it?"""
+    precedes: NDArray[np.bool_]
+    """Is the child behind it its neighbour?"""
+    damping: NDArray[np.float64]
+    """What a term's frequency is added to; greater for longer children."""
+    count: int
+    """How many children are present."""
+
+    @classmethod
+    def of(
+        cls,
+        lengths: NDArray[np.uint32],
+        follows: NDArray[np.bool_],
+        removed: Sequence[int],
+    ) -> Corpus:
+        """Calculate it from the number of each child's terms."""
+        is_present = np.ones(len(lengths), dtype=bool)
+        is_present[np.array(removed, dtype=np.int64)] = False
+        precedes = np.append(follows[1:], [False])
+        totals = lengths.astype(np.float64)
+        totals[1:] += lengths[:-1] * follows[1:]
+        totals[:-1] += lengths[1:] * follows[1:]
+        count = int(np.count_nonzero(is_present))
+        mean = float(totals[is_present].sum()) / count if count else 0.0
+        damping = _K1 * (1 - _B + _B * totals / (mean or 1.0))
+        return cls(is_present, follows, precedes, damping, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The children that have a question's terms."""
+
+    scores: NDArray[np.float64]
+    """Of every child; 0 for those that have none of the terms, or only frequent ones."""
+    _corpus: Corpus
+    _terms: list[tuple[NDArray[np.void], int]]
+    """The postings of each term, and how many children have it."""
+
+    def best(
+        self, n: int, limit: int, is_allowed: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """Return the n best of the allowed children, and those that tie with the last of them.
+
+        There are more of these only up to the limit.
+        """
+        numbers = np.flatnonzero(self.scores > 0)
+        numbers = numbers if is_allowed is None else numbers[is_allowed[numbers]]
+        scores = self.scores[numbers]
+        if len(numbers) > n:
+            is_good = scores >= np.partition(scores, len(scores) - n)[len(scores) - n]
+            numbers, scores = numbers[is_good], scores[is_good]
+        return numbers[np.argsort(-scores, kind="stable")[: max(n, limit)]]
+
+    def coverage(self, number: int) -> float:
+        """Return which share of the terms a child covers, weighted by how rare they are."""
+        is_near = [self._corpus.follows[number], True, self._corpus.precedes[number]]
+        near = [number + step for step, each in zip((-1, 0, 1), is_near, strict=True) if each]
+        covered = total = 0.0
+        for postings, count in self._terms:
+            weight = math.log(1 + (self._corpus.count + 0.5) / (count + 0.5))
+            covered += weight * bool(np.isin(postings["number"], near).any())
+            total += weight
+        return covered / total
+
+
+def rank(
+    postings_per_term: Sequence[NDArray[np.void]],
+    corpus: Corpus,
+    others: Sequence[int] = (),
+    is_allowed: NDArray[np.bool_] | None = None,
+) -> Ranking:
+    """Score the children that have any of some terms, with BM25.
+
+    The rarest terms come first. As soon as MAX_CANDIDATES children have one of them, the frequent
+    terms that are left only count for these, and no child is found by them alone.
+
+    Parameters:
+        postings_per_term: the postings of each term.
+        corpus: all the children.
+        others: children that are scored with all the terms.
+        is_allowed: the children that may be found; None: all.
+    """
+    scores = np.zeros(len(corpus.is_present))
+    is_match = np.zeros(len(scores), dtype=bool)
+    candidates: NDArray[np.int64] | None = None
+    terms: list[tuple[NDArray[np.void], int]] = []
+    for postings in sorted(postings_per_term, key=len):
+        if len(postings) * _SPARSE > len(scores):
+            term = _FrequentTerm(postings, corpus)
+            count = int(np.count_nonzero(term.has_term))
+            numbers = np.flatnonzero(term.has_term) if candidates is None else candidates
+            frequencies = term.frequencies(numbers)
+        else:
+            numbers, frequencies = _frequencies(postings, corpus)
+            count = len(numbers)
+            if candidates is not None:
+                stays = is_match[numbers]
+                numbers, frequencies = numbers[stays], frequencies[stays]
+        rarity = math.log((corpus.count - count + 0.5) / (count + 0.5))
+        worth = frequencies * (_K1 + 1) / (frequencies + corpus.damping[numbers])
+        scores[numbers] += max(rarity, _LEAST_RARITY) * worth
+        terms.append((postings, count))
+        if candidates is None:
+            is_match[numbers] = True
+            is_found = is_match if is_allowed is None else is_match & is_allowed
+            if np.count_nonzero(is_found) >= MAX_CANDIDATES:
+                is_match = is_found
+                is_match[list(others)] = True
+                candidates = np.flatnonzero(is_match)
+    return Ranking(scores, corpus, terms)
+
+
+def _frequencies(
+    postings: NDArray[np.void], corpus: Corpus
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the children that have a term, or a neighbour with it, and how much it counts."""
+    numbers, counts = postings["number"].astype(np.int64), postings["count"].astype(np.float64)
+    follows, precedes = corpus.follows[numbers], corpus.precedes[numbers]
+    half = _NEIGHBOUR_WEIGHT * counts
+    numbers = np.concatenate([numbers, numbers[follows] - 1, numbers[precedes] + 1])
+    counts = np.concatenate([counts, half[follows], half[precedes]])
+    is_present = corpus.is_present[numbers]
+    numbers, counts = numbers[is_present], counts[is_present]
+    if not len(numbers):
+        return numbers, counts
+    order = np.argsort(numbers, kind="stable")  # three sorted parts are quick to sort
+    numbers = numbers[order]
+    starts = np.flatnonzero(np.append([True], numbers[1:] != numbers[:-1]))
+    return numbers[starts], np.add.reduceat(counts[order], starts)
+
+
+class _FrequentTerm:
+    """A term of many children, looked up by number: an item for each, and one more on either side.
+
+    Bytes are enough, and there is no quicker way through so many children.
+    """
+
+    def __init__(self, postings: NDArray[np.void], corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._counts = np.zeros(len(corpus.is_present) + 2, dtype="u1")
+        self._counts[postings["number"].astype(np.int64) + 1] = postings["count"]
+        has_term = self._counts[:-2] * corpus.follows
+        has_term |= self._counts[2:] * corpus.precedes
+        has_term |= self._counts[1:-1]
+        has_term *= corpus.is_present
+        self.has_term: NDArray[np.bool_] = has_term != 0
+
+    def frequencies(self, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how much the term counts for some children."""
+        before = self._counts[numbers] * self._corpus.follows[numbers]
+        behind = self._counts[numbers + 2] * self._corpus.precedes[numbers]
+        around = before.astype(np.float64) + behind
+        own: NDArray[np.float64] = self._counts[numbers + 1].astype(np.float64)
+        own += _NEIGHBOUR_WEIGHT * around
+        return own
