@@ -257,7 +257,6 @@ def test_options_can_be_set_later_and_copies_share_the_stores() -> None:
     ("options", "message"),
     [
         ({"vector_store": SimpleVectorStore()}, "must keep texts, and SimpleVectorStore"),
-        ({"path": "x", "vector_store": True, "docstore": True}, "path would not be used"),
         ({"similarity_top_k": 0}, "similarity_top_k must be a whole number of at least 1, got 0"),
         ({"retrieve": "all"}, "retrieve must be one of passages, parents, children, got 'all'"),
         ({"search_type": "bm25"}, "search_type must be one of similarity.*got 'bm25'"),

@@ -35,7 +35,8 @@ class Place:
     In a `with` block, everything is closed again unless `hand_over` has given it to a retriever.
 
     Parameters:
-        path: the folder, which this process owns from now on; None for memory.
+        path: the folder, which this process owns from now on; None for memory. With a vector store
+            and a docstore of your own, it holds the keyword index alone.
         name: what the framework calls a vector store.
 
     Raises ValueError if one of these would not be used, and FolderInUseError if another process has
@@ -46,10 +47,6 @@ class Place:
         self, path: str | Path | None, client: Any, vector_store: Any, docstore: Any, name: str
     ) -> None:
         has_children = vector_store is not None or client is not None
-        if path is not None and has_children and docstore is not None:
-            raise ValueError(
-                f"path would not be used: docstore and {name} or client hold everything already"
-            )
         if vector_store is not None and client is not None:
             raise ValueError(f"client would not be used: pass either client or {name}")
         self._resources, self._client = ExitStack(), client
