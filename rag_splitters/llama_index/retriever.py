@@ -317,7 +317,8 @@ def parent_document_retriever(
     By default, everything is in memory. `path` is a folder to keep it in: children in a Chroma in
     `path/chroma`, parents in `path/parents.sqlite`; one process at a time may have it open. Several
     processes share an index through a `client` of a Chroma server (`chroma run`) and a `docstore`
-    on a server. Or pass a `vector_store` of another kind.
+    on a server; then `path` is a folder for this process's keyword index. Or pass a `vector_store`
+    of another kind.
 
     `embed_model` is a LlamaIndex or LangChain embedding model or a callable list[str] ->
     list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A

@@ -41,7 +41,7 @@ _CHILDREN_PER_RESULT: dict[Retrieve, int] = {"passages": 10, "parents": 2, "chil
 _MIN_NEIGHBOURS = 50  # children, at least, among which a passage finds its neighbours
 _TOKENS_PER_RESULT = 100  # a guess that decides how much is read first for a budget
 _MIN_FUSED = 100  # children of each ranking that are read, at least, before they are fused
-_MAX_COMPARED = 1000  # children that a filter lets through and whose vectors are all compared
+_MAX_COMPARED = 250  # children that a filter lets through and whose vectors are all compared
 _MAX_TIED = 1000  # children with one score that are put in order
 MAX_RESULTS = 1_000_000
 """Maximum number of results, and of children to choose from."""
