@@ -70,7 +70,8 @@ async def log_changes(
     while True:
         before = await read_revision(stores)
         if before is None:  # no keyword index is kept of this docstore
-            await stores.docstore.write(rows)
+            if rows:
+                await stores.docstore.write(rows)
             return
         after = Revision(before.number + 1, uuid.uuid4().hex)
         if await _write_revision(stores, before, after, list(names), rows):
@@ -141,13 +142,15 @@ async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
         names.update(dict.fromkeys(row.metadata["documents"]))
     if last != current.name:
         return False
-    for group in batched(list(names), _GROUP_PARENTS):
+    groups = batched(list(names), _GROUP_PARENTS) or [[]]
+    for group in groups:
         keys = [name for name in group if name.startswith(RECORD_PREFIX)]
         rows = map(Record.from_row, await stores.docstore.read(keys))
         documents = await _read_documents(stores, [row for row in rows if row is not None])
         changes = {name: documents.get(name, ()) for name in group}
-        await call(keywords.update, changes, known, stores.children.smoothing > 0)
-    await call(keywords.update, {}, current)
+        # Until the last group, the index knows no more than before: a crash repeats them all.
+        revision = current if group is groups[-1] else known
+        await call(keywords.update, changes, revision, stores.children.smoothing > 0)
     return True
 
 
