@@ -87,19 +87,19 @@ def open_index(place: Place) -> Any:
 
 
 def document(number: int, note: str = "") -> dict[str, Any]:
-    """A small document; every fiftieth has several parents, and the last of 5,000 is the end."""
+    """A small document; every fiftieth has several parents."""
     text = f"Lamp {number} of tower {number % 7} was lit on day {number * number}."
     if number % 50 == 0:
         text += "".join(f"\n\nOn day {day} the keeper of lamp {number} slept." for day in range(8))
-    if number == 4990:
-        text += "\n\nThe end."
     team = "red" if number % 2 else "blue"
     return {"id": f"lamp-{number}", "text": text + note, "team": team, "tower": number % 7}
 
 
 def documents(count: int) -> list[dict[str, Any]]:
-    """So many documents."""
-    return [document(number) for number in range(count)]
+    """So many documents, the tenth last of which is the end."""
+    rows = [document(number) for number in range(count)]
+    rows[-10]["text"] += "\n\nThe end."
+    return rows
 
 
 def as_documents(rows: Sequence[dict[str, Any]]) -> list[Document]:

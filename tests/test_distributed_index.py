@@ -1,7 +1,11 @@
-"""Ray and Spark write the index that one process writes, also if a worker is killed."""
+"""Ray and Spark write the index that one process writes, also if a worker is killed.
+
+INDEXED_DOCUMENTS sets how many documents they write.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
@@ -27,7 +31,8 @@ from tests.test_distributed_ray import ray  # noqa: F401
 from tests.test_distributed_spark import spark  # noqa: F401
 
 Index = Callable[..., IndexSummary]
-COUNT = 5000
+COUNT = int(os.environ.get("INDEXED_DOCUMENTS", "1000"))
+BATCH = COUNT // 20
 
 
 @pytest.fixture
@@ -47,14 +52,14 @@ def make_place(
 def index_with_ray(ray: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:  # noqa: F811
     dataset = ray.data.from_items(rows, override_num_blocks=2)
     checkpoint = Path(place.folder) / "checkpoint"
-    options = {"id_column": "id", "checkpoint": checkpoint, "batch_size": 256, **options}
+    options = {"id_column": "id", "checkpoint": checkpoint, "batch_size": BATCH, **options}
     return index_dataset(dataset, partial(open_index, place), **options)
 
 
 def index_with_spark(spark: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:  # noqa: F811
     frame = spark.createDataFrame(rows, "id string, text string, team string, tower long")
     checkpoint = Path(place.folder) / "checkpoint"
-    options = {"id_column": "id", "checkpoint": checkpoint, "batch_size": 256, **options}
+    options = {"id_column": "id", "checkpoint": checkpoint, "batch_size": BATCH, **options}
     return index_dataframe(frame.repartition(4), partial(open_index, place), **options)
 
 
@@ -80,7 +85,7 @@ def assert_equal_indexes(many: Place, one: Place) -> None:
 
 
 def check_index(index: Index, places: Callable[[str], Place], *, survives: bool) -> None:
-    """Write 5,000 documents, killing a worker, then edit them; compare with one process."""
+    """Write documents, killing a worker, then edit them; compare with one process."""
     many, one = places("many"), places("one")
     rows = documents(COUNT)
     (Path(many.folder) / "mortal").touch()

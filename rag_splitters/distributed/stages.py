@@ -133,7 +133,11 @@ class Worker:
                 "open_index must return what parent_document_retriever returns, got "
                 f"{type(self.index).__name__}"
             )
-        self.stores = stores_of_workers(self.index)
+        try:
+            self.stores = stores_of_workers(self.index)
+        except ValueError:
+            self.index.close()
+            raise
         self._progress_key = job.progress_prefix + uuid.uuid4().hex
         self._written = 0
 

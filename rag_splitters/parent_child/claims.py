@@ -43,9 +43,11 @@ async def claim(docstore: Docstore) -> AsyncIterator[None]:
     await _check(docstore, name)
     try:
         yield
-    finally:
-        with suppress(Exception):  # what was done is done, and the claim ends by itself
+    except BaseException:
+        with suppress(Exception):  # the first error says more
             await docstore.remove([_KEY])
+        raise
+    await docstore.remove([_KEY])
 
 
 async def _check(docstore: Docstore, name: str) -> None:
