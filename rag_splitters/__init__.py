@@ -8,8 +8,9 @@ from rag_splitters import chunkers
 from rag_splitters.chunker import Chunker, SizedChunker, register
 from rag_splitters.chunkers import *
 from rag_splitters.span import Chunk, Source, Span
+from rag_splitters.text.coloured import Chunks, show
 
 __version__ = "0.1.0"
 
-__all__ = ["Chunk", "Chunker", "SizedChunker", "Source", "Span", "register"]
+__all__ = ["Chunk", "Chunker", "Chunks", "SizedChunker", "Source", "Span", "register", "show"]
 __all__ += chunkers.__all__

@@ -16,12 +16,14 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import or_
+from textwrap import fill
 from types import FunctionType, UnionType
 from typing import (
     Annotated,
     Any,
     ClassVar,
     Protocol,
+    SupportsIndex,
     TypedDict,
     TypeVar,
     Union,
@@ -48,6 +50,7 @@ from rag_splitters.fields import (
     check_overlap,
     describe,
     did_you_mean,
+    field_descriptions,
     look_up,
     plain_errors,
     register_function,
@@ -56,6 +59,7 @@ from rag_splitters.fields import (
 )
 from rag_splitters.models.failures import collect_failures, raise_or_collect
 from rag_splitters.span import Chunk, Source, Span
+from rag_splitters.text.coloured import Chunks
 from rag_splitters.text.ids import ChunkIds
 from rag_splitters.text.origin import add_places
 from rag_splitters.text.sizing import LengthFunction, sizer
@@ -127,6 +131,8 @@ class Chunker(BaseModel):
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         type.__setattr__(cls, "__signature__", _Signature())
+        if cls.__doc__:
+            type.__setattr__(cls, "__doc__", _Docstring(cls.__doc__, cls))
 
     @classmethod
     def model_validate(cls, obj: Any, **kwargs: Any) -> Self:
@@ -210,7 +216,7 @@ class Chunker(BaseModel):
 
     def chunk(
         self, text: str, *, metadata: Mapping[str, Any] | None = None, id: str | None = None
-    ) -> list[Chunk]:
+    ) -> Chunks:
         """The chunks of one text, for use without a framework.
 
         Parameters:
@@ -218,11 +224,12 @@ class Chunker(BaseModel):
             metadata: its metadata, for strategies that read them (a title, a page number).
             id: its id. Chunk ids depend on it or, without one, on text and metadata.
 
-        Returns: the chunks with text, start and end (code points), metadata and id.
+        Returns: a list of the chunks with text, start and end (code points), metadata and id. A
+        notebook displays it as the text in colours; `rag_splitters.show` does so in a terminal.
         """
         source = Source(text, metadata or {}, id)
         new_id = ChunkIds(text, source.metadata, id).of
-        chunks: list[Chunk] = []
+        chunks = Chunks(text=text)
         for index, span in enumerate(next(self.split([source]))):
             details = span.to_metadata()
             if span.parent is not None:
@@ -269,6 +276,34 @@ class _Signature:
             raise AttributeError("__signature__")
         names = dict.fromkeys([*kind.positional, *kind.model_fields])
         return inspect.Signature([_as_parameter(kind, name) for name in names])
+
+
+class _Docstring(str):
+    """A class's docstring that says at its end what each parameter means, once somebody reads it.
+
+    The meanings stand in the source, which is slow to read, so nothing is read at import. `pydoc`
+    takes the string from the class's dictionary, without `__get__`, and calls `expandtabs` first.
+    """
+
+    kind: type[Chunker]
+
+    def __new__(cls, text: str, kind: type[Chunker]) -> Self:
+        docstring = super().__new__(cls, inspect.cleandoc(text))
+        docstring.kind = kind
+        return docstring
+
+    def __get__(self, instance: Chunker | None, kind: type[Chunker]) -> str:
+        lines = [str(self), "", "Parameters:"]
+        for name, meaning in field_descriptions(self.kind).items():
+            words = f"{name}: {' '.join(meaning.split())}"
+            lines.append(fill(words, 96, initial_indent=" " * 4, subsequent_indent=" " * 8))
+        return "\n".join(lines)
+
+    def expandtabs(self, tabsize: SupportsIndex = 8) -> str:
+        return self.__get__(None, self.kind).expandtabs(tabsize)
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
 
 
 def _as_parameter(kind: type[Chunker], name: str) -> inspect.Parameter:

@@ -6,14 +6,17 @@ nothing: `restore` finds only the functions that the user registered.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
+from itertools import pairwise
 from types import MethodType
 from typing import Annotated, Any, ParamSpec, TypeVar
 from uuid import uuid4
@@ -99,6 +102,40 @@ def names_nearest(*others: Callable[..., Any]) -> Callable[[Callable[_P, T]], Ca
         return checked
 
     return decorate
+
+
+def field_descriptions(kind: type[BaseModel]) -> dict[str, str]:
+    """The description of each field: the docstring below it, else pydantic's `description`.
+
+    A field without either has an empty one.
+    """
+    docstrings: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if issubclass(base, BaseModel) and base is not BaseModel:
+            docstrings.update(_field_docstrings(base))
+    return {
+        name: docstrings.get(name, field.description or "")
+        for name, field in kind.model_fields.items()
+    }
+
+
+@cache
+def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
+    """The docstrings below the fields of one class."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
+    except (OSError, TypeError):  # the source is not available
+        return {}
+    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
 
 
 @contextmanager

@@ -17,9 +17,10 @@ from rag_splitters import CATALOGUE, RecursiveChunker, __version__
 from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
 from rag_splitters.cli.demo import answers
-from rag_splitters.cli.views import cut, printable
+from rag_splitters.cli.views import cut
 from rag_splitters.reading.files import read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
+from rag_splitters.text.coloured import printable
 
 RECURSIVE = ["split", "a.txt", "-s", "recursive"]
 FILES = ("a.txt", "b.py", "c.json")

@@ -5,12 +5,8 @@ For everything that gets its settings as text or JSON, such as the command line 
 
 from __future__ import annotations
 
-import ast
-import inspect
 import json
-import textwrap
 from collections.abc import Mapping
-from itertools import pairwise
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -18,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.fields import did_you_mean, unknown_parameter
+from rag_splitters.fields import did_you_mean, field_descriptions, unknown_parameter
 from rag_splitters.models.named import load_embeddings, load_function, load_llm
 
 MODEL_PARAMETERS = {
@@ -94,14 +90,11 @@ def parameter_field(name: str, parameter: str) -> FieldInfo:
 
 def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
     """The default and the description of each parameter, by its name."""
-    descriptions: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if issubclass(base, Chunker):
-            descriptions.update(_field_docstrings(base))
+    descriptions = field_descriptions(kind)
     defaults: dict[str, Any] = {}
     for name, field in kind.model_fields.items():
         defaults[name] = field.get_default(call_default_factory=True, validated_data=defaults)
-    return {name: (default, descriptions.get(name, "")) for name, default in defaults.items()}
+    return {name: (default, descriptions[name]) for name, default in defaults.items()}
 
 
 def required_models(kind: type[Chunker]) -> list[str]:
@@ -184,21 +177,3 @@ def _nested(value: Any) -> Any:
         parameters = {key: each for key, each in value.items() if key != "strategy"}
         return build_chunker(value["strategy"], parameters)
     return value
-
-
-def _field_docstrings(kind: type[Any]) -> dict[str, str]:
-    """The docstrings below the fields of one class."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(kind)))
-    except (OSError, TypeError):  # the source is not available
-        return {}
-    body = tree.body[0].body if isinstance(tree.body[0], ast.ClassDef) else []
-    return {
-        field.target.id: inspect.cleandoc(text.value.value)
-        for field, text in pairwise(body)
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and isinstance(text, ast.Expr)
-        and isinstance(text.value, ast.Constant)
-        and isinstance(text.value.value, str)
-    }

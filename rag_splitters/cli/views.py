@@ -19,22 +19,15 @@ from rich.text import Text
 from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.reading.files import describe_files
 from rag_splitters.span import Chunk
+from rag_splitters.text.coloured import printable
 from rag_splitters.text.sizing import sizer
 
 _HIGHLIGHT = "bold black on yellow"
-_INVISIBLE: dict[int, int | str] = dict.fromkeys((*range(32), *range(127, 160)), 0xFFFD)
-# One code point replaces one, so that positions stay valid. Only a line feed ends a line.
-_INVISIBLE |= {0x09: " ", 0x0A: "\n", 0x0B: " ", 0x0C: "\n", 0x0D: " "}
 
 
 def console(*, error: bool = False) -> Console:
     """A console that adds no colours or markup of its own."""
     return Console(stderr=error, highlight=False, markup=False, emoji=False)
-
-
-def printable(text: str) -> str:
-    """The text without control characters, in its original length."""
-    return text.translate(_INVISIBLE)
 
 
 def unwrapped(docstring: str | None) -> str:

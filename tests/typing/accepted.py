@@ -15,8 +15,8 @@ from typing_extensions import assert_type
 
 from rag_splitters import (
     CATALOGUE,
-    Chunk,
     Chunker,
+    Chunks,
     FixedSizeChunker,
     HybridChunker,
     KeywordChunker,
@@ -77,7 +77,7 @@ listed: list[Chunker] = [
     HybridChunker(stages=[PageChunker(), SentenceChunker()]),
 ]
 chunker = RecursiveChunker(chunk_size=10)
-assert_type(chunker.chunk("text", metadata={"title": "T"}, id="one"), list[Chunk])
+assert_type(chunker.chunk("text", metadata={"title": "T"}, id="one"), Chunks)
 assert_type(chunker.spans("text"), list[Span])
 assert_type(list(chunker.split([Source("text")])), list[list[Span]])
 assert_type(chunker.chunk_size, int)

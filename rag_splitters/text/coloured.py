@@ -1,0 +1,203 @@
+"""Chunks in colours on their text: in a notebook, in a terminal, and without colours."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from rag_splitters.span import Chunk
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+_INVISIBLE: dict[int, int | str] = dict.fromkeys((*range(32), *range(127, 160)), 0xFFFD)
+# One code point replaces one, so that positions stay valid. Only a line feed ends a line.
+_INVISIBLE |= {0x09: " ", 0x0A: "\n", 0x0B: " ", 0x0C: "\n", 0x0D: " "}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+_IN_NOTEBOOK = 50_000  # characters that a notebook shows
+_IN_HINT = 300  # characters of a rewritten chunk that its hint shows
+_STYLES = ("black on #a9d1f7", "black on #f9dc9c")
+_OVERLAP_STYLE = "underline black on #c9b3ef"
+_HTML_STYLES = ("background:#a9d1f7", "background:#f9dc9c")
+_HTML_OVERLAP = "background:#c9b3ef;text-decoration:underline"
+
+
+class CanChunk(Protocol):
+    """What `show` takes: a chunker, or one of our splitters or parsers."""
+
+    def chunk(
+        self, text: str, *, metadata: Mapping[str, Any] | None = None
+    ) -> Sequence[Chunk]:  # pragma: no cover
+        """The chunks of a text."""
+
+
+class Piece(NamedTuple):
+    """A piece of a text that lies in the same chunks from its beginning to its end.
+
+    Parameters:
+        start: offset of its first code point.
+        end: offset after its last code point.
+        chunk: the chunk that it lies in, by its number; of several, the last to begin. None if it
+            is in no chunk.
+        colour: 0 or 1, for neighbours in alternating colours.
+        begins: whether its chunk begins here.
+        overlaps: whether it lies in more than one chunk.
+    """
+
+    start: int
+    end: int
+    chunk: int | None
+    colour: int
+    begins: bool
+    overlaps: bool
+
+
+class Chunks(list[Chunk]):
+    """The chunks of a text: a list, which a notebook displays as the text in colours.
+
+    Parameters:
+        chunks: the chunks.
+        text: the text that they were cut from.
+    """
+
+    def __init__(self, chunks: Iterable[Chunk] = (), text: str = "") -> None:
+        super().__init__(chunks)
+        self.text = text
+
+    def _repr_html_(self) -> str:
+        """The text with its chunks in alternating colours. Hover over one for its position."""
+        shown = printable(self.text[:_IN_NOTEBOOK])
+        body = "".join(self._html_piece(each, shown) for each in pieces(shown, self))
+        rest = len(self.text) - len(shown)
+        more = f"<div>... and {rest:,} more characters</div>" if rest else ""
+        return (
+            '<div class="tex2jax_ignore mathjax_ignore">'
+            '<div style="white-space:pre-wrap;overflow-wrap:anywhere">'
+            f"{body}</div>{more}<div><small>{summary(self)}</small></div></div>"
+        )
+
+    def _html_piece(self, piece: Piece, shown: str) -> str:
+        text = html.escape(shown[piece.start : piece.end])
+        if piece.chunk is None:
+            return (
+                f'<span style="opacity:.55;unicode-bidi:isolate" title="in no chunk">{text}</span>'
+            )
+        chunk = self[piece.chunk]
+        hint = f"chunk {piece.chunk}: {chunk.start}-{chunk.end}"
+        if chunk.text != self.text[chunk.start : chunk.end]:
+            hint += f", delivered as: {printable(chunk.text[:_IN_HINT])}"
+        style = _HTML_OVERLAP if piece.overlaps else _HTML_STYLES[piece.colour]
+        return (
+            f'<span style="{style};color:#111;unicode-bidi:isolate" title="{html.escape(hint)}">'
+            f"{text}</span>"
+        )
+
+
+def show(text: str, chunker: CanChunk, *, metadata: Mapping[str, Any] | None = None) -> None:
+    """Print a text in the terminal with its chunks in alternating colours.
+
+    Overlap is underlined. Without colours, as in a pipe, a bar stands before each chunk, and `>>`
+    and `<<` around overlap. A notebook shows the same if `chunker.chunk(text)` is the last line of
+    a cell.
+
+    Parameters:
+        text: the text.
+        chunker: a chunker, or one of our text splitters or node parsers.
+        metadata: metadata of the text, for strategies that read them.
+
+    >>> from rag_splitters import SentenceChunker
+    >>> show("One. Two. Three.", SentenceChunker(chunk_size=11, chunk_overlap=5))
+    |One. |>>Two.<< Three.
+    2 chunks of 10 to 11 characters
+    """
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
+    chunks = chunker.chunk(text, metadata=metadata)
+    console.print(coloured(text, chunks, console))
+    console.print(summary(chunks))
+
+
+def coloured(text: str, chunks: Sequence[Chunk], console: Console) -> Text:
+    """The text with its chunks in colours, or marked if the console has no colours."""
+    from rich.text import Text
+
+    encoding = console.encoding
+    has_colours = console.color_system is not None and not console.no_color
+    shown, result = printable(text), Text()
+    for piece in pieces(text, chunks):
+        content = shown[piece.start : piece.end]
+        content = content.encode(encoding, "backslashreplace").decode(encoding)
+        if piece.chunk is None:
+            result.append(content, "dim" if has_colours else None)
+        elif has_colours:
+            result.append(content, _OVERLAP_STYLE if piece.overlaps else _STYLES[piece.colour])
+        else:
+            bar = "|" if piece.begins else ""
+            result.append(f"{bar}>>{content}<<" if piece.overlaps else f"{bar}{content}")
+    return result
+
+
+def summary(chunks: Sequence[Chunk]) -> str:
+    """How many chunks there are, and how long the shortest and the longest are.
+
+    >>> summary([])
+    '0 chunks'
+    """
+    count = "1 chunk" if len(chunks) == 1 else f"{len(chunks)} chunks"
+    if not chunks:
+        return count
+    lengths = [len(chunk.text) for chunk in chunks]
+    spread = f"{min(lengths)} to {max(lengths)}" if min(lengths) < max(lengths) else lengths[0]
+    return f"{count} of {spread} characters"
+
+
+def pieces(text: str, chunks: Sequence[Chunk]) -> Iterator[Piece]:
+    """The text in pieces, each of which lies in the same chunks from beginning to end.
+
+    Chunks that others name as their parents are left out, and of several with one position only
+    the first counts.
+    """
+    places = _places(text, chunks)
+    starts = Counter(start for start, _ in places)
+    ends = Counter(end for _, end in places)
+    borders = sorted({0, len(text), *starts, *ends})
+    order = sorted(places)
+    active: list[tuple[int, int]] = []
+    begun = count = 0
+    for start, end in pairwise(borders):
+        count += starts[start] - ends[start]
+        while begun < len(order) and order[begun][0] == start:
+            heappush(active, (-begun, order[begun][1]))
+            begun += 1
+        while active and active[0][1] <= start:
+            heappop(active)
+        if active:
+            number = -active[0][0]
+            begins = bool(starts[start])
+            yield Piece(start, end, places[order[number]], number % 2, begins, count > 1)
+        else:
+            yield Piece(start, end, None, 0, begins=False, overlaps=False)
+
+
+def _places(text: str, chunks: Sequence[Chunk]) -> dict[tuple[int, int], int]:
+    """The numbers of the chunks that are no parents, by their positions in the text."""
+    parents = {chunk.metadata.get("parent_id") for chunk in chunks}
+    places: dict[tuple[int, int], int] = {}
+    for number, chunk in enumerate(chunks):
+        start, end = chunk.start, min(chunk.end, len(text))
+        if chunk.id not in parents and start < end:
+            places.setdefault((start, end), number)
+    return places
+
+
+def printable(text: str) -> str:
+    """The text without control characters and lone surrogates, in its original length."""
+    return _SURROGATE.sub("\ufffd", text.translate(_INVISIBLE))
