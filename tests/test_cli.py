@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from contextlib import closing
@@ -23,6 +24,8 @@ from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
 
 RECURSIVE = ["split", "a.txt", "-s", "recursive"]
+NESTED = 'chunker={"strategy": "recursive", "chunk_size": 60}'
+KEEP_ALL = ["-p", "text=keep", "-p", "table=keep", "-p", "code=keep"]
 FILES = ("a.txt", "b.py", "c.json")
 TEXT = "One sentence here. Another one there.\r\n\r\nA second paragraph \U0001f600 ends it.\n" * 3
 
@@ -224,9 +227,103 @@ def test_split_table_fits_the_terminal(width: str, monkeypatch: pytest.MonkeyPat
     assert max(map(len, result.stdout.splitlines())) <= int(width)
 
 
+def test_split_takes_standard_input_without_a_dash() -> None:
+    assert rows("split", input=TEXT.encode()) == rows("split", "-", input=TEXT.encode())
+
+
+@pytest.mark.parametrize("name", ["ContentAware", "contentaware", "content-aware", "CONTENT_AWARE"])
+def test_split_takes_names_in_any_case(name: str) -> None:
+    assert rows("split", "a.txt", "-s", name) == rows("split", "a.txt", "-s", "content_aware")
+
+
+@pytest.mark.parametrize("name", ["hybrid", "titled", "contextual", "modality"])
+def test_split_hands_sizes_to_the_strategies_inside(name: str) -> None:
+    found = rows("split", "a.txt", "-s", name, "--chunk-size", "6", "--length-function", "words")
+    assert max(len(row["text"].split()) for row in found) <= 6
+    assert len(found) > len(rows("split", "a.txt", "-s", name))
+
+
+def test_split_resizes_each_stage_that_has_a_size() -> None:
+    stages = 'stages=["page", {"strategy": "titled"}, {"strategy": "sentence", "chunk_size": 9}]'
+    assert refused("split", "a.txt", "-s", "hybrid", "--chunk-size", "30", "-p", stages) == (
+        "chunk_size is given twice"
+    )
+    stages = 'stages=["page", {"strategy": "titled"}]'
+    found = rows("split", "a.txt", "-s", "hybrid", "--chunk-size", "30", "-p", stages)
+    assert max(len(row["text"]) for row in found) <= 30
+    assert all(row["metadata"]["page_start"] == 1 for row in found)
+
+
+def test_split_reads_the_others_before_it_fails(folder: Path) -> None:
+    for name in ("b.txt", "d.txt"):
+        (folder / name).write_bytes(b"\0")
+    (folder / "c.txt").write_text("The last one.")
+    result = run("split", "a.txt", "b.txt", "c.txt", "d.txt", "--format", "jsonl")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: 2 files cannot be read: b.txt is not a text file: ")
+    assert "; d.txt is not a text file: " in result.stderr
+    found = {json.loads(line)["source"] for line in result.stdout.splitlines()}
+    assert found == {"a.txt", "c.txt"}
+
+
+def test_split_writes_a_file_and_does_not_read_it(folder: Path) -> None:
+    expected = rows("split", "a.txt")
+    for _ in range(2):
+        assert run("split", ".", "-o", "chunks.jsonl").stdout == ""
+        lines = (folder / "chunks.jsonl").read_text().splitlines()
+        assert [json.loads(line) for line in lines] == expected
+    run("split", "a.txt", "-o", "chunks.txt", "--format", "table")
+    assert "length in characters" in (folder / "chunks.txt").read_text(encoding="utf-8")
+
+
+def test_split_reads_an_encoding(folder: Path) -> None:
+    (folder / "l.txt").write_bytes("caf\u00e9".encode("cp1252"))
+    (found,) = rows("split", "l.txt", "--encoding", "cp1252")
+    assert found["text"] == "caf\u00e9"
+    assert refused("split", "l.txt", "--encoding", "utf-8").startswith("l.txt is not in utf-8: ")
+    (found,) = rows("split", "--encoding", "utf-16", input="caf\u00e9".encode("utf-16"))
+    assert found["text"] == "caf\u00e9"
+    make_pdf(folder / "report.pdf", ["About cats."])
+    assert "cats" in rows("split", "report.pdf", "--encoding", "utf-16")[0]["text"]
+
+
+def test_split_shows_the_text_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "One is here. Two is here. Three is here. Four is here. \x1b[0m"
+    sizes = ("-s", "sentence", "--chunk-size", "27", "--chunk-overlap", "13")
+    plain = run("split", "--show", *sizes, input=text).stdout
+    assert "|One is here. |>>Two is here.<< Three" in plain
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    shown = run("split", "--show", *sizes, input=text).stdout
+    assert "One is here. \x1b[0m\x1b[4;30;105mTwo is here.\x1b[0m" in shown
+    assert "\ufffd[0m" in shown
+
+
 def test_split_blank_text_gives_no_chunks() -> None:
     assert rows("split", "-", input=" \n ") == []
     assert "0 chunks" in run("split", "-", input="").stdout
+
+
+@pytest.mark.parametrize(
+    "args", [[], *([each] for each in ("demo", "split", "strategies", "index", "query", "compare"))]
+)
+def test_h_is_help(args: list[str]) -> None:
+    shown = run(*args, "-h").stdout
+    assert shown == run(*args, "--help").stdout
+    assert "Usage: " in shown
+    assert not re.search(r"<\w+>|\{\w+|\.\.\.\}|INTEGER", shown)
+
+
+def test_the_shell_completes_commands_and_strategies() -> None:
+    assert "--install-completion" in run("--help").stdout
+    for words, expected in (("sp", "split"), ("split -s cont", "content_aware contextual")):
+        variables = {
+            "_RAG_SPLITTERS_COMPLETE": "complete_bash",
+            "COMP_WORDS": f"rag-splitters {words}",
+            "COMP_CWORD": str(len(words.split())),
+        }
+        done = process(env={**os.environ, **variables})
+        assert done.stdout.split() == expected.split()
 
 
 # --- what is wrong -------------------------------------------------------------------------------
@@ -245,8 +342,8 @@ def test_split_blank_text_gives_no_chunks() -> None:
         ),
         (["split", "a.txt", "-p", "qqq=1"], "unknown parameter 'qqq': it has chunk_size"),
         (
-            ["split", "a.txt", "-s", "titled", "--chunk-size", "9"],
-            "titled got an unknown para",
+            ["split", "a.txt", "-s", "modality", "--chunk-size", "9", *KEEP_ALL],
+            "modality got an unknown parameter 'chunk_size'",
         ),
         (["split", "a.txt", "-p", "chunk_size"], "given as name=value, got 'chunk_size'"),
         (
@@ -281,7 +378,14 @@ def test_split_blank_text_gives_no_chunks() -> None:
         (["split", "a.txt", "--format", "xml"], "'xml' is not one of 'table', 'jsonl'"),
         (["split", "-", "-"], "standard input (-) can be read only once"),
         (["split", "a.txt", "--nope"], "No such option: --nope"),
-        (["split"], "Missing argument"),
+        (["split"], "nothing to split: name files or folders, or pipe a text in"),
+        (["split", "a.txt", "--encoding", "nope"], "unknown encoding 'nope'"),
+        (["split", "a.txt", "--show", "--format", "table"], "--show and --format cannot be used"),
+        (["split", "a.txt", "-o", "no/such/file"], "cannot be written: No such file"),
+        (
+            [*RECURSIVE[:2], "-s", "titled", "--chunk-size", "9", "-p", NESTED],
+            "chunk_size is given twice",
+        ),
         (["splt"], "No such command 'splt'"),
         (["strategies", "pages"], "did you mean 'page'?"),
         (["query", "no", "question"], "no holds no index: make one with rag-splitters index no"),
@@ -369,6 +473,16 @@ def test_strategies_documents_every_parameter(name: str) -> None:
         assert parameter in result.stdout
         assert meaning
         assert meaning.split()[0] in result.stdout
+
+
+def test_strategies_prints_defaults_as_python_and_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    shown = run("strategies", "Table").stdout
+    assert shown.startswith("table (TableChunker)\n")
+    assert max(map(len, shown.splitlines())) <= 50
+    assert "None" in shown
+    assert "null" not in shown
+    assert "'characters'" in shown
 
 
 def test_demo_shows_each_answer_inside_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,16 +29,24 @@ _FUNCTIONS = ("length_function", "segmenter", "ner")
 
 
 def chunker_class(name: str) -> type[Chunker]:
-    """The chunker of this strategy.
+    """The chunker of this strategy; its name may be in any case, with or without hyphens.
 
     Raises: ValueError if there is no such strategy; the message suggests the most similar name.
 
     >>> chunker_class("page").__name__
     'PageChunker'
+    >>> chunker_class("content-aware") is chunker_class("ContentAware")
+    True
     """
-    if name in CATALOGUE:
-        return CATALOGUE[name]
+    letters = _letters(name)
+    for each, kind in CATALOGUE.items():
+        if letters in (_letters(each), f"{_letters(each)}chunker"):
+            return kind
     raise ValueError(f"unknown strategy {name!r}: {did_you_mean(name, CATALOGUE)}")
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def strategy_name(chunker: Chunker) -> str:

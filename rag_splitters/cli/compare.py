@@ -54,9 +54,12 @@ def compare(
     embeddings: EmbeddingsOption = None,
     llm: LlmOption = None,
     base_url: BaseUrlOption = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Number of chunks to retrieve.")] = 5,
+    k: Annotated[
+        int, typer.Option("-k", metavar="N", min=1, help="Number of chunks to retrieve.")
+    ] = 5,
     budgets: Annotated[
-        list[int], typer.Option("--budget", min=1, help="Tokens to retrieve; repeatable.")
+        list[int],
+        typer.Option("--budget", metavar="N", min=1, help="Tokens to retrieve; repeatable."),
     ] = [500, 1000, 1500],  # noqa: B006  (Typer wants a list, and copies it)
     cache: Annotated[
         Path | None, typer.Option(help="Folder that keeps embeddings for the next run.")

@@ -29,11 +29,15 @@ def index(
     base_url: BaseUrlOption = None,
     child_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum characters of a child, which is searched (400)."),
+        typer.Option(
+            metavar="N", min=1, help="Maximum characters of a child, which is searched (400)."
+        ),
     ] = None,
     parent_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum characters of a parent, which is returned (2000)."),
+        typer.Option(
+            metavar="N", min=1, help="Maximum characters of a parent, which is returned (2000)."
+        ),
     ] = None,
 ) -> None:
     """Add files and folders to an index on disk; changed files are replaced.

@@ -51,7 +51,10 @@ class _Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=_Commands, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
+    cls=_Commands,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 

@@ -11,14 +11,18 @@ import typer
 from pydantic.fields import FieldInfo
 
 from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import (
     MODEL_PARAMETERS,
     build_chunker,
+    changed_parameters,
     chunker_class,
     parameter_field,
     required_models,
     split_union,
+    strategy_name,
 )
+from rag_splitters.fields import unknown_parameter
 from rag_splitters.models.named import load_embeddings, load_llm
 
 
@@ -30,7 +34,12 @@ class Format(str, Enum):
 
 
 FormatOption = Annotated[
-    Format, typer.Option("--format", help="A table to read, or one JSON object per line.")
+    Format | None,
+    typer.Option(
+        "--format",
+        metavar="table|jsonl",
+        help="A table to read, or one JSON object per line; default: table.",
+    ),
 ]
 EmbeddingsOption = Annotated[
     str | None,
@@ -64,6 +73,11 @@ _HINTS = {
 }
 
 
+def complete_strategy(beginning: str) -> list[str]:
+    """The names of strategies that begin so, for the completion in a shell."""
+    return [name for name in CATALOGUE if name.startswith(beginning.lower().replace("-", "_"))]
+
+
 def models_from_options(
     embeddings: str | None = None, llm: str | None = None, base_url: str | None = None
 ) -> dict[str, Any]:
@@ -90,6 +104,47 @@ def chunker_from_options(name: str, parameters: Mapping[str, Any]) -> Chunker:
         if key not in parameters:
             raise ValueError(f"{name} needs {MODEL_PARAMETERS[key]}: {_HINTS[key]}")
     return build_chunker(name, parameters)
+
+
+def with_sizes(chunker: Chunker, sizes: Mapping[str, Any]) -> Chunker:
+    """A strategy without sizes of its own, with these sizes for the strategies inside it.
+
+    These are the stages of hybrid, the chunker of titled and contextual, and those of modality for
+    each kind. What has no sizes, such as "keep", stays as it is.
+
+    Raises: ValueError if nothing has sizes, or if one of them was given a size already.
+
+    >>> with_sizes(build_chunker("titled", {}), {"chunk_size": 90}).chunker.chunk_size
+    90
+    """
+    resized: Chunker = _with_sizes(chunker, sizes)
+    if resized is chunker:
+        raise unknown_parameter(strategy_name(chunker), next(iter(sizes)), chunker.model_fields)
+    return resized
+
+
+def _with_sizes(value: Any, sizes: Mapping[str, Any]) -> Any:
+    """The chunker or chunkers with these sizes, or the value itself if nothing in it has sizes."""
+    if isinstance(value, list | tuple):
+        parts = [_with_sizes(each, sizes) for each in value]
+        return (
+            parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
+        )
+    if not isinstance(value, Chunker) or strategy_name(value) not in CATALOGUE:
+        return value
+    fields = type(value).model_fields
+    if sizes.keys() <= fields.keys():
+        for key in sizes.keys() & value.model_fields_set:
+            raise ValueError(f"{key} is given twice")
+        changes = dict(sizes)
+    else:
+        inner = {
+            key: (getattr(value, key), _with_sizes(getattr(value, key), sizes)) for key in fields
+        }
+        changes = {key: new for key, (old, new) in inner.items() if new is not old}
+    if not changes:
+        return value
+    return build_chunker(strategy_name(value), {**changed_parameters(value), **changes})
 
 
 def read_parameters(name: str, pairs: Iterable[str]) -> dict[str, Any]:

@@ -33,7 +33,10 @@ def query(
     k: Annotated[
         int | None,
         typer.Option(
-            "-k", min=1, help="Number of results; default: 4, or as many as --max-tokens allows."
+            "-k",
+            metavar="N",
+            min=1,
+            help="Number of results; default: 4, or as many as --max-tokens allows.",
         ),
     ] = None,
     retrieve: Annotated[
@@ -45,11 +48,11 @@ def query(
     ] = Retrieve.passages,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, help="Budget for all results together, in tokens."),
+        typer.Option(metavar="N", min=1, help="Budget for all results together, in tokens."),
     ] = None,
     embeddings: EmbeddingsOption = None,
     base_url: BaseUrlOption = None,
-    form: FormatOption = Format.table,
+    form: FormatOption = None,
 ) -> None:
     """Search an index: the passages that match best, with the best chunk marked in each.
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated
 
 import typer
+from rich.text import Text
 
+from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers.by_name import chunker_class
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,
@@ -16,19 +20,35 @@ from rag_splitters.cli.options import (
     FormatOption,
     LlmOption,
     chunker_from_options,
+    complete_strategy,
     models_from_options,
     read_parameters,
+    with_sizes,
 )
 from rag_splitters.cli.views import chunk_row, chunk_table, console, note_left_out, write_line
 from rag_splitters.reading.files import find_files, read_bytes, read_file
-from rag_splitters.span import Source
+from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
+from rag_splitters.text.coloured import coloured, printable, summary
 
 
 def split(
-    files: Annotated[list[str], typer.Argument(help="Files and folders, or - for standard input.")],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE...]",
+            help="Files and folders; - or nothing for standard input.",
+        ),
+    ] = None,
     strategy: Annotated[
-        str, typer.Option("--strategy", "-s", help="Name of the strategy; see `strategies`.")
+        str,
+        typer.Option(
+            "--strategy",
+            "-s",
+            metavar="NAME",
+            help="Name of the strategy; see `rag-splitters strategies`.",
+            autocompletion=complete_strategy,
+        ),
     ] = "auto",
     pairs: Annotated[
         list[str] | None,
@@ -37,53 +57,175 @@ def split(
         ),
     ] = None,
     chunk_size: Annotated[
-        int | None, typer.Option(help="Maximum chunk size, overlap included.")
+        int | None, typer.Option(metavar="N", help="Maximum chunk size, overlap included.")
     ] = None,
     chunk_overlap: Annotated[
         str | None,
-        typer.Option(help="Overlap of neighbouring chunks: units, or a share such as 0.1."),
+        typer.Option(
+            metavar="N", help="Overlap of neighbouring chunks: units, or a share such as 0.1."
+        ),
     ] = None,
     length_function: Annotated[
         str | None,
-        typer.Option(help="Unit of the sizes: characters, words, tokens or tokens:<name>."),
+        typer.Option(
+            metavar="UNIT", help="Unit of the sizes: characters, words, tokens or tokens:NAME."
+        ),
     ] = None,
     embeddings: EmbeddingsOption = None,
     llm: LlmOption = None,
     base_url: BaseUrlOption = None,
-    form: FormatOption = Format.table,
+    form: FormatOption = None,
+    show: Annotated[
+        bool,
+        typer.Option(
+            "--show",
+            help="Show the text with its chunks in alternating colours, overlap underlined.",
+        ),
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write to this file: JSON lines, unless --format or --show says otherwise.",
+        ),
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Encoding of text files, such as cp1252; default: detected."
+        ),
+    ] = None,
 ) -> None:
     """Cut files, or all files of known kinds in folders, into chunks with their positions.
 
-    Without --strategy, each file is cut by the strategy for its kind."""
+    Without --strategy, each file is cut by the strategy for its kind. --chunk-size and the other
+    sizes reach the strategies inside hybrid, titled, contextual and modality. If a file cannot be
+    read, the others are cut first."""
     sizes = {
         "chunk_size": chunk_size,
         "chunk_overlap": chunk_overlap,
         "length_function": length_function,
     }
-    pairs = [*(pairs or ()), *(f"{key}={each}" for key, each in sizes.items() if each is not None)]
-    parameters = read_parameters(strategy, pairs)
-    models = models_from_options(embeddings, llm, base_url)
+    size_pairs = [f"{key}={each}" for key, each in sizes.items() if each is not None]
+    chunker = _chunker(
+        strategy, pairs or [], size_pairs, models_from_options(embeddings, llm, base_url)
+    )
+    if show and form is not None:
+        raise ValueError("--show and --format cannot be used together")
+    _check_encoding(encoding)
+    names = files or ["-"]
+    if names.count("-") > 1:
+        raise ValueError("standard input (-) can be read only once")
+    if not files and sys.stdin.isatty():
+        raise ValueError("nothing to split: name files or folders, or pipe a text in")
+    paths, others = find_files([Path(name) for name in names if name != "-"])
+    paths = [path for path in paths if output is None or path.resolve() != output.resolve()]
+    form = form or (Format.table if show or output is None else Format.jsonl)
+    errors: list[str] = []
+    with ExitStack() as stack:
+        file = stack.enter_context(_open(output)) if output else None
+        for source in _sources(names, paths, encoding, errors, is_named=bool(files)):
+            chunks = chunker.chunk(source.text, metadata=source.metadata)
+            _write(source, chunks, chunker, form, file, show=show)
+    note_left_out(others)
+    if len(errors) == 1:
+        raise ValueError(errors[0])
+    if errors:
+        raise ValueError(f"{len(errors)} files cannot be read: {'; '.join(errors)}")
+
+
+def _chunker(
+    name: str, pairs: Sequence[str], size_pairs: Sequence[str], models: dict[str, object]
+) -> Chunker:
+    """The strategy that the options describe."""
+    own_sizes = any(
+        pair.partition("=")[0] in chunker_class(name).model_fields for pair in size_pairs
+    )
+    parameters = read_parameters(name, [*pairs, *(size_pairs if own_sizes else [])])
     for key in parameters.keys() & models.keys():
         raise ValueError(f"{key} is given twice")
-    chunker = chunker_from_options(strategy, {**parameters, **models})
-    if files.count("-") > 1:
-        raise ValueError("standard input (-) can be read only once")
-    paths, others = find_files([Path(name) for name in files if name != "-"])
-    for source in _sources(files, paths):
-        name, chunks = str(source.id), chunker.chunk(source.text, metadata=source.metadata)
-        if form is Format.table:
-            console().print(chunk_table(name, chunks, chunker))
-        else:
-            heads = {key: source.metadata[key] for key in MAIL_KEYS if key in source.metadata}
-            for chunk in chunks:
-                row = chunk_row(name, chunk)
-                write_line({**row, "metadata": {**heads, **row["metadata"]}})
-    note_left_out(others)
+    chunker = chunker_from_options(name, {**parameters, **models})
+    if size_pairs and not own_sizes:
+        return with_sizes(chunker, read_parameters("recursive", size_pairs))
+    return chunker
 
 
-def _sources(names: Sequence[str], paths: Sequence[Path]) -> Iterator[Source]:
-    """Standard input, if it is named, and the files."""
+def _open(path: Path) -> IO[str]:
+    try:
+        return path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
+    except OSError as error:
+        raise OSError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _write(
+    source: Source,
+    chunks: Sequence[Chunk],
+    chunker: Chunker,
+    form: Format,
+    file: IO[str] | None,
+    *,
+    show: bool,
+) -> None:
+    """Write the chunks of one source to the file or, without one, to standard output."""
+    name = str(source.id)
+    if form is Format.jsonl:
+        heads = {key: source.metadata[key] for key in MAIL_KEYS if key in source.metadata}
+        for chunk in chunks:
+            row = chunk_row(name, chunk)
+            write_line({**row, "metadata": {**heads, **row["metadata"]}}, file)
+        return
+    out = console(file=file)
+    if show:
+        out.print(Text(f"{printable(name)}: {summary(chunks)}", style="bold"), soft_wrap=True)
+        out.print(coloured(source.text, chunks, out), soft_wrap=True)
+    else:
+        out.print(chunk_table(name, chunks, chunker))
+
+
+def _sources(
+    names: Sequence[str],
+    paths: Sequence[Path],
+    encoding: str | None,
+    errors: list[str],
+    *,
+    is_named: bool,
+) -> Iterator[Source]:
+    """Standard input, if it is to be read, and the files. Notes in `errors` what is unreadable."""
     if "-" in names:
-        yield from read_bytes(sys.stdin.buffer.read(), "-")
+        data = sys.stdin.buffer.read()
+        if not data and not is_named:
+            raise ValueError("nothing to split: name files or folders, or pipe a text in")
+        try:
+            yield from read_bytes(_as_utf8(data, "-", encoding), "-")
+        except (ValueError, ImportError) as error:
+            errors.append(str(error))
     for path in paths:
-        yield from read_file(path)
+        try:
+            if encoding is None:
+                sources = read_file(path)
+            else:
+                name = path.as_posix()
+                sources = read_bytes(_as_utf8(path.read_bytes(), name, encoding), name)
+        except (ValueError, ImportError, OSError) as error:
+            errors.append(str(error))
+            continue
+        yield from sources
+
+
+def _check_encoding(encoding: str | None) -> None:
+    try:
+        "a".encode(encoding or "utf-8")
+    except LookupError as error:
+        raise ValueError(f"unknown encoding {encoding!r}: try utf-8, cp1252 or utf-16") from error
+
+
+def _as_utf8(data: bytes, name: str, encoding: str | None) -> bytes:
+    """The bytes of a text in UTF-8; those of a PDF or an Office file as they are."""
+    if encoding is None or data.startswith((b"%PDF-", b"PK\x03\x04")):
+        return data
+    try:
+        return data.decode(encoding).encode()
+    except UnicodeError as error:
+        raise ValueError(f"{name} is not in {encoding}: {error}") from error

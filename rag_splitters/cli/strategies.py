@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from typing import Annotated, Any
 
 import typer
@@ -15,12 +14,18 @@ from rich.text import Text
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import chunker_class, parameter_docs, strategy_name
+from rag_splitters.cli.options import complete_strategy
 from rag_splitters.cli.views import console, unwrapped
 
 
 def strategies(
     name: Annotated[
-        str | None, typer.Argument(help="Show this strategy and its parameters.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME]",
+            help="Show this strategy and its parameters.",
+            autocompletion=complete_strategy,
+        ),
     ] = None,
 ) -> None:
     """List the strategies, or show one with its parameters."""
@@ -30,23 +35,28 @@ def strategies(
             table.add_row(Text(each, style="bold"), Text((kind.__doc__ or "").split("\n")[0]))
         console().print(table)
     else:
-        _show_strategy(console(), name, chunker_class(name))
+        _show_strategy(console(), chunker_class(name))
 
 
-def _show_strategy(out: Console, name: str, kind: type[Chunker]) -> None:
+def _show_strategy(out: Console, kind: type[Chunker]) -> None:
+    name = next(each for each, other in CATALOGUE.items() if other is kind)
     out.print(Text(f"{name} ({kind.__name__})", style="bold"))
     description = unwrapped(inspect.getdoc(kind)).split("\n>>> ")[0].rstrip()
     out.print(Text(description + "\n"))
-    table = Table("parameter", "default", "meaning", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
+    for heading in ("parameter", "default", "meaning"):
+        table.add_column(heading, overflow="fold")
     for parameter, (default, meaning) in parameter_docs(kind).items():
-        table.add_row(Text(parameter, style="bold"), Text(_default(default)), Text(meaning))
+        table.add_row(
+            Text(parameter, style="bold"), Text(_default(default)), Text(" ".join(meaning.split()))
+        )
     out.print(table)
 
 
 def _default(value: Any) -> str:
-    """A default as one would type it: strings as JSON, chunkers by their names."""
+    """A default as Python, with chunkers by their names."""
     if isinstance(value, Chunker):
-        return json.dumps(strategy_name(value))
+        return repr(strategy_name(value))
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_default, value))}]"
-    return json.dumps(value, default=repr)
+    return repr(value)

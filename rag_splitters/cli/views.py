@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -25,9 +25,9 @@ from rag_splitters.text.sizing import sizer
 _HIGHLIGHT = "bold black on yellow"
 
 
-def console(*, error: bool = False) -> Console:
+def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
     """A console that adds no colours or markup of its own."""
-    return Console(stderr=error, highlight=False, markup=False, emoji=False)
+    return Console(stderr=error, file=file, highlight=False, markup=False, emoji=False)
 
 
 def unwrapped(docstring: str | None) -> str:
@@ -46,9 +46,9 @@ def note_left_out(files: Sequence[Path]) -> None:
         )
 
 
-def write_line(row: Mapping[str, Any]) -> None:
+def write_line(row: Mapping[str, Any], file: IO[str] | None = None) -> None:
     """Write one line of JSON, in ASCII, which every terminal can show."""
-    sys.stdout.write(json.dumps(row, default=str) + "\n")
+    (file or sys.stdout).write(json.dumps(row, default=str) + "\n")
 
 
 def chunk_row(source: str, chunk: Chunk) -> dict[str, Any]:

@@ -23,8 +23,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 _IN_NOTEBOOK = 50_000  # characters that a notebook shows
 _IN_HINT = 300  # characters of a rewritten chunk that its hint shows
-_STYLES = ("black on #a9d1f7", "black on #f9dc9c")
-_OVERLAP_STYLE = "underline black on #c9b3ef"
+_STYLES = ("black on bright_cyan", "black on bright_yellow")
+_OVERLAP_STYLE = "underline black on bright_magenta"
 _HTML_STYLES = ("background:#a9d1f7", "background:#f9dc9c")
 _HTML_OVERLAP = "background:#c9b3ef;text-decoration:underline"
 
