@@ -115,7 +115,7 @@ def show(text: str, chunker: CanChunk, *, metadata: Mapping[str, Any] | None = N
     >>> from rag_splitters import SentenceChunker
     >>> show("One. Two. Three.", SentenceChunker(chunk_size=11, chunk_overlap=5))
     |One. |>>Two.<< Three.
-    2 chunks of 10 to 11 characters
+    2 chunks of 9 to 11 characters
     """
     from rich.console import Console
 
