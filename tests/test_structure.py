@@ -324,7 +324,10 @@ HEAVY |= {"pandas", "pyarrow", "pyspark", "ray"}
     [
         ("import rag_splitters", HEAVY),
         ("import rag_splitters.chunkers, rag_splitters.testing, rag_splitters.models", HEAVY),
-        ("import rag_splitters.distributed.ray, rag_splitters.distributed.spark", HEAVY),
+        (
+            "import rag_splitters.distributed.ray, rag_splitters.distributed.spark",
+            HEAVY - {"numpy"},
+        ),
         (
             "from rag_splitters import CATALOGUE, RecursiveChunker, SentenceChunker, TokenChunker\n"
             "TokenChunker(), RecursiveChunker().chunk('One.'), SentenceChunker().chunk('A b.')",
