@@ -19,7 +19,7 @@ from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
 from rag_splitters.cli.demo import answers
 from rag_splitters.cli.views import cut
-from rag_splitters.reading.files import read_text
+from rag_splitters.reading.files import read_file, read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
 
@@ -711,6 +711,80 @@ def test_query_of_a_damaged_index_gives_one_line(folder: Path) -> None:
     (folder / "idx" / "chroma").mkdir(parents=True)
     (folder / "idx" / "parents.sqlite").write_text("this is no database, however long it may be")
     assert refused("query", "idx", "x").startswith("the index in idx cannot be used: ")
+
+
+def test_query_leaves_out_what_has_nothing_to_do_with_the_question(docs: Path) -> None:
+    run("index", "idx", "docs")
+    result = run("query", "idx", "quantum chromodynamics lagrangian")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("No results with a score of at least 0.15: --min-score 0")
+    assert len(rows("query", "idx", "quantum chromodynamics lagrangian", "--min-score", "0")) > 0
+    for row in rows("query", "idx", "When is the foghorn sounded?"):
+        assert row["score"] >= 0.15
+
+
+def test_query_shows_short_passages_with_their_titles(docs: Path) -> None:
+    (docs / "long.md").write_text("# Book\n\n## Zeppelins\n\n" + "The zeppelin flew on. " * 40)
+    run("index", "idx", "docs", "--child-size", "1000")
+    shown = run("query", "idx", "zeppelin", "-k", "1").stdout
+    assert "1. docs/long.md  " in shown
+    assert "\n   Book > Zeppelins\n" in shown
+    assert shown.count("zeppelin flew") < 20
+    assert " ...<<" in shown
+    assert run("query", "idx", "zeppelin", "-k", "1", "--full").stdout.count("zeppelin flew") > 30
+
+
+def test_query_json_is_format_jsonl(docs: Path) -> None:
+    run("index", "idx", "docs")
+    lines = run("query", "idx", "rye flour", "--json").stdout
+    assert lines == run("query", "idx", "rye flour", "--format", "jsonl").stdout
+    assert refused("query", "idx", "x", "--json", "--format", "table").startswith("--json and")
+
+
+def test_index_sync_removes_what_is_gone(docs: Path) -> None:
+    run("index", "idx", "docs", "a.txt")
+    (docs / "deep" / "tram.md").unlink()
+    result = run("index", "idx", "docs", "--sync")
+    assert "2 files (0 new, 0 changed, 2 unchanged), 2 documents removed" in result.stdout
+    sources = {row["source"] for row in rows("query", "idx", "tram paragraph", "--min-score", "0")}
+    assert sources <= {"docs/deep/lighthouse.md", "docs/deep/bakery.md"}
+
+
+def test_index_sync_removes_nothing_if_a_file_is_unreadable(docs: Path) -> None:
+    run("index", "idx", "docs", "a.txt")
+    before = stored("idx")
+    (docs / "deep" / "tram.md").write_bytes(b"\0")
+    assert refused("index", "idx", "docs", "--sync").startswith(
+        "nothing was removed: docs/deep/tra"
+    )
+    assert stored("idx") == before
+
+
+def test_delete_removes_files_that_need_not_exist(docs: Path) -> None:
+    run("index", "idx", "docs", "a.txt")
+    (docs / "deep" / "tram.md").unlink()
+    assert run("delete", "idx", "./docs/deep/tram.md").stdout == "idx: 1 document removed\n"
+    assert "dark green" not in " ".join(stored("idx").values())
+    result = run("delete", "idx", "a.txt", "docs/deep/tram.md")
+    assert result.stdout == "idx: 1 document removed\n"
+    assert result.stderr == "Error: not in the index: docs/deep/tram.md\n"
+    assert refused("delete", "no", "a.txt").startswith("no holds no index")
+
+
+def test_index_can_be_interrupted(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+
+        def interrupted(path: Path) -> Any:
+            if path.name == "tram.md":
+                raise KeyboardInterrupt
+            return read_file(path)
+
+        patch.setattr("rag_splitters.cli.index.read_file", interrupted)
+        result = run("index", "idx", "docs")
+    assert result.exit_code == 130
+    assert result.stderr.startswith("Interrupted. idx is sound: run the same command again")
+    assert "3 files (" in run("index", "idx", "docs").stdout
+    assert rows("query", "idx", "foghorn")[0]["source"] == "docs/deep/lighthouse.md"
 
 
 # --- as a process --------------------------------------------------------------------------------

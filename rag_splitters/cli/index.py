@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
 from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, open_index
@@ -39,12 +39,18 @@ def index(
             metavar="N", min=1, help="Maximum characters of a parent, which is returned (2000)."
         ),
     ] = None,
+    sync: Annotated[
+        bool,
+        typer.Option("--sync", help="Remove every document that is not among these files."),
+    ] = False,
 ) -> None:
     """Add files and folders to an index on disk; changed files are replaced.
 
-    A file is identified by its path relative to the current folder, and cut by the strategy for its
-    kind. Without --embeddings, the built-in embeddings are used, which match words, not meaning. An
-    index always uses the model that it was created with, and remembers its strategy and its sizes.
+    With --sync, the index holds exactly these files afterwards; `rag-splitters delete` removes
+    single ones. A file is identified by its path relative to the current folder, and cut by the
+    strategy for its kind. Without --embeddings, the built-in embeddings are used, which match
+    words, not meaning. An index always uses the model that it was created with, and remembers its
+    strategy and its sizes.
     """
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     files, others = find_files(paths, skip=folder)
@@ -59,15 +65,25 @@ def index(
         _progress_bar() as progress,
     ):
         settings.write(folder)
-        documents = _documents(progress.track(files), retriever, counts)
-        retriever.add_documents(documents)
+        documents = _documents(progress.track(files), retriever, counts, must_read_all=sync)
+        try:
+            if sync:
+                counts.removed = len(retriever.sync(documents).deleted)
+            else:
+                retriever.add_documents(documents)
+        except KeyboardInterrupt:
+            progress.stop()
+            typer.echo(
+                f"Interrupted. {folder} is sound: run the same command again to finish the job.",
+                err=True,
+            )
+            raise typer.Exit(130) from None
         for name, messages in counts.mailboxes.items():  # removes those that were deleted
             retriever.sync(messages, scope={"source": name})
     typer.echo(f"{folder}: {counts}")
     note_left_out(others)
     if counts.errors:
-        more = f"; and {len(counts.errors) - 3} more" if len(counts.errors) > 3 else ""
-        raise ValueError(f"not indexed: {'; '.join(counts.errors[:3])}{more}")
+        raise ValueError(f"not indexed: {counts.error_summary}")
 
 
 @dataclass
@@ -81,14 +97,23 @@ class _Counts:
     new: int = 0
     changed: int = 0
     unchanged: int = 0
+    removed: int = 0
     errors: list[str] = field(default_factory=list)
     mailboxes: dict[str, list[Document]] = field(default_factory=dict)
+
+    @property
+    def error_summary(self) -> str:
+        """The first errors, and how many more there are."""
+        more = f"; and {len(self.errors) - 3} more" if len(self.errors) > 3 else ""
+        return "; ".join(self.errors[:3]) + more
 
     def __str__(self) -> str:
         total = self.new + self.changed + self.unchanged
         return (
             f"{total} file{'' if total == 1 else 's'} ({self.new} new, {self.changed} changed, "
             f"{self.unchanged} unchanged)"
+            + (f", {self.removed} documents removed" if self.removed > 1 else "")
+            + (", 1 document removed" if self.removed == 1 else "")
         )
 
 
@@ -104,14 +129,21 @@ def _check_folder(folder: Path) -> None:
 
 def _progress_bar() -> Progress:
     out = console(error=True)
-    columns = (TextColumn("Indexing"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    columns = (TextColumn("Indexing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
 
 
 def _documents(
-    files: Iterable[Path], retriever: ParentDocumentRetriever, counts: _Counts
+    files: Iterable[Path],
+    retriever: ParentDocumentRetriever,
+    counts: _Counts,
+    *,
+    must_read_all: bool,
 ) -> Iterator[Document]:
-    """The files as documents whose ids begin with their paths. Counts the files on the way."""
+    """The files as documents whose ids begin with their paths. Counts the files on the way.
+
+    Raises: ValueError at the end if all files must be readable, and one is not.
+    """
     from langchain_core.documents import Document
 
     for path in files:
@@ -120,7 +152,7 @@ def _documents(
         except (ValueError, ImportError, OSError) as error:
             counts.errors.append(str(error))
             continue
-        name = _document_name(path)
+        name = document_name(path)
         texts = {f"{name}{str(each.id).removeprefix(path.as_posix())}": each for each in sources}
         before = {str(each.id): each.page_content for each in retriever.get(list(texts))}
         if not before:
@@ -136,9 +168,11 @@ def _documents(
         if path.suffix.lower() == ".mbox":
             counts.mailboxes[name] = documents
         yield from documents
+    if must_read_all and counts.errors:  # or `sync` would remove what is known of these files
+        raise ValueError(f"nothing was removed: {counts.error_summary}")
 
 
-def _document_name(path: Path) -> str:
+def document_name(path: Path) -> str:
     """The path relative to the current folder, with slashes on every system."""
     try:
         return Path(os.path.relpath(path)).as_posix()

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from rag_splitters import __version__
 from rag_splitters.cli.compare import compare
+from rag_splitters.cli.delete import delete
 from rag_splitters.cli.demo import demo
 from rag_splitters.cli.index import index
 from rag_splitters.cli.play import play
@@ -89,5 +90,5 @@ def _user_errors() -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-for _command in (demo, split, strategies, index, query, compare, play, serve_skill):
+for _command in (demo, split, strategies, index, delete, query, compare, play, serve_skill):
     app.command(help=unwrapped(_command.__doc__))(_user_errors()(_command))

@@ -15,8 +15,10 @@ from rag_splitters.cli.options import (
     FormatOption,
     models_from_options,
 )
-from rag_splitters.cli.stored_index import is_index, open_index
+from rag_splitters.cli.stored_index import check_is_index, open_index
 from rag_splitters.cli.views import console, passage_row, passage_view, write_line
+
+_EXCERPT = 400  # characters of a result that are shown
 
 
 class Retrieve(str, Enum):
@@ -50,29 +52,50 @@ def query(
         int | None,
         typer.Option(metavar="N", min=1, help="Budget for all results together, in tokens."),
     ] = None,
+    min_score: Annotated[
+        float,
+        typer.Option(
+            metavar="SCORE",
+            min=0,
+            max=1,
+            help="Leave out results with a lower score; 0 shows all of them.",
+        ),
+    ] = 0.15,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show whole results instead of excerpts.")
+    ] = False,
     embeddings: EmbeddingsOption = None,
     base_url: BaseUrlOption = None,
     form: FormatOption = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
 ) -> None:
-    """Search an index: the passages that match best, with the best chunk marked in each.
+    """Search an index: excerpts of the passages that match best, with the best chunk marked.
 
-    Pass the same --embeddings as for `index`.
+    A score is between 0 (nothing in common with the question) and 1. Pass the same --embeddings as
+    for `index`.
     """
+    if json and form is Format.table:
+        raise ValueError("--json and --format table cannot be used together")
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     if not question.strip():
         raise ValueError("the question is blank")
-    if not is_index(folder):
-        raise FileNotFoundError(
-            f"{folder} holds no index: make one with rag-splitters index {folder} FILE..."
-        )
-    options = {"retrieve": retrieve.value, "k": k, "max_tokens": max_tokens}
+    check_is_index(folder)
+    options = {
+        "retrieve": retrieve.value,
+        "k": k,
+        "max_tokens": max_tokens,
+        "search_kwargs": {"score_threshold": min_score} if min_score else None,
+    }
     with open_index(folder, model, **options) as retriever:
         results = retriever.invoke(question)
-    if form is Format.jsonl:
+    if not results:
+        limit = (
+            f" with a score of at least {min_score}: --min-score 0 shows all" if min_score else ""
+        )
+        typer.echo(f"No results{limit}.", err=True)
+    if json or form is Format.jsonl:
         for result in results:
             write_line(passage_row(result))
         return
-    if not results:
-        typer.echo("No results: the index is empty.", err=True)
     for number, result in enumerate(results, 1):
-        console().print(passage_view(result, f"{number}. "))
+        console().print(passage_view(result, f"{number}. ", None if full else _EXCERPT))

@@ -89,6 +89,14 @@ def is_index(folder: Path) -> bool:
     return (folder / "parents.sqlite").is_file() and (folder / "chroma").is_dir()
 
 
+def check_is_index(folder: Path) -> None:
+    """Raise FileNotFoundError if the folder holds no index."""
+    if not is_index(folder):
+        raise FileNotFoundError(
+            f"{folder} holds no index: make one with rag-splitters index {folder} FILE..."
+        )
+
+
 @contextmanager
 def open_index(
     folder: Path, embeddings: Embedder | None, **options: Any

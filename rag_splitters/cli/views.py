@@ -108,27 +108,57 @@ def passage_row(result: Any) -> dict[str, Any]:
     return row | {"metadata": metadata}
 
 
-def passage_view(result: Any, number: str = "") -> RenderableType:
-    """A result with its source, position and score, and its best match marked."""
+def passage_view(result: Any, number: str = "", limit: int | None = None) -> RenderableType:
+    """A result with its source, position, score and title, and its best match marked.
+
+    Parameters:
+        result: the result, which is a LangChain document.
+        number: what stands before its source.
+        limit: how many characters of its text to show, around the best match; None: all.
+    """
     row = passage_row(result)
     score = "" if row["score"] is None else f"  score {row['score']:.3f}"
     place = "" if row["start"] is None else f"  {row['start']}-{row['end']}"
     if pages := _page_range(row["metadata"]):
         place = f"  page{'s' if '-' in pages else ''} {pages}{place}"
     heading = Text(f"{number}{printable(str(row['source']))}{place}{score}", style="bold cyan")
-    body = _marked(row["text"], row["start"], row.get("matches") or [])
+    titles = [row["metadata"].get("title"), *(row["metadata"].get("headings") or ())]
+    if title := " > ".join(dict.fromkeys(str(each) for each in titles if each)):
+        heading.append(f"\n{' ' * len(number)}{' '.join(printable(title).split())}", "bold")
+    body = _marked(row["text"], row["start"], row.get("matches") or [], limit)
     return Group(heading, Panel(body, box=box.HORIZONTALS, border_style="dim"))
 
 
-def _marked(text: str, start: int | None, matches: Sequence[Mapping[str, Any]]) -> Text:
+def _marked(
+    text: str, start: int | None, matches: Sequence[Mapping[str, Any]], limit: int | None
+) -> Text:
     """The text with its best match in colour, and between `>>` and `<<` for terminals without."""
     body = printable(text)
     best = matches[0] if matches else {}
     if start is None or "start_index" not in best:
-        return Text(body)
+        return Text(body if limit is None else _cut_after(body, limit))
     first, last = best["start_index"] - start, best["end_index"] - start
-    match = (f">>{body[first:last]}<<", _HIGHLIGHT)
-    return Text.assemble(body[:first], match, body[last:])
+    before, match, after = body[:first], body[first:last], body[last:]
+    if limit is not None:
+        match = _cut_after(match, limit)
+        room = max(0, limit - len(match))
+        before, after = _cut_before(before, room // 2), _cut_after(after, room // 2)
+    return Text.assemble(before, (f">>{match}<<", _HIGHLIGHT), after)
+
+
+def _cut_after(text: str, limit: int) -> str:
+    """The first whole words of a text, and dots if there are more."""
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit].rpartition(' ')[0] or text[:limit]} ..."
+
+
+def _cut_before(text: str, limit: int) -> str:
+    """The last whole words of a text, and dots if there are more."""
+    if len(text) <= limit:
+        return text
+    end = text[len(text) - limit :]
+    return f"... {end.partition(' ')[2] or end}"
 
 
 def _page_range(metadata: Mapping[str, Any]) -> str:

@@ -1,0 +1,36 @@
+"""`rag-splitters delete`: files out of an index on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rag_splitters.cli.index import document_name
+from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
+from rag_splitters.cli.stored_index import check_is_index, open_index
+
+
+def delete(
+    folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of the index.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files as they were indexed; they need not exist."),
+    ],
+    embeddings: EmbeddingsOption = None,
+    base_url: BaseUrlOption = None,
+) -> None:
+    """Remove files from an index on disk, with everything that was made of them.
+
+    The files themselves stay. Pass the same --embeddings as for `index`.
+    """
+    model = models_from_options(embeddings, None, base_url).get("embeddings")
+    check_is_index(folder)
+    names = [document_name(path) for path in files]
+    with open_index(folder, model) as retriever:
+        counts = {name: retriever.delete(source=name).get("num_deleted", 0) for name in names}
+    removed = sum(counts.values())
+    typer.echo(f"{folder}: {removed} document{'' if removed == 1 else 's'} removed")
+    if unknown := [name for name, count in counts.items() if not count]:
+        raise ValueError(f"not in the index: {', '.join(unknown)}")
