@@ -9,6 +9,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -33,7 +34,10 @@ FRONT_ENDS = {"langchain": "TextSplitter", "llama_index": "NodeParser"}
 
 @lru_cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    with suppress(SystemError):  # CPython 3.11, if garbage is collected meanwhile (gh-106905)
+        return ast.parse(text)
+    return ast.parse(text)
 
 
 def module_name(path: Path) -> str:
