@@ -19,7 +19,7 @@ from tests.stores import open_store, place  # noqa: F401
 
 collect_ignore = ["data"]  # documents, some of which are Python
 
-settings.register_profile("ci", derandomize=True, max_examples=100, print_blob=True)
+settings.register_profile("ci", derandomize=True, max_examples=60, print_blob=True)
 settings.register_profile("quick", derandomize=True, max_examples=25, print_blob=True)
 settings.register_profile("dev", max_examples=100)
 settings.register_profile("thorough", max_examples=2000)

@@ -222,7 +222,7 @@ def llama_index_options(server: OpenAIServer) -> dict[str, Any]:
         "api_base": server.url,
         "api_key": SECRET,
         "timeout": TIMEOUT,
-        "max_retries": 2,
+        "max_retries": 1,
     }
 
 
@@ -245,7 +245,7 @@ EMBEDDINGS: dict[str, Callable[[OpenAIServer], Any]] = {
     "llama_index_openai": lambda server: OpenAIEmbedding(**llama_index_options(server)),
     "function": plain_embeddings,
 }
-CLIENTS = {"openai": 2, "azure": 2, "llama_index_openai": 5}
+CLIENTS = {"openai": 2, "azure": 2, "llama_index_openai": 1}
 """Clients that are asked for a form by a schema, and how often one call repeats a request."""
 
 

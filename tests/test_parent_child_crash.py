@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-CRASHES = int(os.environ.get("CRASHES", "12"))
+CRASHES = int(os.environ.get("CRASHES", "8"))
 CYCLE = ("add", "replace", "delete")
 State = dict[str, Any]
 

@@ -21,7 +21,7 @@ import pytest
 
 from tests.writer_process import opened
 
-ROUNDS = int(os.environ.get("ROUNDS", "8"))
+ROUNDS = int(os.environ.get("ROUNDS", "4"))
 CRASHES = int(os.environ.get("WRITER_CRASHES", "3"))
 ROOT = Path(__file__).parents[1]
 
