@@ -1,0 +1,185 @@
+"""The documentation: its Python runs as it is written, its links lead somewhere, nothing is missing.
+
+What a page under `docs` (and README.md) may say:
+
+- All ```python blocks of a page run in order, in one process, in an empty folder, and share names.
+  `await` is allowed outside of functions.
+- A ```text block directly behind a ```python block is what that block prints. A block may also be
+  written as a doctest (`>>>`). `...` stands for anything. `python -m tests.doc_blocks PAGE` writes
+  what the blocks print into the page.
+- Code that readers need not see, such as the files that an example reads, stands before the block:
+
+      <!-- setup
+      documents = [...]
+      -->
+
+- OPENAI_API_KEY and OPENAI_BASE_URL lead to the server of `tests/openai_server.py`, which embeds by
+  hashing and answers a chat with the question in capitals. So OpenAI's classes work.
+- The addresses `redis://localhost:6379/0`, `postgresql://localhost/rag` and
+  `host="localhost", port=8000` (of Chroma) are replaced by those of real servers, which the tests
+  start. Where such a program is not installed, the page is skipped; in CI it fails.
+- Only code that needs a model, an account or a program that the tests cannot have is left out, with
+  the reason in the line before it: `<!-- not run: needs a Spark cluster -->`. It must still be
+  valid Python. `MAX_NOT_RUN` limits how many there are.
+- ```bash and all other blocks are not run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rag_splitters import CATALOGUE
+from tests.doc_blocks import Block, differs, python_blocks, run_blocks
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+TEXTS = {path: path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *PAGES]}
+BLOCKS = {path: python_blocks(text) for path, text in TEXTS.items()}
+WITH_CODE = [path for path, blocks in BLOCKS.items() if blocks]
+MAX_NOT_RUN = 12
+
+SERVERS = {
+    "redis_url": "redis://localhost:6379/0",
+    "postgres_url": "postgresql://localhost/rag",
+    "chroma_server": 'host="localhost", port=8000',
+}
+"""The fixture for each address that pages use."""
+
+TEXT = "Agnes Pell kept the old lamp in her kitchen. The harbour closed in 1954."
+LANGCHAIN = f"""from langchain_core.documents import Document
+text = {TEXT!r}
+documents = [Document(page_content=text)]
+"""
+LLAMA_INDEX = f"""from llama_index.core import Document, MockEmbedding, Settings, VectorStoreIndex
+Settings.embed_model = MockEmbedding(embed_dim=8)
+documents = [Document(text={TEXT!r})]
+"""
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def with_setup(path: Path, block: Block) -> Block:
+    """The README's blocks assume documents of the framework that they are about."""
+    if path.name != "README.md":
+        return block
+    setup = LLAMA_INDEX if "llama_index" in block.code else LANGCHAIN
+    return replace(block, code=setup + block.code, line=block.line - setup.count("\n"))
+
+
+def with_servers(block: Block, request: pytest.FixtureRequest) -> Block:
+    """The block with the addresses of servers that run."""
+    code = block.code
+    for fixture, address in SERVERS.items():
+        if address in code:
+            place = request.getfixturevalue(fixture)
+            actual = place if isinstance(place, str) else f'host="{place[0]}", port={place[1]}'
+            code = code.replace(address, actual)
+    return replace(block, code=code)
+
+
+@pytest.mark.parametrize("path", WITH_CODE, ids=name)
+def test_code_of_page_runs(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    blocks = [
+        with_servers(with_setup(path, block), request)
+        for block in BLOCKS[path]
+        if block.not_run is None
+    ]
+    outputs = run_blocks(name(path), blocks, tmp_path)
+    differences = [differs(*each) for each in zip(blocks, outputs, strict=True)]
+    assert not any(differences), "\n".join(each for each in differences if each)
+
+
+def test_code_that_does_not_run_has_a_reason_and_is_rare() -> None:
+    left_out = [
+        block for blocks in BLOCKS.values() for block in blocks if block.not_run is not None
+    ]
+    for block in left_out:
+        assert len((block.not_run or "").split()) >= 3, f"no reason: {block.code}"
+        ast.parse(block.code)
+    assert len(left_out) <= MAX_NOT_RUN
+
+
+def test_outputs_are_compared() -> None:
+    """The runner sees a wrong output, a wrong doctest, hidden setup, and what is not to be run."""
+    page = "\n".join(
+        [
+            "<!-- setup",
+            "name = 'tea'",
+            "-->",
+            "```python",
+            "print(name)",
+            "```",
+            "",
+            "```text",
+            "t...a",
+            "```",
+            "<!-- not run: needs a kettle -->",
+            "```python",
+            "boil()",
+            "```",
+            "=== LangChain",
+            "",
+            "    ```python",
+            "    import asyncio",
+            "    await asyncio.sleep(0)",
+            "    print(name, 'again')",
+            "    ```",
+            "",
+            "    ```text",
+            "    tea",
+            "    ```",
+            "",
+            "```python",
+            "print(1)",
+            "```",
+            "words between",
+            "```text",
+            "not an output",
+            "```",
+        ]
+    )
+    setup, tea, kettle, again, last = python_blocks(page)
+    assert (setup.line, tea.line, kettle.not_run) == (2, 5, "needs a kettle")
+    assert (last.output, again.output) == (None, "tea\n")
+    outputs = run_blocks("page", [setup, tea, again, last], ROOT)
+    assert outputs == ["", "tea\n", "tea again\n", "1\n"]
+    assert differs(tea, outputs[1]) is None
+    assert "tea again" in (differs(again, outputs[2]) or "")
+    with pytest.raises(AssertionError, match="Expected"):
+        run_blocks("page", [Block(">>> 1 + 1\n3\n", 1)], ROOT)
+    with pytest.raises(AssertionError, match='"page", line 5'):
+        run_blocks("page", [Block("1 / 0\n", 5)], ROOT)
+
+
+LINK = re.compile(r"(?<!!)\[[^\]\n]*(?:\n[^\]\n]*)?\]\((?P<target>[^)\s]+)\)")
+FENCED = re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=name)
+def test_links_of_page_lead_to_files(path: Path) -> None:
+    """Also without the extra `docs`; `mkdocs build --strict` checks the anchors as well."""
+    for match in LINK.finditer(FENCED.sub("", TEXTS[path])):
+        target = match["target"].split("#")[0]
+        if target and not re.match(r"[a-z]+:", target):
+            assert (path.parent / target).exists(), f"{name(path)} links to {target}"
+
+
+@pytest.mark.parametrize("strategy", CATALOGUE)
+def test_strategy_has_a_page(strategy: str) -> None:
+    """It shows the parameters, the names in both frameworks, and an example with its output."""
+    path = DOCS / "strategies" / f"{strategy}.md"
+    kind = CATALOGUE[strategy].__name__
+    stem = kind.removesuffix("Chunker")
+    page = TEXTS[path]
+    assert f"<!-- parameters: {kind} -->" in page
+    assert f"`{stem}TextSplitter`" in page
+    assert f"`{stem}NodeParser`" in page
+    assert any(block.output and kind in block.code for block in BLOCKS[path])
