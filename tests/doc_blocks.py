@@ -1,7 +1,7 @@
 """The Python blocks of a page of the documentation: find them, and run them in one process.
 
-`tests/test_docs.py` describes what a page may say. From the command line this writes what the blocks
-print into the page, for you to read before you commit it:
+`tests/test_docs.py` describes what a page may say. From the command line this writes what the
+blocks print into the page, for you to read before you commit it:
 
     python -m tests.doc_blocks docs/strategies/sentence.md
 """
@@ -87,7 +87,7 @@ def _line(page: str, offset: int) -> int:
 
 
 def run_blocks(name: str, blocks: list[Block], folder: Path) -> list[str]:
-    """What each block prints, all of them in one new process and an OpenAI-compatible server beside.
+    """What each block prints in one new process, with an OpenAI-compatible server beside it.
 
     Parameters:
         name: the page's name, for tracebacks.

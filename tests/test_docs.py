@@ -1,4 +1,4 @@
-"""The documentation: its Python runs as it is written, its links lead somewhere, nothing is missing.
+"""The documentation: its Python runs as it is written, and its links lead somewhere.
 
 What a page under `docs` (and README.md) may say:
 

@@ -1,4 +1,4 @@
-"""The examples run as they are written. `tests/test_docs.py` runs the code of README.md and docs."""
+"""The examples run as they are written; `tests/test_docs.py` runs the code in the documents."""
 
 from __future__ import annotations
 
