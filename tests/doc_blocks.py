@@ -14,18 +14,24 @@ import doctest
 import inspect
 import io
 import json
+import os
 import re
+import signal
+import subprocess
 import sys
 import tempfile
 import textwrap
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import Self
+
 from tests.openai_server import OpenAIServer
-from tests.processes import run_python
+from tests.processes import ROOT, do_jobs, tell
 
 _PART = re.compile(
     r"^<!-- setup\n(?P<setup>.*?)^-->"
@@ -33,6 +39,7 @@ _PART = re.compile(
     r"|^(?P<indent>[ ]*)(?P<fence>`{3,}|~{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^[ ]*(?P=fence)[ ]*$",
     re.DOTALL | re.MULTILINE,
 )
+_SECONDS = 120
 _AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
@@ -86,32 +93,66 @@ def _line(page: str, offset: int) -> int:
     return page.count("\n", 0, offset) + 1
 
 
-def run_blocks(name: str, blocks: list[Block], folder: Path) -> list[str]:
-    """What each block prints in one new process, with an OpenAI-compatible server beside it.
+class PageRunner:
+    """A process that has imported the frameworks, and forks one process for each page.
 
-    Parameters:
-        name: the page's name, for tracebacks.
-        blocks: the blocks.
-        folder: the process's working directory.
-
-    Raises AssertionError with the traceback if a block fails or a doctest differs.
+    Beside it runs the server of `tests/openai_server.py`, where OpenAI's classes lead to.
     """
-    core = find_spec("llama_index.core")
-    assert core is not None
-    assert core.origin is not None
-    with OpenAIServer() as server:
-        printed = run_python(
-            "from tests.doc_blocks import main; main()",
-            cwd=folder,
-            stdin=json.dumps({"name": name, "blocks": [asdict(each) for each in blocks]}),
-            OPENAI_API_KEY="any",
-            OPENAI_BASE_URL=server.url,
-            OPENAI_API_BASE=server.url,
-            TIKTOKEN_CACHE_DIR=str(Path(core.origin).parent / "_static" / "tiktoken_cache"),
-            COLUMNS="100",
+
+    def __init__(self) -> None:
+        self._server = OpenAIServer()
+
+    def __enter__(self) -> Self:
+        self._server.__enter__()
+        core = find_spec("llama_index.core")
+        assert core is not None
+        assert core.origin is not None
+        environment = {
+            "COLUMNS": "100",
+            "OPENAI_API_BASE": self._server.url,
+            "OPENAI_API_KEY": "any",
+            "OPENAI_BASE_URL": self._server.url,
+            "PYTHONPATH": str(ROOT),
+            "TIKTOKEN_CACHE_DIR": str(Path(core.origin).parent / "_static" / "tiktoken_cache"),
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", "from tests.doc_blocks import serve; serve()"],
+            env={**os.environ, **environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
-    outputs: list[str] = json.loads(printed.splitlines()[-1])
-    return outputs
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.communicate()
+        self._server.__exit__()
+
+    def run(self, name: str, blocks: list[Block], folder: Path) -> list[str]:
+        """What each block prints, all of them in one new process.
+
+        Parameters:
+            name: the page's name, for tracebacks.
+            blocks: the blocks.
+            folder: the process's working directory.
+
+        Raises AssertionError with the traceback if a block fails or a doctest differs.
+        """
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        job = {"name": name, "folder": str(folder), "blocks": [asdict(each) for each in blocks]}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        answer: dict[str, Any] = {}
+        for line in self._process.stdout:
+            if line.startswith("{"):  # other lines come from programs that a page starts
+                answer |= json.loads(line)
+            if "ended" in answer:
+                break
+        assert "error" not in answer, answer["error"]
+        assert "outputs" in answer, f"{name} did not finish: its process ended {answer['ended']}"
+        outputs: list[str] = answer["outputs"]
+        return outputs
 
 
 def differs(block: Block, printed: str) -> str | None:
@@ -131,9 +172,16 @@ def _without_trailing(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"
 
 
-def main() -> None:
-    """Run the blocks that stand on stdin as JSON, and print what each one prints as JSON."""
-    job = json.load(sys.stdin)
+def serve() -> None:
+    """Import what most pages import, and fork a process for each page that comes on stdin."""
+    for module in ("langchain_openai", "rag_splitters.langchain", "rag_splitters.llama_index"):
+        import_module(module)
+    do_jobs(_run_page)
+
+
+def _run_page(job: dict[str, Any]) -> None:
+    os.chdir(job["folder"])
+    signal.alarm(_SECONDS)
     names: dict[str, Any] = {"__name__": "__main__"}
     loop = asyncio.new_event_loop()
     outputs = []
@@ -150,7 +198,7 @@ def main() -> None:
                     loop.run_until_complete(result)
         outputs.append(out.getvalue())
     loop.close()
-    print(json.dumps(outputs))  # noqa: T201
+    tell(outputs=outputs)
 
 
 def _run_doctest(code: str, names: dict[str, Any], name: str, line: int) -> None:
@@ -162,12 +210,12 @@ def _run_doctest(code: str, names: dict[str, Any], name: str, line: int) -> None
         raise AssertionError("".join(report))
 
 
-def update(path: Path) -> None:
+def update(path: Path, runner: PageRunner) -> None:
     """Write what the blocks of a page print into the page, where it says so."""
     page = path.read_text(encoding="utf-8")
     blocks = [block for block in python_blocks(page) if block.not_run is None]
     with tempfile.TemporaryDirectory() as folder:
-        outputs = run_blocks(str(path), blocks, Path(folder))
+        outputs = runner.run(str(path), blocks, Path(folder))
     for block, printed in reversed(list(zip(blocks, outputs, strict=True))):
         if block.output_place is not None and differs(block, printed):
             start, end = block.output_place
@@ -176,5 +224,6 @@ def update(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    for argument in sys.argv[1:]:
-        update(Path(argument))
+    with PageRunner() as page_runner:
+        for argument in sys.argv[1:]:
+            update(Path(argument), page_runner)

@@ -28,13 +28,14 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rag_splitters import CATALOGUE
-from tests.doc_blocks import Block, differs, python_blocks, run_blocks
+from tests.doc_blocks import Block, PageRunner, differs, python_blocks
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -85,14 +86,22 @@ def with_servers(block: Block, request: pytest.FixtureRequest) -> Block:
     return replace(block, code=code)
 
 
+@pytest.fixture(scope="module")
+def runner() -> Iterator[PageRunner]:
+    with PageRunner() as runner:
+        yield runner
+
+
 @pytest.mark.parametrize("path", WITH_CODE, ids=name)
-def test_code_of_page_runs(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_code_of_page_runs(
+    path: Path, runner: PageRunner, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     blocks = [
         with_servers(with_setup(path, block), request)
         for block in BLOCKS[path]
         if block.not_run is None
     ]
-    outputs = run_blocks(name(path), blocks, tmp_path)
+    outputs = runner.run(name(path), blocks, tmp_path)
     differences = [differs(*each) for each in zip(blocks, outputs, strict=True)]
     assert not any(differences), "\n".join(each for each in differences if each)
 
@@ -107,7 +116,7 @@ def test_code_that_does_not_run_has_a_reason_and_is_rare() -> None:
     assert len(left_out) <= MAX_NOT_RUN
 
 
-def test_outputs_are_compared() -> None:
+def test_outputs_are_compared(runner: PageRunner) -> None:
     """The runner sees a wrong output, a wrong doctest, hidden setup, and what is not to be run."""
     page = "\n".join(
         [
@@ -149,14 +158,14 @@ def test_outputs_are_compared() -> None:
     setup, tea, kettle, again, last = python_blocks(page)
     assert (setup.line, tea.line, kettle.not_run) == (2, 5, "needs a kettle")
     assert (last.output, again.output) == (None, "tea\n")
-    outputs = run_blocks("page", [setup, tea, again, last], ROOT)
+    outputs = runner.run("page", [setup, tea, again, last], ROOT)
     assert outputs == ["", "tea\n", "tea again\n", "1\n"]
     assert differs(tea, outputs[1]) is None
     assert "tea again" in (differs(again, outputs[2]) or "")
     with pytest.raises(AssertionError, match="Expected"):
-        run_blocks("page", [Block(">>> 1 + 1\n3\n", 1)], ROOT)
+        runner.run("page", [Block(">>> 1 + 1\n3\n", 1)], ROOT)
     with pytest.raises(AssertionError, match='"page", line 5'):
-        run_blocks("page", [Block("1 / 0\n", 5)], ROOT)
+        runner.run("page", [Block("1 / 0\n", 5)], ROOT)
 
 
 LINK = re.compile(r"(?<!!)\[[^\]\n]*(?:\n[^\]\n]*)?\]\((?P<target>[^)\s]+)\)")
