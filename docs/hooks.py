@@ -6,16 +6,17 @@ A comment in a page is replaced by what the package itself says:
 - `<!-- strategies -->`: a table of all strategies, with links to their pages.
 - `<!-- reference: rag_splitters.testing -->`: the reference of all public names of a module; with
   names behind it, of these only.
-- `<!-- picture: SentenceChunker(chunk_size=200) -->`: the text in `pictures/text.md` in colours, as
-  this chunker cuts it.
+- `<!-- picture: {"strategy": "sentence", "chunk_size": 200} -->`: the text in `sample.txt` in
+  colours, as this strategy cuts it.
 """
 
 from __future__ import annotations
 
-import html
+import json
 import re
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from griffe import Extension, Object
@@ -23,11 +24,12 @@ from griffe import Extension, Object
 import rag_splitters
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.chunkers.by_name import default_as_python, parameter_docs
+from rag_splitters.chunkers.by_name import build_chunker, default_as_python, parameter_docs
 
-_DIRECTIVE = re.compile(r"^<!-- (parameters|strategies|reference)(?:: (.*?))? -->$", re.MULTILINE)
+_DIRECTIVE = re.compile(r"^<!-- (parameters|strategies|reference|picture)(?:: (.*?))? -->$", re.MULTILINE)
 _DOCTEST = re.compile(r"^>>> .*(?:\n(?!\n).*)*", re.MULTILINE)
 _LONGEST_DEFAULT = 60
+_SAMPLE = Path(__file__).parent / "sample.txt"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -74,10 +76,20 @@ def reference(argument: str) -> str:
     return "\n\n".join(f"::: {module}.{name}" for name in names or import_module(module).__all__)
 
 
+def picture(argument: str) -> str:
+    """The sample in colours, as a notebook shows it."""
+    parameters = json.loads(argument)
+    chunker = build_chunker(parameters.pop("strategy"), parameters)
+    shown = chunker.chunk(_SAMPLE.read_text(encoding="utf-8").rstrip())._repr_html_()
+    shown = shown.replace("\n", "<br>")  # Markdown must not read the text
+    return f'<div class="picture">{shown}</div>'
+
+
 _DIRECTIVES: dict[str, Callable[[str], str]] = {
     "parameters": parameter_table,
     "strategies": strategy_table,
     "reference": reference,
+    "picture": picture,
 }
 
 
