@@ -12,47 +12,64 @@ A comment in a page is replaced by what the package itself says:
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable
 from importlib import import_module
+from inspect import isfunction, signature
 from pathlib import Path
 from typing import Any
 
-from griffe import Extension, Object
+from griffe import Class, Extension, Function, Object, Parameter, ParameterKind, Parameters
 
 import rag_splitters
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import build_chunker, default_as_python, parameter_docs
 
-_DIRECTIVE = re.compile(r"^<!-- (parameters|strategies|reference|picture)(?:: (.*?))? -->$", re.MULTILINE)
+_DIRECTIVE = re.compile(
+    r"^<!-- (parameters|strategies|reference|picture)(?:: (.*?))? -->$", re.MULTILINE
+)
 _DOCTEST = re.compile(r"^>>> .*(?:\n(?!\n).*)*", re.MULTILINE)
+_PYCON = r"```pycon\n\g<0>\n```"
 _LONGEST_DEFAULT = 60
 _SAMPLE = Path(__file__).parent / "sample.txt"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the comments."""
-    return _DIRECTIVE.sub(lambda match: _DIRECTIVES[match[1]](match[2] or ""), markdown)
+    """Replace the comments that are one of ours."""
+    return _DIRECTIVE.sub(
+        lambda match: _DIRECTIVES.get(match[1], lambda _: match[0])(match[2] or ""), markdown
+    )
 
 
 def parameter_table(name: str) -> str:
+    """The parameters of the strategy with this name in Markdown."""
+    return table_of(getattr(rag_splitters, name))
+
+
+def table_of(kind: type[Chunker]) -> str:
     """A strategy's parameters in Markdown, and below them the defaults that are too long."""
-    kind: type[Chunker] = getattr(rag_splitters, name)
     rows, long_defaults = ["| parameter | default | meaning |", "|---|---|---|"], []
     for parameter, (default, meaning) in parameter_docs(kind).items():
         is_required = kind.model_fields[parameter].is_required()
         shown = "required" if is_required else f"`{default_as_python(default)}`"
         if isinstance(default, str) and len(shown) > _LONGEST_DEFAULT:
-            long_defaults.append(f"\n??? note \"Default of `{parameter}`\"\n\n{_fenced(default)}")
+            long_defaults.append(f'\n??? note "Default of `{parameter}`"\n\n{_fenced(default)}')
             shown = "see below"
         rows.append(f"| `{parameter}` | {_cell(shown)} | {_cell(' '.join(meaning.split()))} |")
-    return "\n".join([*rows, *long_defaults])
+    table = ['<div class="parameters" markdown>', "", *rows, "", "</div>"]
+    return "\n".join([*table, *long_defaults])
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return _as_markdown(text).replace("|", "\\|")
+
+
+def _as_markdown(text: str) -> str:
+    """A description in which `<name>` is no HTML."""
+    return re.sub(r"(`[^`]*`)|<", lambda match: match[1] or "&lt;", text)
 
 
 def _fenced(text: str) -> str:
@@ -71,9 +88,25 @@ def strategy_table(_: str = "") -> str:
 
 
 def reference(argument: str) -> str:
-    """A heading and the documentation of each public name of a module."""
+    """A heading and the documentation of each public name of a module.
+
+    Of a chunker the methods are shown, and the fields in a table.
+    """
     module, *names = argument.split()
-    return "\n\n".join(f"::: {module}.{name}" for name in names or import_module(module).__all__)
+    parts = []
+    for name in names or import_module(module).__all__:
+        parts.append(f"::: {module}.{name}")
+        kind = getattr(import_module(module), name)
+        if isinstance(kind, type) and issubclass(kind, Chunker):
+            methods = [each for each, value in vars(kind).items() if _is_method(each, value)]
+            parts[-1] += f"\n    options:\n      members: {json.dumps(methods)}"
+            parts.append(table_of(kind))
+    return "\n\n".join(parts)
+
+
+def _is_method(name: str, value: Any) -> bool:
+    function = getattr(value, "__func__", value)
+    return isfunction(function) and not name.startswith("_") and bool(function.__doc__)
 
 
 def picture(argument: str) -> str:
@@ -93,9 +126,27 @@ _DIRECTIVES: dict[str, Callable[[str], str]] = {
 }
 
 
-class Doctests(Extension):
-    """Shows the examples in docstrings as code; Markdown takes `>>>` for a quotation."""
+class PlainDocstrings(Extension):
+    """Shows what Markdown would misread, and the signatures of chunkers as `help()` has them."""
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
-            obj.docstring.value = _DOCTEST.sub(r"```pycon\n\g<0>\n```", obj.docstring.value)
+            prose, *examples = re.split(r"(?m)^(?=>>> )", obj.docstring.value, maxsplit=1)
+            parts = [_as_markdown(prose), *(_DOCTEST.sub(_PYCON, each) for each in examples)]
+            obj.docstring.value = "".join(parts)
+
+    def on_class(self, *, cls: Class, **_: Any) -> None:
+        kind = getattr(import_module(cls.module.path), cls.name, None)
+        if isinstance(kind, type) and issubclass(kind, Chunker) and kind is not Chunker:
+            parameters = map(_as_parameter, signature(kind).parameters.values())
+            cls.set_member("__init__", Function("__init__", parameters=Parameters(*parameters)))
+
+
+def _as_parameter(parameter: inspect.Parameter) -> Parameter:
+    default = None
+    if parameter.default is not parameter.empty:
+        default = default_as_python(parameter.default)
+        default = default if len(default) <= _LONGEST_DEFAULT else "..."
+    kinds = {parameter.KEYWORD_ONLY: ParameterKind.keyword_only}
+    kind = kinds.get(parameter.kind, ParameterKind.positional_or_keyword)
+    return Parameter(parameter.name, kind=kind, default=default)

@@ -28,13 +28,16 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rag_splitters import CATALOGUE
+import rag_splitters
+from rag_splitters import CATALOGUE, chunkers
 from tests.doc_blocks import Block, PageRunner, differs, python_blocks
 
 ROOT = Path(__file__).parent.parent
@@ -192,3 +195,24 @@ def test_strategy_has_a_page(strategy: str) -> None:
     assert f"`{stem}TextSplitter`" in page
     assert f"`{stem}NodeParser`" in page
     assert any(block.output and kind in block.code for block in BLOCKS[path])
+
+
+def test_public_names_are_in_the_reference() -> None:
+    """Other pages list a module's `__all__`; this one names what is not a strategy."""
+    page = TEXTS[DOCS / "reference" / "index.md"]
+    names = re.findall(r"<!-- reference: rag_splitters (.*) -->", page)
+    assert set(names[0].split()) == set(rag_splitters.__all__) - set(chunkers.__all__)
+
+
+def test_site_builds_strictly(tmp_path: Path) -> None:
+    """Every link and anchor leads somewhere, and nothing is fetched from another server."""
+    pytest.importorskip("mkdocs", reason="the site needs pip install -e '.[docs]'")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "strategies/recursive/" in (tmp_path / "llms.txt").read_text(encoding="utf-8")
+    page = (tmp_path / "strategies" / "recursive" / "index.html").read_text(encoding="utf-8")
+    assert "<code>chunk_overlap</code>" in page
+    assert "&lt;!-- parameters" not in page
+    sources = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="?(https?://[^"> ]+)', page)
+    assert [each for each in sources if "site-url-is-not-set.example" not in each] == []
