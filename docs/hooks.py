@@ -32,6 +32,10 @@ _DIRECTIVE = re.compile(
     r"^<!-- (parameters|strategies|reference|picture)(?:: (.*?))? -->$", re.MULTILINE
 )
 _DOCTEST = re.compile(r"^>>> .*(?:\n(?!\n).*)*", re.MULTILINE)
+_SEVERAL_NAMES = re.compile(
+    r"^(?P<indent> +)(?P<names>(?:\w+,\s+)+\w+): (?P<meaning>.*(?:\n(?P=indent) +.*)*)",
+    re.MULTILINE,
+)
 _PYCON = r"```pycon\n\g<0>\n```"
 _LONGEST_DEFAULT = 60
 _SAMPLE = Path(__file__).parent / "sample.txt"
@@ -42,6 +46,11 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return _DIRECTIVE.sub(
         lambda match: _DIRECTIVES.get(match[1], lambda _: match[0])(match[2] or ""), markdown
     )
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Name the theme's search for screen readers."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"')
 
 
 def parameter_table(name: str) -> str:
@@ -131,7 +140,8 @@ class PlainDocstrings(Extension):
 
     def on_object(self, *, obj: Object, **_: Any) -> None:
         if obj.docstring is not None:
-            prose, *examples = re.split(r"(?m)^(?=>>> )", obj.docstring.value, maxsplit=1)
+            docstring = _SEVERAL_NAMES.sub(_one_by_one, obj.docstring.value)
+            prose, *examples = re.split(r"(?m)^(?=>>> )", docstring, maxsplit=1)
             parts = [_as_markdown(prose), *(_DOCTEST.sub(_PYCON, each) for each in examples)]
             obj.docstring.value = "".join(parts)
 
@@ -140,6 +150,12 @@ class PlainDocstrings(Extension):
         if isinstance(kind, type) and issubclass(kind, Chunker) and kind is not Chunker:
             parameters = map(_as_parameter, signature(kind).parameters.values())
             cls.set_member("__init__", Function("__init__", parameters=Parameters(*parameters)))
+
+
+def _one_by_one(match: re.Match[str]) -> str:
+    """`one, two: see above`, in a list of parameters, as two of them."""
+    names = re.split(r",\s+", match["names"])
+    return "\n".join(f"{match['indent']}{name}: {match['meaning']}" for name in names)
 
 
 def _as_parameter(parameter: inspect.Parameter) -> Parameter:
