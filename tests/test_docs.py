@@ -30,7 +30,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,13 +48,8 @@ BLOCKS = {path: python_blocks(text) for path, text in TEXTS.items()}
 WITH_CODE = [path for path, blocks in BLOCKS.items() if blocks]
 MAX_NOT_RUN = 12
 
-SERVERS = {
-    "redis_url": "redis://localhost:6379/0",
-    "postgres_url": "postgresql://localhost/rag",
-    "chroma_server": 'host="localhost", port=8000',
-}
-"""The fixture for each address that pages use."""
-
+REDIS, POSTGRES = "redis://localhost:6379/0", "postgresql://localhost/rag"
+CHROMA = 'host="localhost", port=8000'
 TEXT = "Agnes Pell kept the old lamp in her kitchen. The harbour closed in 1954."
 LANGCHAIN = f"""from langchain_core.documents import Document
 text = {TEXT!r}
@@ -70,6 +65,11 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+def uses_servers(path: Path) -> bool:
+    addresses = (REDIS, POSTGRES, CHROMA)
+    return any(address in block.code for block in BLOCKS[path] for address in addresses)
+
+
 def with_setup(path: Path, block: Block) -> Block:
     """The README's blocks assume documents of the framework that they are about."""
     if path.name != "README.md":
@@ -78,35 +78,41 @@ def with_setup(path: Path, block: Block) -> Block:
     return replace(block, code=setup + block.code, line=block.line - setup.count("\n"))
 
 
-def with_servers(block: Block, request: pytest.FixtureRequest) -> Block:
-    """The block with the addresses of servers that run."""
-    code = block.code
-    for fixture, address in SERVERS.items():
-        if address in code:
-            place = request.getfixturevalue(fixture)
-            actual = place if isinstance(place, str) else f'host="{place[0]}", port={place[1]}'
-            code = code.replace(address, actual)
-    return replace(block, code=code)
-
-
 @pytest.fixture(scope="module")
 def runner() -> Iterator[PageRunner]:
     with PageRunner() as runner:
         yield runner
 
 
-@pytest.mark.parametrize("path", WITH_CODE, ids=name)
-def test_code_of_page_runs(
-    path: Path, runner: PageRunner, tmp_path: Path, request: pytest.FixtureRequest
+def run_page(
+    path: Path, runner: PageRunner, folder: Path, places: Mapping[str, str] | None = None
 ) -> None:
-    blocks = [
-        with_servers(with_setup(path, block), request)
-        for block in BLOCKS[path]
-        if block.not_run is None
-    ]
-    outputs = runner.run(name(path), blocks, tmp_path)
+    """Run a page's code with these places for its addresses, and compare what it prints."""
+    blocks = [with_setup(path, block) for block in BLOCKS[path] if block.not_run is None]
+    for address, place in (places or {}).items():
+        blocks = [replace(each, code=each.code.replace(address, place)) for each in blocks]
+    outputs = runner.run(name(path), blocks, folder)
     differences = [differs(*each) for each in zip(blocks, outputs, strict=True)]
     assert not any(differences), "\n".join(each for each in differences if each)
+
+
+@pytest.mark.parametrize("path", [path for path in WITH_CODE if not uses_servers(path)], ids=name)
+def test_code_of_page_runs(path: Path, runner: PageRunner, tmp_path: Path) -> None:
+    run_page(path, runner, tmp_path)
+
+
+@pytest.mark.parametrize("path", [path for path in WITH_CODE if uses_servers(path)], ids=name)
+def test_code_of_page_runs_with_servers(
+    path: Path,
+    runner: PageRunner,
+    tmp_path: Path,
+    redis_url: str,
+    postgres_url: str,
+    chroma_server: tuple[str, int],
+) -> None:
+    host, port = chroma_server
+    chroma = f'host="{host}", port={port}'
+    run_page(path, runner, tmp_path, {REDIS: redis_url, POSTGRES: postgres_url, CHROMA: chroma})
 
 
 def test_code_that_does_not_run_has_a_reason_and_is_rare() -> None:
