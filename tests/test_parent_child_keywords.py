@@ -224,12 +224,44 @@ def test_a_filter_is_resolved_once(
             return method(self, **arguments)
 
         monkeypatch.setattr(Collection, name, record)
-    for limit, expected in ((1000, []), (0, [("query", {"even": True})])):
-        monkeypatch.setattr("rag_splitters.parent_child.search._MAX_COMPARED", limit)
+    results = []
+    by_store = [("query", {"even": True})]
+    for most_compared, most_unfiltered, expected in (
+        (1000, 0, []),
+        (0, 2000, []),
+        (0, 0, by_store),
+    ):
+        monkeypatch.setattr("rag_splitters.parent_child.search._MAX_COMPARED", most_compared)
+        monkeypatch.setattr("rag_splitters.parent_child.search._MAX_UNFILTERED", most_unfiltered)
         asked.clear()
-        assert len(places.invoke("lamp lit house", filter={"even": True})) == 4
+        results.append(places.invoke("lamp lit house", filter={"even": True}))
         assert [each for each in asked if each[1]] == expected, "no other request has the filter"
         assert len(asked) <= 3, "the vectors that are compared, and the children that are read"
+    assert len(results[0]) == 4
+    assert results[0] == results[1] == results[2]
+
+
+def test_a_filter_that_many_pass_finds_those_far_from_the_question(
+    places: ParentDocumentRetriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest of all children are none of them, so the store has to evaluate the filter."""
+    monkeypatch.setattr("rag_splitters.parent_child.search._MAX_COMPARED", 0)
+    first = places.invoke("lamp lit house 321", k=1)[0].metadata["n"]
+    near = [each.metadata["n"] for each in places.invoke("lamp lit house 321", k=200)]
+    assert first == near[0] == 321
+    query, filters = Collection.query, []
+
+    def record(self: Any, **arguments: Any) -> Any:
+        filters.append(arguments.get("where"))
+        return query(self, **arguments)
+
+    monkeypatch.setattr(Collection, "query", record)
+    where = {"n": {"$nin": near}}
+    far = places.invoke("lamp lit house 321", k=9, filter=where)
+    assert filters[0] is None, "first the nearest of all"
+    assert filters[1:].count(where) == len(filters) - 1 > 0
+    assert len(far) == 9
+    assert not {each.metadata["n"] for each in far}.intersection(near)
 
 
 # The log

@@ -161,6 +161,10 @@ class ChildStore(ABC):
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
         """Return the n nearest children, best first; fewer if there are no more."""
 
+    async def find_unfiltered(self, query: str, n: int) -> list[Match]:
+        """Do the same without the query's filter, for a store that has `where`; only their ids."""
+        raise NotImplementedError
+
     @abstractmethod
     async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:
         """Return n of the `pool` nearest children by maximal marginal relevance.
