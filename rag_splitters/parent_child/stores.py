@@ -1,4 +1,4 @@
-"""What parent-child retrieval asks of the stores and splitters that it is given.
+"""The interfaces that parent-child retrieval needs from stores and splitters.
 
 Every method is a coroutine that awaits only `rag_splitters.calls.Call`, so each operation is
 written once and `run` or `arun` drives it.
