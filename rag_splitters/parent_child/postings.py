@@ -1,8 +1,8 @@
 """BM25 over postings: arrays of the children that contain each term.
 
 Children are identified by number, and those of a document are numbered consecutively. A term of a
-child also counts for the children before and after it, with half the weight (Robertson, Zaragoza and
-Taylor 2004, "Simple BM25 extension to multiple weighted fields").
+child also counts for the children before and after it, with half the weight (Robertson, Zaragoza
+and Taylor 2004, "Simple BM25 extension to multiple weighted fields").
 """
 
 from __future__ import annotations
