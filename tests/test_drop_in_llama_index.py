@@ -668,5 +668,5 @@ def test_a_configuration_asks_for_its_lambdas() -> None:
         SentenceNodeParser.from_dict(json.loads(json.dumps(described)))
     again = SentenceNodeParser.from_dict(described, length_function="characters")
     assert again.length_function == "characters"
-    with pytest.raises(ValueError, match="has no name by which another process could find it"):
+    with pytest.raises(ValueError, match="no other process could find it by name"):
         SentenceNodeParser(length_function=lambda text: len(text)).model_dump()

@@ -23,7 +23,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_
 from typing_extensions import Self, override
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import names_nearest, plain_errors, whole_number
+from rag_splitters.fields import check_keywords, plain_errors, whole_number
 from rag_splitters.langchain.adapters import (
     ByteDocuments,
     call_method,
@@ -340,7 +340,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
     _document = staticmethod(to_document)
 
 
-@names_nearest()
+@check_keywords()
 def parent_document_retriever(
     documents: Iterable[Document] | None = None,
     *,

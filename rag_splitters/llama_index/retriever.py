@@ -19,7 +19,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from typing_extensions import override
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import names_nearest, whole_number
+from rag_splitters.fields import check_keywords, whole_number
 from rag_splitters.llama_index.adapters import (
     call_method,
     from_node,
@@ -133,7 +133,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
     _own_options = ("filters",)
 
-    @names_nearest()
+    @check_keywords()
     def __init__(
         self,
         *,
@@ -290,7 +290,7 @@ def _count_or_none(value: int | None, name: str) -> int | None:
     return None if value is None else whole_number(value, name, 1)
 
 
-@names_nearest(ParentDocumentRetriever)
+@check_keywords(ParentDocumentRetriever)
 def parent_document_retriever(
     documents: Iterable[BaseNode] | None = None,
     *,
