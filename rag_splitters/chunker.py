@@ -405,9 +405,7 @@ class FrontEnd(Chunker):
         """Recompute the defaults that depend on other parameters."""
         for name, field in type(self).model_fields.items():
             if field.default_factory_takes_validated_data and name not in self.model_fields_set:
-                with suppress(
-                    ValueError
-                ):  # sizes may contradict each other meanwhile
+                with suppress(ValueError):  # sizes may contradict each other meanwhile
                     self.__dict__[name] = field.get_default(
                         call_default_factory=True, validated_data=self.__dict__
                     )

@@ -365,7 +365,7 @@ def test_gpt2_is_never_downloaded(kind: Any, monkeypatch: Any, tmp_path: Any) ->
             'write them to metadata["headings"]',
         ),
         (SeparatorTextSplitter, {"chunk_size": None, "chunk_overlap": 3}, "needs a chunk_size"),
-        (ours.TokenTextSplitter, {"allowed_special": "all"}, "special tokens in a text are text"),
+        (ours.TokenTextSplitter, {"allowed_special": "all"}, "special tokens are ordinary text"),
     ],
 )
 def test_error_names_our_parameter(kind: Any, options: dict[str, Any], message: str) -> None:

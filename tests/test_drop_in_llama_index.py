@@ -317,7 +317,7 @@ def test_texts_leave_room_for_metadata() -> None:
         *cut,
         *parser.split_text(TEXT),
     ]
-    with pytest.raises(ValueError, match="the metadata of the text leave no room"):
+    with pytest.raises(ValueError, match="the metadata of the text leaves no room"):
         parser.split_text_metadata_aware(TEXT, "word " * 100)
     with pytest.raises(ValueError, match="must have the same length"):
         parser.split_texts_metadata_aware([TEXT], [])
@@ -581,7 +581,7 @@ def test_metadata_are_measured_once_for_each_text_of_them() -> None:
 
 def test_metadata_without_room_name_the_document() -> None:
     document = Document(text=TEXT, metadata={"summary": "word " * 200}, id_="report-7")
-    message = r"the metadata of document 'report-7' leave no room .* \(chunk_size=128\)"
+    message = r"the metadata of document 'report-7' leaves no room .* \(chunk_size=128\)"
     with pytest.raises(ValueError, match=message):
         SentenceNodeParser(chunk_size=128).get_nodes_from_documents([document])
     with pytest.raises(ValueError, match="is longer than chunk size"):

@@ -241,7 +241,7 @@ def test_calls_may_bring_their_own_options() -> None:
     assert len(retriever.invoke("amber", k=2)) == 2
     found = retriever.invoke("amber", k=50, filter={"source": "2.txt"})
     assert {document.metadata["source"] for document in found} == {"2.txt"}
-    with pytest.raises(ValueError, match=r"search_kwargs \['fliter'\] are unknown"):
+    with pytest.raises(ValueError, match=r"unknown search_kwargs \['fliter'\]"):
         retriever.invoke("amber", fliter={"source": "2.txt"})
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from docling_core.transforms.serializer.base import SerializationResult
 from docling_core.transforms.serializer.markdown import MarkdownDocSerializer, MarkdownParams
@@ -142,14 +143,18 @@ class DoclingText:
         return self.pages[1] - last
 
 
-def read_docling(document: DoclingDocument) -> Source:
-    """A document that Docling has read, as a source for any strategy.
+def read_docling(document: DoclingDocument, metadata: Mapping[str, Any] | None = None) -> Source:
+    """Convert a `DoclingDocument` to a source for any strategy.
 
-    The text is the Markdown of `DoclingText`, so strategies find its headings, lists, tables and
-    code. The metadata are `source` (the name of the file), `mimetype` (that of Markdown), `title`,
-    and `page_start` and `page_end`, by which chunks know their pages.
+    The text is the Markdown of `DoclingText`, in which strategies find headings, lists, tables and
+    code. The metadata is `source` (the name of the file), `mimetype` (that of Markdown), `title`,
+    and `page_start` and `page_end`, from which chunks get their pages.
 
-    Raises TypeError if it is not a DoclingDocument.
+    Parameters:
+        document: what Docling's `DocumentConverter` returns in `.document`.
+        metadata: more metadata to add; it wins over what Docling says.
+
+    Raises TypeError if `document` is not a DoclingDocument.
 
     >>> document = DoclingDocument(name="note")
     >>> _ = document.add_title("Tea")
@@ -162,12 +167,12 @@ def read_docling(document: DoclingDocument) -> Source:
     whole = DoclingText.of(document)
     name = document.origin.filename if document.origin else document.name
     title = next((each.text for each in whole.headings if each.level == 1), None)
-    metadata: dict[str, object] = {"source": name, "mimetype": "text/markdown"}
+    details: dict[str, Any] = {"source": name, "mimetype": "text/markdown"}
     if title:
-        metadata["title"] = title
+        details["title"] = title
     if whole.pages:
-        metadata["page_start"], metadata["page_end"] = whole.pages
-    return Source(whole.text, metadata, name)
+        details["page_start"], details["page_end"] = whole.pages
+    return Source(whole.text, {**details, **(metadata or {})}, name)
 
 
 def _serialized(document: DoclingDocument) -> Iterator[tuple[NodeItem, SerializationResult]]:
