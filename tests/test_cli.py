@@ -340,7 +340,10 @@ def test_the_shell_completes_commands_and_strategies() -> None:
             ["split", "a.txt", "-p", "chunk_sise=1"],
             "unknown parameter 'chunk_sise': did you mean '",
         ),
-        (["split", "a.txt", "-p", "qqq=1"], "unknown parameter 'qqq': its parameters are chunk_size"),
+        (
+            ["split", "a.txt", "-p", "qqq=1"],
+            "unknown parameter 'qqq': its parameters are chunk_size",
+        ),
         (
             ["split", "a.txt", "-s", "modality", "--chunk-size", "9", *KEEP_ALL],
             "modality got an unknown parameter 'chunk_size'",

@@ -176,7 +176,9 @@ def test_folder_of_something_else_is_not_overwritten(index: Index, tmp_path: Pat
     folder = tmp_path / "photos"
     folder.mkdir()
     (folder / "cat.jpg").touch()
-    with pytest.raises(ValueError, match=r"is a folder of something else, which has 'cat\.jpg'"):
+    with pytest.raises(
+        ValueError, match=r"is not the folder of a checkpoint, because it holds 'cat\.jpg'"
+    ):
         index(ROWS, checkpoint=folder)
     assert (folder / "cat.jpg").exists()
 

@@ -78,7 +78,10 @@ def test_unknown_parameter_names_the_nearest_one(kind: Any, case: Chunker) -> No
             assert message == f"{start}{field!r}?"
     for message in messages(kind, {**required(case), "qqqqq": 1}):
         names = ", ".join(kind.model_fields)
-        assert message == f"{kind.__name__} got an unknown parameter 'qqqqq': its parameters are {names}"
+        assert (
+            message
+            == f"{kind.__name__} got an unknown parameter 'qqqqq': its parameters are {names}"
+        )
 
 
 @every_class

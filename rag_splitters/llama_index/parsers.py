@@ -199,7 +199,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         sources = _sources(nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         with _model_bar(show_progress):
-            return self._assemble(nodes, sources, self._with_room(nodes).split(bar))
+            return self._assemble(nodes, sources, self._chunker_for(nodes).split(bar))
 
     @override
     async def _aparse_nodes(
@@ -207,7 +207,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     ) -> list[BaseNode]:
         sources = await asyncio.to_thread(_sources, nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
-        chunker = await asyncio.to_thread(self._with_room, nodes)
+        chunker = await asyncio.to_thread(self._chunker_for, nodes)
         with _model_bar(show_progress):
             spans = [spans async for spans in chunker.asplit(bar)]
         return await asyncio.to_thread(self._assemble, nodes, sources, spans)
@@ -219,7 +219,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """Return the nodes unchanged; LlamaIndex would replace exact positions by guesses."""
         return nodes
 
-    def _with_room(self, nodes: Sequence[BaseNode]) -> Chunker:
+    def _chunker_for(self, nodes: Sequence[BaseNode]) -> Chunker:
         """Return this parser, or chunkers that leave room for the metadata of each node.
 
         Equal metadata of several nodes is measured only once.
