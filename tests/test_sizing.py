@@ -409,7 +409,7 @@ def test_encoding_without_a_file_says_what_to_do(
 ) -> None:
     if is_set:
         monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    with pytest.raises(ValueError, match=r"not downloaded unasked: set TIKTOKEN_CACHE_DIR"):
+    with pytest.raises(ValueError, match=r"not downloaded automatically: set TIKTOKEN_CACHE_DIR"):
         RecursiveChunker(length_function=f"tokens:{name}").chunk("text")
 
 

@@ -13,7 +13,13 @@ from pydantic import AfterValidator, BaseModel, Field
 from rag_splitters.chunker import Chunker, Nested, SizedChunker
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.situating import heading_contexts
-from rag_splitters.meaning.windows import Window, numbered, numbers_in, sentences_of, windows
+from rag_splitters.meaning.windows import (
+    Window,
+    number_sentences,
+    numbers_in,
+    sentences_of,
+    windows,
+)
 from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import Cache, check_cache
@@ -247,7 +253,7 @@ class _Question:
     def numbered_sentences(self) -> str:
         """Return the window's sentences with their numbers."""
         sentences = self.text.sentences[self.window.first : self.window.last]
-        return numbered(self.text.source.text, sentences)
+        return number_sentences(self.text.source.text, sentences)
 
     def read(self, answer: str | BaseModel) -> list[int]:
         """Return the indices in the text of the sentences at which chunks begin."""

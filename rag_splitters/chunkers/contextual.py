@@ -21,7 +21,7 @@ from rag_splitters.meaning.situating import (
     anchor_of,
     heading_contexts,
     room_for_context,
-    shortened,
+    shorten,
 )
 from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each, check_whole
@@ -207,7 +207,7 @@ class ContextualChunker(Chunker):
         if isinstance(context, ModelError):
             return replace(span, metadata={**span.metadata, "fallback": "plain"})
         if self.count_context:
-            context = shortened(context, content, self.chunker.fits)
+            context = shorten(context, content, self.chunker.fits)
         if not context:
             return span
         return replace(span, content=f"{context}\n\n{content}", context=context)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
-from rag_splitters.meaning.similarity import joined_runs
+from rag_splitters.meaning.similarity import join_runs
 from rag_splitters.meaning.units import Range, sentence_units, unit_texts
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.sizing import Measure
@@ -62,4 +62,4 @@ class EmbeddingChunker(EmbeddingSizes):
         def is_small(first: int, last: int) -> bool:
             return measure.length(units[first][0], units[last][1]) < self.min_size
 
-        return joined_runs(vectors, self.similarity_threshold, fits, is_small)
+        return join_runs(vectors, self.similarity_threshold, fits, is_small)

@@ -14,7 +14,7 @@ from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
 from rag_splitters.meaning.situating import heading_contexts
-from rag_splitters.meaning.windows import numbered
+from rag_splitters.meaning.windows import number_sentences
 from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import Cache, check_cache
@@ -168,7 +168,7 @@ class PropositionChunker(SizedChunker):
         return [
             fill(
                 self.prompt,
-                sentences=numbered(source.text, passage.sentences),
+                sentences=number_sentences(source.text, passage.sentences),
                 headings=path,
                 form=_FORM.instruction(is_structured=self.llm.is_structured),
             )
