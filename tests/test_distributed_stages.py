@@ -121,7 +121,9 @@ def test_id_of_two_documents_is_refused_before_anything_is_written(
     index: Index, retriever: Any, distance: int
 ) -> None:
     rows = [*ROWS, {**ROWS[-distance], "text": "Another lamp."}]
-    with pytest.raises(ValueError, match=r"differ have the same id, such as 'lamp-\d'"):
+    with pytest.raises(
+        ValueError, match=r"different documents have the same id, such as 'lamp-\d'"
+    ):
         index(rows)
     assert list(retriever.docstore.yield_keys()) == []
     assert index([*ROWS, *ROWS[2:]]).added == 8

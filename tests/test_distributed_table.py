@@ -326,9 +326,14 @@ def test_lone_surrogates_of_a_model_are_replaced() -> None:
             {"text": ["a"], "headings": ["b"]},
             {},
             ValueError,
-            "their own with the names ['headings'",
+            "chunks have their own columns ['headings'",
         ),
-        ({"body": ["a"], "Text": ["b"]}, {"text_column": "body"}, ValueError, "rename the doc"),
+        (
+            {"body": ["a"], "Text": ["b"]},
+            {"text_column": "body"},
+            ValueError,
+            "rename these columns of the doc",
+        ),
     ],
 )
 def test_table_that_cannot_be_split_is_refused(

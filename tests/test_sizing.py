@@ -264,7 +264,7 @@ def test_second_chunker_does_not_encode_known_units_again() -> None:
 
 
 def test_forgotten_and_long_words_are_counted_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_MOST_KEPT", 50)
+    monkeypatch.setattr(tokens, "_MOST_CACHED", 50)
     count = load_encoding("cl100k_base").encode_ordinary
     measured = sizer(CountingEncoding())
     for seed in range(5):

@@ -1,4 +1,4 @@
-"""Embedder: one way to embed texts, whichever framework the model comes from."""
+"""Embedder: the same interface for embedding models of any framework."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Place: TypeAlias = tuple[int, int]
 """The position of a text: the number of its document, and the offset in it."""
 
 Row: TypeAlias = "NDArray[np.float32] | ModelError"
-"""The vector of a text, or the error if there is none."""
+"""The vector of a text, or an error."""
 
 _KINDS = (
     "a LangChain Embeddings, a LlamaIndex BaseEmbedding, a callable list of texts -> list of "
@@ -52,8 +52,8 @@ class Embedder(ModelHolder):
     """Embeds many texts in few requests, and checks the vectors.
 
     Equal texts are embedded once. Lone surrogates, which no client can send, are replaced before
-    the model sees them. The repr, the pickle and the errors hold no secret: unpickling creates a
-    model with an API key again, with the key from the environment and with the same server. Pass a
+    the model sees them. The repr, pickles and errors hold no secret: when a model with an API key
+    is unpickled, it is created again with the key from the environment and the same server. Pass a
     factory if a model cannot be pickled, for example because it has a proxy. The methods with
     LangChain's names make it an embedding model for LangChain's stores.
 
