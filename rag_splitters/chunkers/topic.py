@@ -97,7 +97,7 @@ def _with_topics(
     spans: Sequence[Span], borders: Sequence[int], segments: Sequence[Segment]
 ) -> list[Span]:
     """Add to each span the topic that most of its new text belongs to."""
-    labelled, previous_end = [], 0
+    results, previous_end = [], 0
     for span in spans:
         start = max(span.start, previous_end)
         previous_end = span.end
@@ -106,5 +106,5 @@ def _with_topics(
         shares = [after - before for before, after in pairwise(edges)]
         segment = segments[first + shares.index(max(shares))]
         metadata = {"topic": segment.topic, "topic_terms": list(segment.terms)}
-        labelled.append(Span(span.start, span.end, metadata))
-    return labelled
+        results.append(Span(span.start, span.end, metadata))
+    return results
