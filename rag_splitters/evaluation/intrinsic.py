@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -44,31 +43,38 @@ from rag_splitters.evaluation.figures import (
 )
 from rag_splitters.evaluation.locating import LocatedChunk, locate_chunks
 from rag_splitters.evaluation.metrics import Range
+from rag_splitters.evaluation.page.intrinsic_page import intrinsic_page
+from rag_splitters.evaluation.printing import plain_text, write
+from rag_splitters.evaluation.tables import rich_verdict
 from rag_splitters.fields import whole_number
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import LengthFunction
 
 if TYPE_CHECKING:
-    from rich.console import ConsoleOptions, RenderResult
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 Figures = dict[str, float | None]
 
-_MIN_WIDTH = {
-    "orphan headings": 90,
-    "lead-ins": 100,
-    "tiny": 110,
-    "cohesion": 75,
-    "coherence": 85,
-    "fill": 130,
-}
-"""The narrowest terminal that shows each figure; the others are always shown."""
+_NARROW_FIRST = (
+    "block_integrity",
+    "mid_sentence",
+    "reference_completeness",
+    "orphan_headings",
+    "tiny",
+    "size_compliance",
+    "lead_ins",
+    "cohesion",
+    "coherence",
+    "fill",
+)
+"""The figures in the order in which a terminal shows them while there is room."""
 
 _Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IntrinsicReport:
-    """The figures of each strategy in each document; it prints as a table, the best score first.
+    """The figures of each strategy in each document, which print as a verdict and a table.
 
     Parameters:
         chunkers: the strategies by name.
@@ -111,6 +117,11 @@ class IntrinsicReport:
         """The mean of the figures; see `rag_splitters.evaluation.figures.score`."""
         return score({figure: self.figure(name, figure, document) for figure in FIGURES})
 
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One page with the verdict and all figures; written to `path` if one is given."""
+        verdict = recommendation(self)
+        return write(intrinsic_page(self, verdict.headline, verdict.reasons), path)
+
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The figures as a table of Markdown; written to `path` if one is given."""
         titles = ["strategy", "chunks", f"mean {self.unit}", "score", *FIGURES.values()]
@@ -118,7 +129,7 @@ class IntrinsicReport:
         for name in self.names:
             cells = " | ".join(self._cells(name))
             lines.append(f"| {name.replace('|', chr(92) + '|')} | {cells} |")
-        return _write("\n".join(lines) + "\n", path)
+        return write("\n".join(lines) + "\n", path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """All figures by strategy and document; written to `path` if one is given."""
@@ -134,7 +145,7 @@ class IntrinsicReport:
             for name in self.names
         ]
         whole = {"unit": self.unit, "model": self.model, "strategies": strategies}
-        return _write(json.dumps(whole, indent=1) + "\n", path)
+        return write(json.dumps(whole, indent=1) + "\n", path)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """One line for each strategy, document and figure; no document means all of them."""
@@ -146,7 +157,7 @@ class IntrinsicReport:
                 for figure in FIGURES:
                     value = self.figure(name, figure, document)
                     writer.writerow((name, document or "", figure, "" if value is None else value))
-        return _write(file.getvalue(), path)
+        return write(file.getvalue(), path)
 
     def _cells(self, name: str) -> list[str]:
         values = [self.score(name), *(self.figure(name, figure) for figure in FIGURES)]
@@ -159,13 +170,11 @@ class IntrinsicReport:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(strategies={self.names})"
 
-    def __str__(self) -> str:
-        console = Console(file=io.StringIO(), highlight=False)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get()
+    __str__ = plain_text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        verdict = recommendation(self)
+        yield rich_verdict(verdict.headline, verdict.reasons)
         count = len(next(iter(self.figures.values())))
         caption = (
             f"Means over {count} document{'' if count == 1 else 's'}, in percent. Less is better "
@@ -173,25 +182,36 @@ class IntrinsicReport:
             + (self.model or "No embedding model, so neither cohesion nor coherence.")
         )
         table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left")
-        table.add_column("strategy", overflow="fold")
+        name_width = min(24, max(map(len, self.names)))
+        table.add_column("strategy", overflow="fold", min_width=name_width)
         titles = ["chunks", f"mean {self.unit}", "score", *FIGURES.values()]
         rows = {name: self._cells(name) for name in self.names}
-        shown = [
-            column
-            for column, title in enumerate(titles)
-            if options.max_width >= _MIN_WIDTH.get(title, 0)
-            and any(cells[column] for cells in rows.values())
-        ]
-        for column in shown:
+        columns = self._columns(titles, rows, options.max_width - name_width - 4)
+        for column in columns:
             table.add_column(titles[column].replace(" ", "\n"), justify="right", no_wrap=True)
         for name, cells in rows.items():
-            table.add_row(Text(name, style="bold"), *(cells[column] for column in shown))
+            table.add_row(Text(name, style="bold"), *(cells[column] for column in columns))
         yield table
+
+    def _columns(
+        self, titles: Sequence[str], rows: Mapping[str, Sequence[str]], room: int
+    ) -> list[int]:
+        """The columns for which there is room, in their order in the table."""
+        counts = len(titles) - len(FIGURES)
+        order = [*range(counts), *(counts + list(FIGURES).index(name) for name in _NARROW_FIRST)]
+        columns = []
+        for column in order:
+            cells = [cells[column] for cells in rows.values()]
+            width = 3 + max(map(len, (*titles[column].split(), *cells)))
+            if any(cells) and width <= room:
+                columns.append(column)
+                room -= width
+        return sorted(columns)
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The strategy to take without questions, and why.
+    """The strategy to take without questions, and why; it prints as a few sentences.
 
     Parameters:
         name: the strategy's name in the report.
@@ -209,38 +229,63 @@ class Recommendation:
     best_for: Mapping[str, str]
     report: IntrinsicReport
 
-    def __str__(self) -> str:
-        text = f"Take {self.name}: its mean figure is {self.score:.1%}"
+    @property
+    def headline(self) -> str:
+        """Which strategy has the best figures, in one sentence."""
         if self.runner_up is None:
-            return f"{text}. There was nothing to choose from."
-        other = self.report.score(self.runner_up) or 0.0
-        wins = sum(name == self.name for name in self.best_for.values())
-        documents = f"{wins} of {len(self.best_for)} documents"
-        text += f", that of {self.runner_up} {other:.1%}. It is the best for {documents}."
-        better, worse = self._reasons(self.runner_up)
-        if better:
-            text += f" Against {self.runner_up}, it has better {_listed(better)}."
-        if worse:
-            text += f" It has worse {_listed(worse)}."
-        if not better and not worse:
-            text += " Both have the same figures, so take the cheaper one."
-        return text + (
-            " These figures describe the chunks, and do not say what a search finds: write some "
-            "questions and compare by them before you rely on it."
-        )
+            return f"Only {self.name} was described, so there is nothing to choose from."
+        if self._lead < _SMALL_LEAD:
+            return f"No clear winner: {self.name} and {self.runner_up} have about the same figures."
+        return f"{self.name} has the best figures."
 
-    def _reasons(self, other: str) -> tuple[list[str], list[str]]:
-        """The figures in which it is better and worse by at least half a percent, most first."""
-        leads: list[tuple[float, str]] = []
+    @property
+    def reasons(self) -> str:
+        """What to take, why, and how far to trust it, in a few sentences."""
+        parts = [f"Its score, the mean of its figures, is {self.score:.1%}."]
+        if self.runner_up is not None:
+            wins = sum(name == self.name for name in self.best_for.values())
+            anyway = " anyway" if self._lead < _SMALL_LEAD else ""
+            parts = [
+                f"Take {self.name}{anyway}: its score, the mean of its figures, is "
+                f"{self.score:.1%}, against {self.score - self._lead:.1%} for {self.runner_up}. It "
+                f"has the best score in {wins} of {len(self.best_for)} documents.",
+                self._differences(self.runner_up),
+            ]
+        return " ".join([*filter(None, parts), _LIMITS])
+
+    def __str__(self) -> str:
+        return f"{self.headline} {self.reasons}"
+
+    @property
+    def _lead(self) -> float:
+        """The lead over the runner-up."""
+        return self.score - (self.report.score(self.runner_up or self.name) or 0.0)
+
+    def _differences(self, other: str) -> str:
+        """The figures in which it is better and worse than another strategy, in words."""
+        differences: list[tuple[float, str]] = []
         for figure, title in FIGURES.items():
             own, others = self.report.figure(self.name, figure), self.report.figure(other, figure)
             if own is not None and others is not None and figure != "fill":
                 lead = (others - own) if figure in FAULTS else (own - others)
-                leads.append((lead, f"{title} ({own:.1%}, not {others:.1%})"))
-        leads.sort(key=lambda each: -abs(each[0]))
-        better = [words for lead, words in leads if lead >= 0.005]
-        worse = [words for lead, words in leads if lead <= -0.005]
-        return better[:4], worse[:4]
+                differences.append((lead, f"{title} ({own:.1%} against {others:.1%})"))
+        differences.sort(key=lambda each: -abs(each[0]))
+        better = [words for lead, words in differences if lead >= _SMALL_LEAD][:4]
+        worse = [words for lead, words in differences if lead <= -_SMALL_LEAD][:4]
+        if not better and not worse:
+            return "No figure differs by half a point, so take the one that costs less."
+        sides = [("better", better), ("worse", worse)]
+        listed = [f"{word} in {_listed(figures)}" for word, figures in sides if figures]
+        return f"It is {', and '.join(listed)}."
+
+
+_SMALL_LEAD = 0.005
+"""Differences below half a point are not worth a sentence."""
+
+_LIMITS = (
+    "These figures describe the chunks. They do not say what a search finds: write some questions "
+    "and compare by them before you rely on this."
+)
 
 
 def intrinsic(
@@ -379,7 +424,11 @@ def recommend(
             name: kind(chunk_size=chunk_size, length_function="tokens")
             for name, kind in kinds.items()
         }
-    report = intrinsic(chunkers, documents, embeddings, **options)
+    return recommendation(intrinsic(chunkers, documents, embeddings, **options))
+
+
+def recommendation(report: IntrinsicReport) -> Recommendation:
+    """The strategy of a report with the best mean figure."""
     best, *others = report.names
     best_for = {
         document: max(
@@ -464,9 +513,3 @@ def _unit_vectors(
 
 def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _write(content: str, path: str | Path | None) -> str:
-    if path is not None:
-        Path(path).write_text(content, encoding="utf-8", errors="backslashreplace", newline="")
-    return content

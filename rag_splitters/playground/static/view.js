@@ -223,7 +223,7 @@ export class View {
       const at = Number(mark.dataset.at);
       const hasRoom = at >= free;
       mark.dataset.shown = hasRoom ? label : "";
-      if (hasRoom) free = at + label.length + 1;
+      if (hasRoom) free = at + 2 * label.length + 1; // letters are narrower than digits
     }
     this.text.classList.toggle("searched", this.hits.size > 0);
     this.text.classList.toggle("pinned", this.pinned);
