@@ -80,8 +80,8 @@ class IntrinsicReport:
         chunkers: the strategies by name.
         figures: by strategy, then by document: the figures named in
             `rag_splitters.evaluation.figures.FIGURES`, None where a figure is not defined.
-        counts: the number of chunks of each strategy in all documents.
-        mean_sizes: their mean size.
+        counts: the number of chunks that each strategy makes of all documents.
+        mean_sizes: the mean size of the chunks of each strategy.
         unit: the unit of sizes.
         model: the embedding model, or None if there was none.
     """
@@ -236,7 +236,7 @@ class Recommendation:
             return f"Only {self.name} was described, so there is nothing to choose from."
         if self._lead < _SMALL_LEAD:
             return f"No clear winner: {self.name} and {self.runner_up} have about the same figures."
-        return f"{self.name} has the best figures."
+        return f"Best figures: {self.name}."
 
     @property
     def reasons(self) -> str:
@@ -303,9 +303,8 @@ def intrinsic(
     """Describe the chunks of each strategy by figures that need no questions.
 
     The first five figures are those of "Adaptive Chunking" (de Moura Junior, Lelong and Blangero,
-    2026, arXiv 2603.25333). We had its abstract and the authors' published code, not its text; the
-    functions in `rag_splitters.evaluation.figures` define each figure and say where they differ
-    from that code:
+    2026, arXiv 2603.25333), after the authors' published code. The functions in
+    `rag_splitters.evaluation.figures` define each figure and say where they differ from that code:
 
     - `size_compliance`: the share of chunks of 100 to 1,100 tokens.
     - `cohesion`: mean cosine similarity between a chunk and its sentences.
@@ -321,25 +320,25 @@ def intrinsic(
     share of the largest one (`fill`).
 
     Compare strategies of about the same size: larger chunks have better figures by their size
-    alone, and find less for the same number of tokens.
+    alone, and retrieve less of the answers for the same number of tokens.
 
     Parameters:
         chunkers: strategies, as for `compare`.
         documents: texts by name.
         embeddings: an embedding model, as for `compare`; None: no cohesion and no coherence.
-        sizes: the least and the largest size that comply.
-        context_size: size of the text around a chunk for `coherence`. A model that reads less than
-            that compares a chunk with the beginning of the text around it.
+        sizes: the smallest and the largest acceptable size, for `size_compliance`.
+        context_size: size of the text around a chunk, for `coherence`. If the model reads less, it
+            compares the chunk with the beginning of that text.
         length_function: the unit of these sizes.
-        references: a function from a text to ranges (start, end) that a reader needs together, such
-            as a coreference model's; None: English sentences found by their first words.
-        cache: where embeddings are kept, as for `compare`.
+        references: a function from a text to ranges (start, end) that a reader needs together, for
+            example by a coreference model; None: `figures.referring_sentences`, for English.
+        cache: where to store embeddings, as for `compare`.
         show_progress: show progress bars if standard error is a terminal.
 
     Returns: an `IntrinsicReport`, which prints as a table.
 
-    Raises: ValueError if there are no documents or strategies, if no chunks come of them, or if a
-    number is out of range; ModelError if the model fails.
+    Raises: ValueError if there are no documents or strategies, if a strategy gives no chunks, or if
+    a number is out of range; ModelError if the model fails.
 
     >>> from rag_splitters import SentenceChunker
     >>> documents = {"tale": "The lamp is in the hall. It is old. The cat is out."}
@@ -348,9 +347,9 @@ def intrinsic(
     >>> report.figure("small", "reference_completeness"), report.names
     (0.0, ['large', 'small'])
     """
-    least, most = whole_number(sizes[0], "the least size", 0), whole_number(sizes[1], "sizes", 1)
+    least, most = whole_number(sizes[0], "the smallest size", 0), whole_number(sizes[1], "sizes", 1)
     if least > most:
-        raise ValueError(f"sizes must be (least, largest), got {sizes}")
+        raise ValueError(f"sizes must be (smallest, largest), got {sizes}")
     whole_number(context_size, "context_size", 1)
     if not any(text.strip() for text in documents.values()):
         raise ValueError("there are no documents: pass at least one text that is not blank")
@@ -369,11 +368,13 @@ def intrinsic(
         by_document = _by_document(chunks, lengths)
         embed = None if model is None else partial(_unit_vectors, model, bar(f"Embedding: {name}"))
         figures[name] = {}
-        for document, own in texts.items():
+        for document, document_figures in texts.items():
             if document in by_document:
                 parts, their_sizes = by_document[document]
-                row = _without_model(own, parts, their_sizes, (least, most))
-                row |= _with_model(own.text, parts, embed, context_size, length_function)
+                row = _without_model(document_figures, parts, their_sizes, (least, most))
+                row |= _with_model(
+                    document_figures.text, parts, embed, context_size, length_function
+                )
                 figures[name][document] = {figure: row[figure] for figure in FIGURES}
     unit = length_function.partition(":")[0] if isinstance(length_function, str) else "units"
     return IntrinsicReport(
@@ -391,18 +392,18 @@ def recommend(
 ) -> Recommendation:
     """Recommend a strategy for documents without questions, and say why.
 
-    It is the one with the best mean figure of `intrinsic`; see there what the figures are. On the
-    public data, this order did not agree with what a search finds, as the documentation's page on
-    evaluation shows. So it tells which strategy cuts your documents with the fewest faults, and
-    `compare` with questions tells which one finds the answers.
+    It is the strategy with the best mean of the figures of `intrinsic`, so the one that cuts your
+    documents with the fewest faults. Which strategy finds the answers is another matter: on public
+    data the two did not agree (see the documentation's page on evaluation). Use `compare` with
+    questions for that.
 
     Parameters:
         documents: texts by name.
-        embeddings: an embedding model, for two of the figures; None: without these two.
+        embeddings: an embedding model, for cohesion and coherence; None: without these two.
         chunkers: the strategies to choose from; None: recursive, sentence, paragraph and
-            content-aware, all with `chunk_size` tokens, because figures of different sizes do not
-            compare.
-        chunk_size: their size.
+            content-aware, all with `chunk_size` tokens, because figures of chunks of different
+            sizes cannot be compared.
+        chunk_size: the size of these default strategies.
         options: further options of `intrinsic`.
 
     Returns: a `Recommendation`, which prints as a few sentences.
@@ -452,9 +453,9 @@ def _by_document(
 ) -> dict[str, tuple[list[LocatedChunk], list[int]]]:
     groups: dict[str, tuple[list[LocatedChunk], list[int]]] = {}
     for chunk, size in zip(chunks, sizes, strict=True):
-        own = groups.setdefault(chunk.document, ([], []))
-        own[0].append(chunk)
-        own[1].append(size)
+        members, member_sizes = groups.setdefault(chunk.document, ([], []))
+        members.append(chunk)
+        member_sizes.append(size)
     return groups
 
 
@@ -489,7 +490,7 @@ def _with_model(
     located = [(chunk, chunk.position) for chunk in chunks if chunk.position is not None]
     windows = context_windows(text, context_size, unit)
     sentences = [[chunk.text[a:b] for a, b in sentence_spans(chunk.text)] for chunk in chunks]
-    texts = [chunk.text for chunk in chunks] + [each for own in sentences for each in own]
+    texts = [chunk.text for chunk in chunks] + [each for part in sentences for each in part]
     texts += [text[start:end] for start, end in windows]
     vectors = embed(texts)
     ends = np.cumsum([len(chunks), *map(len, sentences)])
