@@ -256,7 +256,7 @@ def test_chunks_without_positions_hold_nothing() -> None:
         ({"chunkers": []}, "there are no strategies to compare"),
         ({"documents": {}}, "there are no documents"),
         ({"documents": {"blank": " \n"}}, "there are no documents"),
-        ({"sizes": (9, 3)}, r"sizes must be \(least, largest\), got \(9, 3\)"),
+        ({"sizes": (9, 3)}, r"sizes must be \(smallest, largest\), got \(9, 3\)"),
         ({"context_size": 0}, "context_size must be a whole number of at least 1"),
         ({"chunkers": [lambda text: []]}, "gives no chunks for these documents"),
     ],

@@ -35,12 +35,11 @@ from rag_splitters.evaluation.figures import (
     cohesion,
     context_windows,
     fill,
-    mean_of,
     nearest_windows,
-    score,
     size_compliance,
     tiny,
 )
+from rag_splitters.evaluation.intrinsic_results import Figures, IntrinsicResults
 from rag_splitters.evaluation.locating import LocatedChunk, locate_chunks
 from rag_splitters.evaluation.metrics import Range
 from rag_splitters.evaluation.page.intrinsic_page import intrinsic_page
@@ -52,8 +51,6 @@ from rag_splitters.text.sizing import LengthFunction
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
-
-Figures = dict[str, float | None]
 
 _NARROW_FIRST = (
     "block_integrity",
@@ -73,49 +70,8 @@ _Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntrinsicReport:
-    """The figures of each strategy in each document, which print as a verdict and a table.
-
-    Parameters:
-        chunkers: the strategies by name.
-        figures: by strategy, then by document: the figures named in
-            `rag_splitters.evaluation.figures.FIGURES`, None where a figure is not defined.
-        counts: the number of chunks that each strategy makes of all documents.
-        mean_sizes: the mean size of the chunks of each strategy.
-        unit: the unit of sizes.
-        model: the embedding model, or None if there was none.
-    """
-
-    chunkers: Mapping[str, Any]
-    figures: Mapping[str, Mapping[str, Figures]]
-    counts: Mapping[str, int]
-    mean_sizes: Mapping[str, float]
-    unit: str
-    model: str | None
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the strategies, the best score first."""
-        return sorted(self.chunkers, key=lambda name: -(self.score(name) or 0.0))
-
-    def figure(self, name: str, figure: str, document: str | None = None) -> float | None:
-        """A figure of a strategy in one document, or its mean over all documents that have it.
-
-        Raises ValueError if there is no such strategy, figure or document.
-        """
-        for value, values in ((name, self.figures), (figure, FIGURES)):
-            if value not in values:
-                raise ValueError(f"there is no {value!r}: there are {', '.join(values)}")
-        documents = self.figures[name]
-        if document is None:
-            return mean_of(each[figure] for each in documents.values())
-        if document not in documents:
-            raise ValueError(f"there is no document {document!r}")
-        return documents[document][figure]
-
-    def score(self, name: str, document: str | None = None) -> float | None:
-        """The mean of the figures; see `rag_splitters.evaluation.figures.score`."""
-        return score({figure: self.figure(name, figure, document) for figure in FIGURES})
+class IntrinsicReport(IntrinsicResults):
+    """The figures of each strategy in each document, which print as a verdict and a table."""
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One page with the verdict and all figures; written to `path` if one is given."""
@@ -368,13 +324,11 @@ def intrinsic(
         by_document = _by_document(chunks, lengths)
         embed = None if model is None else partial(_unit_vectors, model, bar(f"Embedding: {name}"))
         figures[name] = {}
-        for document, document_figures in texts.items():
+        for document, base in texts.items():
             if document in by_document:
                 parts, their_sizes = by_document[document]
-                row = _without_model(document_figures, parts, their_sizes, (least, most))
-                row |= _with_model(
-                    document_figures.text, parts, embed, context_size, length_function
-                )
+                row = _without_model(base, parts, their_sizes, (least, most))
+                row |= _with_model(base.text, parts, embed, context_size, length_function)
                 figures[name][document] = {figure: row[figure] for figure in FIGURES}
     unit = length_function.partition(":")[0] if isinstance(length_function, str) else "units"
     return IntrinsicReport(

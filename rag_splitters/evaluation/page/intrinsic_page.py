@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
 from rag_splitters.evaluation.figures import FAULTS, FIGURES
+from rag_splitters.evaluation.intrinsic_results import IntrinsicResults
 from rag_splitters.evaluation.page.template import fill_template, table_html, verdict_html
-
-if TYPE_CHECKING:
-    from rag_splitters.evaluation.intrinsic import IntrinsicReport
 
 _MEANINGS = {
     "size_compliance": "chunks of an acceptable size (100 to 1,100 tokens, unless you set it)",
@@ -27,17 +24,17 @@ _MEANINGS = {
 }
 
 
-def intrinsic_page(report: IntrinsicReport, headline: str, reasons: str) -> str:
+def intrinsic_page(results: IntrinsicResults, headline: str, reasons: str) -> str:
     """The page: the verdict, the figures of all strategies, and those for each document."""
-    documents = list(next(iter(report.figures.values())))
-    model = report.model or "No embedding model, so neither cohesion nor coherence"
+    documents = list(next(iter(results.figures.values())))
+    model = results.model or "No embedding model, so neither cohesion nor coherence"
     count = f"{len(documents)} document{'' if len(documents) == 1 else 's'}"
     parts = {
         "verdict": verdict_html(headline, reasons),
         "caption": escape(f"{count}. {model}. All figures in percent."),
-        "figures": _table(report, None),
+        "figures": _table(results, None),
         "documents": "".join(
-            f"<details><summary>Only {escape(document)}</summary>{_table(report, document)}"
+            f"<details><summary>Only {escape(document)}</summary>{_table(results, document)}"
             "</details>"
             for document in (documents if len(documents) > 1 else ())
         ),
@@ -53,18 +50,20 @@ def _direction(name: str) -> str:
     return " (less is better)" if name in FAULTS else ""
 
 
-def _table(report: IntrinsicReport, document: str | None) -> str:
+def _table(results: IntrinsicResults, document: str | None) -> str:
     """The figures of all strategies; the best value of each column is bold."""
     shown = [
         figure
         for figure in FIGURES
-        if any(report.figure(name, figure) is not None for name in report.names)
+        if any(results.figure(name, figure) is not None for name in results.names)
     ]
-    names = [name for name in report.names if document is None or document in report.figures[name]]
+    names = [
+        name for name in results.names if document is None or document in results.figures[name]
+    ]
     columns = {
-        figure: [report.figure(name, figure, document) for name in names] for figure in shown
+        figure: [results.figure(name, figure, document) for name in names] for figure in shown
     }
-    scores = [report.score(name, document) for name in names]
+    scores = [results.score(name, document) for name in names]
     best = {
         figure: (min if figure in FAULTS else max)(
             (value for value in values if value is not None), default=None
@@ -77,11 +76,11 @@ def _table(report: IntrinsicReport, document: str | None) -> str:
         cells = [_percent(scores[row], scores[row] == max(each or 0 for each in scores))]
         cells += [_percent(columns[each][row], columns[each][row] == best[each]) for each in shown]
         if document is None:
-            cells = [f"{report.counts[name]:,}", f"{report.mean_sizes[name]:,.0f}", *cells]
+            cells = [f"{results.counts[name]:,}", f"{results.mean_sizes[name]:,.0f}", *cells]
         rows.append((name, cells))
     titles = ["score", *(FIGURES[each] for each in shown)]
     if document is None:
-        titles = ["chunks", f"mean {report.unit}", *titles]
+        titles = ["chunks", f"mean {results.unit}", *titles]
     return table_html(list(map(escape, titles)), rows)
 
 
