@@ -19,6 +19,7 @@ from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
 from rag_splitters.cli.demo import answers
 from rag_splitters.cli.views import cut
+from rag_splitters.extras import install_command
 from rag_splitters.reading.files import read_file, read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
@@ -446,7 +447,7 @@ def test_pdf_without_text_asks_for_text_recognition(folder: Path) -> None:
 def test_missing_pypdfium2_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "report.pdf").write_bytes(b"%PDF-1.7")
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    told = "reading report.pdf needs pypdfium2: pip install 'rag-splitters[pdf]'"
+    told = f"reading report.pdf needs pypdfium2: {install_command('pdf')}"
     assert refused("split", "report.pdf") == told
     with pytest.raises(ImportError, match="needs pypdfium2"):
         read_text(folder / "report.pdf")

@@ -181,7 +181,7 @@ def test_missing_extra_is_named(
 ) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=rf"pip install 'rag-splitters\[{extra}\]'"):
+    with pytest.raises(ImportError, match=rf"pip install .*\[{extra}\]"):
         kind("url")
 
 
