@@ -372,6 +372,7 @@ def test_advice_is_silent_where_there_is_no_choice(report: Report) -> None:
 # With a real model
 
 
+@pytest.mark.model
 def test_compare_with_minilm_finds_what_is_asked_in_other_words() -> None:
     asked = {
         ("How tall is the tower?", "lighthouse"): "thirty-four metres high",

@@ -20,11 +20,12 @@ from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.smoothing import mix, neighbour_weights, unmix
 from tests.front_ends import FRONT_ENDS, FrontEnd, every_front_end
+from tests.stores import on_server
 from tests.test_parent_child_llama_index import ListVectorStore
 from tests.test_parent_child_sync import rows_store
 
 FACTORY = "parent_document_retriever"
-STORES = ("memory", "folder", "redis", "postgres", "chroma server")
+STORES = ("memory", "folder", *on_server("redis", "postgres", "chroma server"))
 
 
 def prose(paragraphs: int) -> str:

@@ -31,6 +31,7 @@ from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import Entry
 from tests.front_ends import sentence
+from tests.stores import on_server
 
 # Arrays
 
@@ -234,7 +235,7 @@ def test_a_filter_is_resolved_once(
 
 # The log
 
-STORES = ["sqlite", "redis", "postgres", "no atomic operations"]
+STORES = ["sqlite", *on_server("redis", "postgres"), "no atomic operations"]
 Opening = Callable[[str], ParentDocumentRetriever]
 
 
