@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from rag_splitters import CATALOGUE, RecursiveChunker, __version__
 from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
-from rag_splitters.cli.demo import answers
+from rag_splitters.cli.demo import answers, positions
 from rag_splitters.cli.views import cut
 from rag_splitters.extras import install_command
 from rag_splitters.reading.files import read_file, read_text
@@ -498,6 +498,26 @@ def test_demo_shows_each_answer_inside_its_parent(monkeypatch: pytest.MonkeyPatc
     assert "first Saturday of each month at noon" in marked[0]
     assert "painted dark green because" in marked[1]
     assert "bake for fifty-five minutes" in marked[2]
+
+
+def test_demo_fits_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("demo").stdout.splitlines()
+    assert 24 <= len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("1. One text")
+    assert any("The w|alls are granite" in line for line in lines), "fixed_size cuts a word"
+    assert any("at least once. |The walls are" in line for line in lines)
+
+
+def test_demo_positions_are_those_of_the_frameworks() -> None:
+    ours, langchain, llama_index = positions()
+    assert (ours.missing, ours.coverage) == (0, 1)
+    assert langchain.splitter == "LangChain RecursiveCharacterTextSplitter"
+    assert langchain.missing
+    assert langchain.coverage < 0.9
+    assert llama_index.splitter == "LlamaIndex SentenceSplitter"
+    assert llama_index.coverage < 0.5
 
 
 def test_demo_answers_stand_where_they_say() -> None:
