@@ -873,3 +873,31 @@ def test_printable_keeps_every_position() -> None:
 
 def test_cut_puts_a_bar_where_it_falls() -> None:
     assert cut("one two\nthree", 8, 4).plain == "two |thre"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_split_shows_its_progress_at_a_terminal_only(docs: Path) -> None:
+    import pty
+
+    command = [sys.executable, "-m", "rag_splitters", "split", "docs", "--format", "jsonl"]
+    environment = {**os.environ, "PYTHONPATH": os.getcwd(), "TERM": "xterm", "COLUMNS": "80"}
+    outputs = []
+    for at_terminal in (True, False):
+        parent, child = pty.openpty()
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=child if at_terminal else subprocess.PIPE,
+            env=environment,
+            check=True,
+        )
+        os.close(child)
+        shown = os.read(parent, 1 << 16).decode() if at_terminal else done.stderr.decode()
+        os.close(parent)
+        outputs.append((done.stdout, shown))
+    (results, shown), (same_results, nothing) = outputs
+    assert results == same_results
+    assert "Splitting" in shown
+    assert "/3" in shown
+    assert "Splitting" not in nothing

@@ -12,7 +12,11 @@ from tests.openai_server import OpenAIServer
 from tests.processes import run_python
 
 ROOT = Path(__file__).parent.parent
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+MARKERS = {"index_dataset": "ray", "ray_data": "ray", "spark": "spark"}
+EXAMPLES = [
+    pytest.param(path, marks=getattr(pytest.mark, MARKERS.get(path.stem, "slow")), id=path.stem)
+    for path in sorted((ROOT / "examples").glob("*.py"))
+]
 BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
 TEXT = "Agnes Pell kept the old lamp in her kitchen. The harbour closed in 1954."
 LANGCHAIN = f"""from langchain_core.documents import Document
@@ -25,7 +29,7 @@ documents = [Document(text={TEXT!r})]
 """
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[example.stem for example in EXAMPLES])
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_example_runs(example: Path, tmp_path: Path) -> None:
     code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')"
     assert run_python(code, cwd=tmp_path).strip()

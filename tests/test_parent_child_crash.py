@@ -22,6 +22,8 @@ import pytest
 
 from tests.stores import on_server
 
+pytestmark = pytest.mark.slow
+
 CRASHES = int(os.environ.get("CRASHES", "8"))
 CYCLE = ("add", "replace", "delete")
 State = dict[str, Any]

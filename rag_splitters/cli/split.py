@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Annotated
@@ -25,7 +25,14 @@ from rag_splitters.cli.options import (
     read_parameters,
     with_sizes,
 )
-from rag_splitters.cli.views import chunk_row, chunk_table, console, note_left_out, write_line
+from rag_splitters.cli.views import (
+    chunk_row,
+    chunk_table,
+    console,
+    note_left_out,
+    progress_bar,
+    write_line,
+)
 from rag_splitters.reading.files import find_files, read_bytes, read_file
 from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
@@ -126,7 +133,10 @@ def split(
     errors: list[str] = []
     with ExitStack() as stack:
         file = stack.enter_context(_open(output)) if output else None
-        for source in _sources(names, paths, encoding, errors, is_named=bool(files)):
+        shows_results = file is None and sys.stdout.isatty()
+        bar = progress_bar("Splitting", hidden=shows_results or len(paths) < 2)
+        tracked = stack.enter_context(bar).track(paths)
+        for source in _sources(names, tracked, encoding, errors, is_named=bool(files)):
             chunks = chunker.chunk(source.text, metadata=source.metadata)
             _write(source, chunks, chunker, form, file, show=show)
     note_left_out(others)
@@ -186,7 +196,7 @@ def _write(
 
 def _sources(
     names: Sequence[str],
-    paths: Sequence[Path],
+    paths: Iterable[Path],
     encoding: str | None,
     errors: list[str],
     *,

@@ -13,6 +13,7 @@ from typing import IO, Any
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -33,6 +34,19 @@ def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
 def unwrapped(docstring: str | None) -> str:
     """A docstring with each paragraph on one line, for a terminal of any width."""
     return re.sub(r"(?<=\S)\n(?=[^\s*>-]|--)", " ", inspect.cleandoc(docstring or ""))
+
+
+def progress_bar(label: str, *, hidden: bool = False) -> Progress:
+    """A bar on standard error with the number of files and the time left, only at a terminal."""
+    out = console(error=True)
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(
+        *columns,
+        console=out,
+        transient=True,
+        disable=hidden or not out.is_terminal,
+        redirect_stdout=False,  # or results that go to a file would appear on standard error
+    )
 
 
 def note_left_out(files: Sequence[Path]) -> None:
