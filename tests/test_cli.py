@@ -23,6 +23,7 @@ from rag_splitters.extras import install_command
 from rag_splitters.reading.files import read_file, read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
+from tests.processes import ROOT
 
 RECURSIVE = ["split", "a.txt", "-s", "recursive"]
 NESTED = 'chunker={"strategy": "recursive", "chunk_size": 60}'
@@ -259,9 +260,11 @@ def test_split_reads_the_others_before_it_fails(folder: Path) -> None:
     for name in ("b.txt", "d.txt"):
         (folder / name).write_bytes(b"\0")
     (folder / "c.txt").write_text("The last one.")
-    result = run("split", "a.txt", "b.txt", "c.txt", "d.txt", "--format", "jsonl")
+    names = ("a.txt", "b.txt", "no.txt", "c.txt", "d.txt")
+    result = run("split", *names, "--format", "jsonl")
     assert result.exit_code == 2
-    assert result.stderr.startswith("Error: 2 files cannot be read: b.txt is not a text file: ")
+    assert result.stderr.startswith("Error: 3 files cannot be read: no.txt: no such file or folder")
+    assert "; b.txt is not a text file: " in result.stderr
     assert "; d.txt is not a text file: " in result.stderr
     found = {json.loads(line)["source"] for line in result.stdout.splitlines()}
     assert found == {"a.txt", "c.txt"}
@@ -880,7 +883,7 @@ def test_split_shows_its_progress_at_a_terminal_only(docs: Path) -> None:
     import pty
 
     command = [sys.executable, "-m", "rag_splitters", "split", "docs", "--format", "jsonl"]
-    environment = {**os.environ, "PYTHONPATH": os.getcwd(), "TERM": "xterm", "COLUMNS": "80"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
     outputs = []
     for at_terminal in (True, False):
         parent, child = pty.openpty()

@@ -127,10 +127,11 @@ def split(
         raise ValueError("standard input (-) can be read only once")
     if not files and sys.stdin.isatty():
         raise ValueError("nothing to split: name files or folders, or pipe a text in")
-    paths, others = find_files([Path(name) for name in names if name != "-"])
+    named = [Path(name) for name in names if name != "-"]
+    errors = [f"{path}: no such file or folder" for path in named if not path.exists()]
+    paths, others = find_files([path for path in named if path.exists()])
     paths = [path for path in paths if output is None or path.resolve() != output.resolve()]
     form = form or (Format.table if show or output is None else Format.jsonl)
-    errors: list[str] = []
     with ExitStack() as stack:
         file = stack.enter_context(_open(output)) if output else None
         shows_results = file is None and sys.stdout.isatty()
