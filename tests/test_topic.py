@@ -52,6 +52,7 @@ def test_topic_that_returns_has_its_number_again() -> None:
     assert [chunk.metadata["topic"] for chunk in chunks] == [0, 1, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["nmf", "lda"])
 def test_topic_is_the_same_in_two_processes(model: str) -> None:
     code = (
