@@ -26,10 +26,12 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import keyword_index, postings, revisions
+from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.stores import Match
 from tests.front_ends import sentence
 from tests.stores import on_server
 
@@ -225,12 +227,40 @@ def test_a_filter_is_resolved_once(
             return method(self, **arguments)
 
         monkeypatch.setattr(Collection, name, record)
-    for limit, expected in ((1000, []), (0, [("query", {"even": True})])):
-        monkeypatch.setattr("rag_splitters.parent_child.search._MAX_COMPARED", limit)
+    results = []
+    for most_compared, most_unfiltered, expected in (
+        (1000, 0, set()),
+        (0, 2000, set()),
+        (0, 0, {("query", "{'even': True}")}),
+    ):
+        monkeypatch.setattr("rag_splitters.parent_child.search._MAX_COMPARED", most_compared)
+        monkeypatch.setattr("rag_splitters.parent_child.search._MAX_UNFILTERED", most_unfiltered)
         asked.clear()
-        assert len(places.invoke("lamp lit house", filter={"even": True})) == 4
-        assert [each for each in asked if each[1]] == expected, "no other request has the filter"
-        assert len(asked) <= 3, "the vectors that are compared, and the children that are read"
+        results.append(places.invoke("lamp lit house", filter={"even": True}))
+        filtered = {(name, str(where)) for name, where in asked if where}
+        assert filtered == expected, "no other request has the filter"
+        if not expected:
+            assert len(asked) <= 3, "the nearest, their vectors, and the children that are read"
+    assert {len(each) for each in results} == {4}
+    assert all(each.metadata["even"] for own in results for each in own)
+
+
+def test_a_filter_that_many_pass_finds_those_far_from_the_question(
+    places: ParentDocumentRetriever, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If too few of the nearest pass, the store evaluates the filter."""
+    find, asked = ChromaChildren.find_unfiltered, []
+
+    async def find_few(self: ChromaChildren, query: str, n: int) -> list[Match]:
+        asked.append(n)
+        return (await find(self, query, n))[:50]
+
+    monkeypatch.setattr(ChromaChildren, "find_unfiltered", find_few)
+    monkeypatch.setattr("rag_splitters.parent_child.search._MAX_COMPARED", 0)
+    results = places.invoke("lamp lit house", k=120, filter={"even": True})
+    assert asked == [720]
+    assert len(results) == 120
+    assert all(each.metadata["n"] % 2 == 0 for each in results)
 
 
 # The log

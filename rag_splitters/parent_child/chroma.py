@@ -274,14 +274,19 @@ class ChromaChildren(ChildStore):
 
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
         """Find the nearest children, with their similarity."""
-        return self._matches(await self._query(query, n, [*_INCLUDED[detail], "distances"]))
+        include = [*_INCLUDED[detail], "distances"]
+        return self._matches(await self._query(query, n, include, self._where))
+
+    async def find_unfiltered(self, query: str, n: int) -> list[Match]:
+        return self._matches(await self._query(query, n, ["distances"], {}))
 
     async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:
         """Find the nearest children that are unlike each other."""
         import numpy as np
 
         include = ["metadatas", "documents", "distances", "embeddings"]
-        rows = await self._query(query, 2 * pool, include)  # with those that tie with the last
+        # Twice as many, with those that tie with the last one.
+        rows = await self._query(query, 2 * pool, include, self._where)
         matches, vectors = self._matches(rows), np.asarray(rows["embeddings"], dtype=np.float32)
         question = await self._vectors.embed_question(query)
         # Of equal ones the first is selected, and Chroma returns them in any order.
@@ -291,25 +296,29 @@ class ChromaChildren(ChildStore):
         selection = select_diverse(question, vectors[order], n, balance)
         return [matches[order[number]] for number in selection]
 
-    async def _query(self, query: str, n: int, include: list[str]) -> dict[str, list[Any]]:
+    async def _query(
+        self, query: str, n: int, include: list[str], where: Mapping[str, Any]
+    ) -> dict[str, list[Any]]:
         vector = await self._vectors.embed_question(query)
         results = await self._call(
             self._collection.query,
             query_embeddings=[vector],
             n_results=n,
             include=include,
-            **self._where,
+            **where,
         )
         rows = {key: list(results[key][0]) for key in ("ids", *include)}
         if len(rows["ids"]) < n:
-            await self._add_missing(rows, vector)
+            await self._add_missing(rows, vector, where)
         return rows
 
-    async def _add_missing(self, rows: dict[str, list[Any]], vector: NDArray[np.float32]) -> None:
+    async def _add_missing(
+        self, rows: dict[str, list[Any]], vector: NDArray[np.float32], where: Mapping[str, Any]
+    ) -> None:
         """Add the children that Chroma's graph does not lead to: now and then, some of hundreds."""
-        if not self._where and await self._call(self._collection.count) == len(rows["ids"]):
+        if not where and await self._call(self._collection.count) == len(rows["ids"]):
             return
-        all_ids = (await self._call(self._collection.get, include=[], **self._where))["ids"]
+        all_ids = (await self._call(self._collection.get, include=[], **where))["ids"]
         for batch in batched(sorted(set(all_ids) - set(rows["ids"])), self._batch()):
             include = ["metadatas", "documents", "embeddings"]
             missing: Any = await self._call(self._collection.get, ids=list(batch), include=include)

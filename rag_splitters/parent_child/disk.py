@@ -1,4 +1,4 @@
-"""A full disk, which Chroma and SQLite report in words of their own."""
+"""Recognising a full disk, which Chroma and SQLite each report in their own words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parent-child retrievers of both frameworks do, in the terms of neither."""
+"""What the parent-child retrievers of both frameworks share, independent of either."""
 
 from __future__ import annotations
 

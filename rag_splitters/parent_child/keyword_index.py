@@ -202,6 +202,19 @@ class KeywordIndex:
             query = "SELECT id FROM children WHERE number IN ({}) ORDER BY id"
             return [name for (name,) in self._database.read_in(query, numbers.tolist())]
 
+    def share(self, where: Mapping[str, Any]) -> float:
+        """Return which share of the children a filter lets through."""
+        with self._database.snapshot():
+            corpus = self._read_corpus()
+            count = np.count_nonzero(self._evaluate(where) & corpus.is_present)
+            return int(count) / max(corpus.count, 1)
+
+    def allowed(self, where: Mapping[str, Any], ids: Sequence[str]) -> set[str]:
+        """Return those of the ids whose children a filter lets through."""
+        with self._database.snapshot():
+            is_allowed = self._evaluate(where)
+            return {name for name, number in self._numbers(ids).items() if is_allowed[number]}
+
     def list_ids(self) -> list[str]:
         """Return the ids of all children, in order."""
         return [name for (name,) in self._database.read("SELECT id FROM children ORDER BY id")]

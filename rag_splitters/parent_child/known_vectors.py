@@ -1,4 +1,4 @@
-"""Vectors that a store has already: children whose embedded text is the same keep theirs."""
+"""Reusing stored vectors: children whose embedded text has not changed keep theirs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Noticing in a query that the vector store has lost children, as when a server lost its volume.
 
-A query that finds as many results as it was asked for costs no request more. Only one that finds
-fewer, and the first one of a process, are a reason to look.
+A query that finds as many results as it was asked for needs no extra request. Only a query that
+finds fewer, and the first query of a process, check the collection.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which metadata stand in which children, as arrays, and Chroma's filters over them.
+"""An index of the children's metadata, as arrays, on which Chroma's filters are evaluated.
 
-A child is known by its number. Consecutive children often have the same value, which is kept once:
-a run is the first and the last of them, and the value.
+Children are identified by number. Consecutive children often have the same value, so the arrays
+hold runs: the first and the last child of a run, and the value that they share.
 """
 
 from __future__ import annotations

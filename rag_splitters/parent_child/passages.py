@@ -1,4 +1,4 @@
-"""Passages: the best children, each with what stands around it and matches too."""
+"""Passages: the best children, each with the surrounding text that matches as well."""
 
 from __future__ import annotations
 

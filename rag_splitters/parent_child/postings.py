@@ -1,8 +1,8 @@
-"""Which terms stand in which children, as arrays, and BM25 over them.
+"""BM25 over postings: arrays of the children that contain each term.
 
-A child is known by its number; the children of a document have consecutive ones. A term of a
-child also counts for the child before it and the one behind it, by half (Robertson, Zaragoza and
-Taylor 2004, "Simple BM25 extension to multiple weighted fields").
+Children are identified by number, and those of a document are numbered consecutively. A term of a
+child also counts for the children before and after it, with half the weight (Robertson, Zaragoza
+and Taylor 2004, "Simple BM25 extension to multiple weighted fields").
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 POSTING = np.dtype([("number", "<u4"), ("count", "u1")])
-"""A child that has a term, and how often; more than 255 times make no difference."""
+"""A child that contains a term, and how often; counts above 255 make no difference."""
 _K1, _B = 1.2, 0.75
 _NEIGHBOUR_WEIGHT = 0.5
 MAX_CANDIDATES = 20_000
@@ -52,7 +52,7 @@ def collect_postings(children: Sequence[Sequence[str]], first: int) -> dict[str,
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """What BM25 has to know of all the children; each array has an item for each number."""
+    """What BM25 needs to know about all the children; each array has one item per child."""
 
     is_present: NDArray[np.bool_]
     """Has the child not been removed?"""
@@ -61,7 +61,7 @@ class Corpus:
     precedes: NDArray[np.bool_]
     """Is the child behind it its neighbour?"""
     damping: NDArray[np.float64]
-    """What a term's frequency is added to; greater for longer children."""
+    """Added to a term's frequency in the denominator of BM25; greater for longer children."""
     count: int
     """How many children are present."""
 
@@ -90,7 +90,7 @@ class Ranking:
     """The children that have a question's terms."""
 
     scores: NDArray[np.float64]
-    """Of every child; 0 for those that have none of the terms, or only frequent ones."""
+    """Score of every child; 0 if it has none of the terms, or only frequent ones."""
     _corpus: Corpus
     _terms: list[tuple[NDArray[np.void], int]]
     """The postings of each term, and how many children have it."""
@@ -100,7 +100,7 @@ class Ranking:
     ) -> NDArray[np.int64]:
         """Return the n best of the allowed children, and those that tie with the last of them.
 
-        There are more of these only up to the limit.
+        No more than `limit` children are returned, unless n is larger.
         """
         numbers = np.flatnonzero(self.scores > 0)
         numbers = numbers if is_allowed is None else numbers[is_allowed[numbers]]
@@ -111,7 +111,7 @@ class Ranking:
         return numbers[np.argsort(-scores, kind="stable")[: max(n, limit)]]
 
     def coverage(self, number: int) -> float:
-        """Return which share of the terms a child covers, weighted by how rare they are."""
+        """Return the share of the terms that a child covers, weighted by their rarity."""
         is_near = [self._corpus.follows[number], True, self._corpus.precedes[number]]
         near = [number + step for step, each in zip((-1, 0, 1), is_near, strict=True) if each]
         covered = total = 0.0

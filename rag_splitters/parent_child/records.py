@@ -1,4 +1,4 @@
-"""What the stores keep of a document: its text, its parents and children, and a record of them."""
+"""What the stores hold for a document: its parents and children, and a record that lists them."""
 
 from __future__ import annotations
 

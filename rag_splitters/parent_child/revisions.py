@@ -1,11 +1,10 @@
 """Keeping the keyword index in step with the docstore.
 
-Once a keyword index is kept of it, the docstore has one row that names its revision, and a log: for
-each of the last revisions, a row that names the documents which that changed. Every operation
-writes the next revision when the children are as they will be, and before the documents' records
-say that it has finished. A process whose keyword index knows an older revision reads the log, and
-gives its index the children of the documents that are named there as they are by then. If the log
-does not go back so far, the index is rebuilt.
+A docstore with a keyword index has one row that names its revision, and a log with one row for each
+recent revision, which names the documents that it changed. Every operation writes the next revision
+after it has written the children, and before it marks the documents' records as finished. A process
+whose keyword index is at an older revision reads the log, and indexes the present children of the
+documents named there. If the log does not go back far enough, the index is rebuilt.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ _MIN_NEIGHBOURS = 50  # children, at least, among which a passage finds its neig
 _TOKENS_PER_RESULT = 100  # a guess that decides how much is read first for a budget
 _MIN_FUSED = 100  # children of each ranking that are read, at least, before they are fused
 _MAX_COMPARED = 250  # children that a filter lets through and whose vectors are all compared
+_MAX_UNFILTERED = 2000  # nearest children of which enough are expected to pass a filter
 _MAX_TIED = 1000  # children with one score that are put in order
 MAX_RESULTS = 1_000_000
 """Maximum number of results, and of children to choose from."""
@@ -277,16 +278,31 @@ async def _find_allowed(
 ) -> tuple[list[Match], bool]:
     """Do the same as `_find_nearest`, for the ids of the children that the filter lets through.
 
-    If they are few, the keyword index knows them, and their vectors are all compared: a vector
-    store takes longer to evaluate the filter, and to find the few in its graph.
+    The keyword index knows them, and a vector store takes long to evaluate a filter. So if they
+    are few, their vectors are all compared; if they are many, the nearest of all children are
+    searched for them. Only if these are not enough does the store evaluate the filter.
     """
     where = stores.children.where
-    ids = None if where is None else await call(keywords.select, where, _MAX_COMPARED)
-    if ids is None:
+    if where is None:
         return await _find_nearest(stores, text, depth, "id")
-    similarities = await stores.children.similarities(text, ids)
-    best = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))[:depth]
-    return [Match(Entry("", {}, name), score) for name, score in best], len(ids) <= depth
+    ids = await call(keywords.select, where, _MAX_COMPARED)
+    if ids is not None:
+        similarities = await stores.children.similarities(text, ids)
+        best = sorted(similarities.items(), key=lambda item: (-item[1], item[0]))[:depth]
+        return [Match(Entry("", {}, name), score) for name, score in best], len(ids) <= depth
+    n = round(1.5 * depth / await call(keywords.share, where))
+    if n <= _MAX_UNFILTERED:
+        nearest = await stores.children.find_unfiltered(text, n)
+        allowed = await call(keywords.allowed, where, [match.child.id or "" for match in nearest])
+        # Of those that tie with the last one, the store returns any.
+        untied = [
+            match
+            for match in nearest
+            if match.child.id in allowed and match.score != nearest[-1].score
+        ]
+        if len(untied) >= depth:
+            return _order_ties(untied), False
+    return await _find_nearest(stores, text, depth, "id")
 
 
 async def _find_by_keyword(

@@ -1,4 +1,4 @@
-"""Smoothing: a child's vector is mixed with its neighbours', and the model's own is found again."""
+"""Smoothing: mixing a child's vector with its neighbours', and recovering the model's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What parent-child retrieval asks of the stores and splitters that it is given.
+"""The interfaces that parent-child retrieval needs from stores and splitters.
 
 Every method is a coroutine that awaits only `rag_splitters.calls.Call`, so each operation is
 written once and `run` or `arun` drives it.
@@ -160,6 +160,10 @@ class ChildStore(ABC):
     @abstractmethod
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
         """Return the n nearest children, best first; fewer if there are no more."""
+
+    async def find_unfiltered(self, query: str, n: int) -> list[Match]:
+        """Do the same without the query's filter, for a store that has `where`; only their ids."""
+        raise NotImplementedError
 
     @abstractmethod
     async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:
