@@ -647,6 +647,7 @@ def test_lambdas_of_models_run_in_a_pipeline() -> None:
     assert key(parser) == key(parser)
 
 
+@pytest.mark.slow
 def test_the_cache_key_of_a_lambda_holds_in_one_process_alone() -> None:
     def closure(size: int) -> Any:
         return lambda text: len(text) // size
