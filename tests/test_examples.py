@@ -8,10 +8,14 @@ import pytest
 
 from tests.processes import run_python
 
-EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+MARKERS = {"index_dataset": "ray", "ray_data": "ray", "spark": "spark"}
+EXAMPLES = [
+    pytest.param(path, marks=getattr(pytest.mark, MARKERS.get(path.stem, "slow")), id=path.stem)
+    for path in sorted((Path(__file__).parent.parent / "examples").glob("*.py"))
+]
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=[example.stem for example in EXAMPLES])
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_example_runs(example: Path, tmp_path: Path) -> None:
     code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')"
     assert run_python(code, cwd=tmp_path).strip()
