@@ -23,7 +23,9 @@ def execute(path: Path, folder: Path) -> list[Any]:
     """The outputs of a notebook that was run in a folder. A cell that fails raises its error."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=resources).execute()
+    NotebookClient(
+        notebook, timeout=300, startup_timeout=300, kernel_name="python3", resources=resources
+    ).execute()
     return [output for cell in notebook.cells for output in cell.get("outputs", [])]
 
 
@@ -36,6 +38,7 @@ def test_there_are_notebooks() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "has_key"),
     [
