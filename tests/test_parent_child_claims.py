@@ -16,7 +16,7 @@ from langchain_core.stores import InMemoryStore
 
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.parent_child import claims
-from rag_splitters.parent_child.claims import DocstoreInUseError
+from rag_splitters.parent_child.errors import DocstoreInUseError
 from tests.processes import ROOT
 
 OTHER = """

@@ -26,7 +26,7 @@ from rag_splitters.langchain import (
 from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.guard import FolderInUseError
+from rag_splitters.parent_child.errors import FolderInUseError
 
 WRITERS = 4
 EACH = 5  # documents of a writer

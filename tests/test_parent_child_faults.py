@@ -28,7 +28,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.langchain.kvstores import PostgresStore, RedisStore
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child.keyvalue import StoreError
+from rag_splitters.parent_child.errors import StoreError
 
 pytestmark = pytest.mark.server
 

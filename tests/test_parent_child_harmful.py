@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 from langchain_core.stores import InMemoryByteStore
 
 from rag_splitters.langchain import parent_document_retriever
-from rag_splitters.parent_child.indexing import RefusedDocumentsError
+from rag_splitters.parent_child.errors import RefusedDocumentsError
 from tests.front_ends import FRONT_ENDS, FrontEnd, Page, every_front_end, sentence
 from tests.test_parent_child_sync import state
 

@@ -22,9 +22,8 @@ from rag_splitters.langchain import (
 from rag_splitters.langchain.kvstores import SQLiteStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import losses
+from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
 from rag_splitters.parent_child.guard import own_folder
-from rag_splitters.parent_child.keyvalue import DamagedRowsError
-from rag_splitters.parent_child.losses import MissingChildrenError
 from tests.front_ends import FrontEnd, Page, every_front_end, sentence
 
 PAGES: list[Page] = [
@@ -261,7 +260,7 @@ def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(
     host = owner.read_text().split()[1]
     holder = """
 import sys
-from rag_splitters.parent_child.guard import FolderInUseError, own_folder
+from rag_splitters.parent_child.guard import own_folder
 from pathlib import Path
 try:
     own_folder(Path(sys.argv[1]))

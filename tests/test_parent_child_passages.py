@@ -80,17 +80,17 @@ def test_passages_are_the_best_children_with_their_good_neighbours(
         own = {(space, at) for at in range(passage.start, passage.end)}
         assert not own & taken, "no two passages share text"
         taken |= own
-        best = passage.found[0]
+        best = passage.children[0]
         assert best.match.score == result.metadata["score"]
-        for each in passage.found[1:]:
+        for each in passage.children[1:]:
             good = threshold * (best.match.score - worst)
             is_grown = each.match.score - worst >= good - 1e-9 or len(result.text) <= size
             is_known = each.match.child.text in texts or not passage.holds(each)
             assert is_grown or is_known
         if len(result.text) > max(size, len(best.match.child.text)):
-            assert len(passage.found) > 1, "only what was found makes a passage longer"
+            assert len(passage.children) > 1, "only what was found makes a passage longer"
     if len(passages) < k:
-        seen = {each.match.child.metadata["child"] for p in passages for each in p.found}
+        seen = {each.match.child.metadata["child"] for p in passages for each in p.children}
         assert seen == {match.child.metadata["child"] for match in found}, "nothing is lost"
 
 

@@ -16,7 +16,8 @@ import psycopg
 import pytest
 import redis
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore, StoreError
+from rag_splitters.parent_child.errors import StoreError
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
 from tests.servers import PostgresServer, RedisServer

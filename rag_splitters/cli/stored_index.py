@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.models import Embedder
+from rag_splitters.parent_child.errors import FolderInUseError, StoreError
 
 if TYPE_CHECKING:
     from langchain_text_splitters import TextSplitter
@@ -112,8 +113,6 @@ def open_index(
     from chromadb.errors import ChromaError
 
     from rag_splitters.langchain import parent_document_retriever
-    from rag_splitters.parent_child.guard import FolderInUseError
-    from rag_splitters.parent_child.keyvalue import StoreError
 
     try:
         opened = parent_document_retriever(path=folder, embeddings=embeddings, **options)

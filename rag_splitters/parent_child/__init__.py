@@ -1,6 +1,12 @@
 """Parent-child retrieval without a framework.
 
 Small chunks are searched, and the larger chunks that contain them are returned. `index` has what
-the retrievers of both frameworks do; it adds documents with `indexing`, answers questions with
-`search`, and compares and repairs the stores, which look like `stores` says, with `consistency`.
+the retrievers of both frameworks share; it adds documents with `indexing`, answers questions with
+`search`, and compares and repairs the stores with `consistency`; `stores` has their interfaces. The
+errors that a caller may want to catch are imported from here.
 """
+
+from rag_splitters.parent_child import errors
+from rag_splitters.parent_child.errors import *
+
+__all__ = errors.__all__

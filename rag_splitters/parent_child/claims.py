@@ -15,6 +15,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+from rag_splitters.parent_child.errors import DocstoreInUseError
 from rag_splitters.parent_child.guard import is_running
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry
 from rag_splitters.parent_child.stores import Docstore
@@ -24,10 +25,6 @@ CLAIM_SECONDS = 60.0
 
 _KEY = f"{STATE_PREFIX}writing"
 _names: dict[int, str] = {}
-
-
-class DocstoreInUseError(RuntimeError):
-    """Another process is writing to a docstore that admits one writer."""
 
 
 @asynccontextmanager

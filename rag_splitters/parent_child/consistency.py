@@ -11,6 +11,7 @@ from typing import Any
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import has_metadata, read_again
+from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError
 from rag_splitters.parent_child.indexing import (
     Outcome,
     add,
@@ -18,9 +19,8 @@ from rag_splitters.parent_child.indexing import (
     find_documents,
     remove_documents,
 )
-from rag_splitters.parent_child.keyvalue import DamagedRowsError
 from rag_splitters.parent_child.keyword_index import Revision
-from rag_splitters.parent_child.locks import LockLostError, remove_stale_locks, run_locked
+from rag_splitters.parent_child.locks import remove_stale_locks, run_locked
 from rag_splitters.parent_child.records import (
     FORMAT,
     RECORD_PREFIX,

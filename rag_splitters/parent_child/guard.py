@@ -13,14 +13,11 @@ from weakref import WeakValueDictionary
 
 from rag_splitters.calls import Call
 from rag_splitters.parent_child.disk import explaining_full_disk
+from rag_splitters.parent_child.errors import FolderInUseError
 
 _POLL_SECONDS = 0.01
 _guards: WeakValueDictionary[Path, Guard] = WeakValueDictionary()
 _guards_lock = threading.Lock()
-
-
-class FolderInUseError(RuntimeError):
-    """Another process has the index's folder open."""
 
 
 class Guard:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 from rag_splitters.chunker import grouped
 from rag_splitters.parent_child.batching import batched
@@ -23,6 +22,7 @@ from rag_splitters.parent_child.classic import (
     read_classic_children,
 )
 from rag_splitters.parent_child.drafts import Draft, draft_documents, heading_context
+from rag_splitters.parent_child.errors import RefusedDocumentsError
 from rag_splitters.parent_child.filters import unsearchable_rows
 from rag_splitters.parent_child.known_vectors import Edition
 from rag_splitters.parent_child.locks import run_locked
@@ -53,26 +53,6 @@ class Outcome:
     was_written: bool
     refusal: str = ""
     """Why it was refused: which document, which key."""
-
-
-class RefusedDocumentsError(TypeError):
-    """Some documents of a call cannot be stored. Nothing of them was written; the others were.
-
-    Attributes:
-        refusals: what is wrong with each document that was refused.
-        result: what the call would have returned for the other documents.
-    """
-
-    def __init__(self, refusals: Sequence[str], result: Any) -> None:
-        self.refusals, self.result = list(refusals), result
-        shown = [*self.refusals[:5], *(["..."] if len(refusals) > 5 else [])]
-        super().__init__(
-            f"{len(refusals)} of the documents cannot be stored and were left out; all the others "
-            f"were added. {'; '.join(shown)}"
-        )
-
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.refusals, self.result)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from rag_splitters.calls import Call, arun, run
 from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.errors import DamagedRowsError, StoreError
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.sqlite import Database, decode, encode
 
@@ -27,25 +28,6 @@ _WRITE_BATCH = 1000
 _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
 _SCALARS = {str, int, float, bool, type(None)}
-
-
-class StoreError(OSError):
-    """A store failed; the message names the store and contains no password."""
-
-
-class DamagedRowsError(StoreError):
-    """Values in a store are not what was written.
-
-    Attributes:
-        keys: the keys of the values.
-    """
-
-    def __init__(self, message: str, keys: Sequence[str]) -> None:
-        super().__init__(message)
-        self.keys = list(keys)
-
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (str(self), self.keys)
 
 
 class KeyValueStore(ABC):

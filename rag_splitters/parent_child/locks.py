@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 from rag_splitters.calls import Call, call, run
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.claims import claim
+from rag_splitters.parent_child.errors import LockLostError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry
 from rag_splitters.parent_child.stores import AtomicDocstore, Stores
 from rag_splitters.text.ids import stable_uuid
@@ -52,10 +53,6 @@ _LOST = (
     "another process has taken over documents that this one was writing, because it showed no sign "
     "of life for too long: run the same again"
 )
-
-
-class LockLostError(RuntimeError):
-    """Another process took this one for dead, and has taken over its documents."""
 
 
 async def run_locked(

@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rag_splitters.calls import call
+from rag_splitters.parent_child.errors import MissingChildrenError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import Entry, Record
 from rag_splitters.parent_child.search import Query
 from rag_splitters.parent_child.stores import Stores
-
-
-class MissingChildrenError(RuntimeError):
-    """The vector store lacks children of documents that are in the docstore."""
 
 
 async def check_few_results(stores: Stores, query: Query, results: Sequence[Entry]) -> None:

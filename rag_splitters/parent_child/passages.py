@@ -13,7 +13,7 @@ from rag_splitters.text.sentences import sentence_spans
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LocatedChild:
     """A child that was found, and where it stands."""
 
     match: Match
@@ -31,13 +31,13 @@ class Found:
 class Passage:
     """A slice of a parent's text, and the children that were found in it, the best first."""
 
-    found: list[Found]
+    children: list[LocatedChild]
     start: int
     end: int
 
-    def holds(self, child: Found) -> bool:
+    def holds(self, child: LocatedChild) -> bool:
         """Does a part of the child stand in it?"""
-        is_same = child.space == self.found[0].space
+        is_same = child.space == self.children[0].space
         return is_same and child.start < self.end and self.start < child.end
 
 
@@ -69,7 +69,7 @@ def find_passages(
     """
     growing = _Growing(parents, worst, size, threshold)
     children = [_locate(match, rank, parents, id_key) for rank, match in enumerate(matches)]
-    rows: dict[str, list[Found]] = defaultdict(list)
+    rows: dict[str, list[LocatedChild]] = defaultdict(list)
     for child in sorted(children, key=lambda child: (child.start, child.end, child.rank)):
         rows[child.parent].append(child)
     for child in children:
@@ -80,7 +80,7 @@ def find_passages(
     return growing.passages
 
 
-def _locate(match: Match, rank: int, parents: Mapping[str, Entry], id_key: str) -> Found:
+def _locate(match: Match, rank: int, parents: Mapping[str, Entry], id_key: str) -> LocatedChild:
     """Find out where a child stands; if that is not known, it is taken for its whole parent."""
     child = match.child
     name = child.metadata[id_key]
@@ -95,7 +95,7 @@ def _locate(match: Match, rank: int, parents: Mapping[str, Entry], id_key: str) 
     last = offset + len(parent.text)
     if place is None or not offset <= place[0] < place[1] <= last:
         place = (offset, last)
-    return Found(match, rank, name, space, offset, *place)
+    return LocatedChild(match, rank, name, space, offset, *place)
 
 
 class _Growing:
@@ -109,7 +109,7 @@ class _Growing:
         self._size, self._threshold = size, threshold
         self._by_text: dict[str, Passage] = {}
 
-    def add_match(self, child: Found) -> bool:
+    def add_match(self, child: LocatedChild) -> bool:
         """Add a child to the passage that has its text already, if there is one."""
         passage = self._by_text.get(child.match.child.text)
         if passage is None:
@@ -119,13 +119,13 @@ class _Growing:
             if start < end:
                 return False
             passage = next(each for each in self.passages if each.holds(child))
-        if child not in passage.found:
-            passage.found.append(child)
+        if child not in passage.children:
+            passage.children.append(child)
         return True
 
-    def begin(self, child: Found, row: Sequence[Found]) -> None:
+    def begin(self, child: LocatedChild, row: Sequence[LocatedChild]) -> None:
         """Begin a passage with a child, and let it grow; `row` is its parent's, in order."""
-        found, (start, end) = [child], self._part_left(child)
+        children, (start, end) = [child], self._part_left(child)
         before = after = row.index(child)
         while True:
             sides = [row[n] for n in (before - 1, after + 1) if 0 <= n < len(row)]
@@ -138,17 +138,17 @@ class _Growing:
             else:
                 after += 1
             start, end = min(start, best.start), max(end, best.end)
-            found.append(best)
+            children.append(best)
         low = row[before - 1].end if before > 0 else child.offset
         high = row[after + 1].start if after + 1 < len(row) else sys.maxsize
         start, end = self._add_sentences(child, start, end, low, high)
-        passage = Passage(sorted(found, key=lambda each: each.rank), start, end)
+        passage = Passage(sorted(children, key=lambda each: each.rank), start, end)
         self.passages.append(passage)
-        for each in found:
+        for each in children:
             self._by_text[each.match.child.text] = passage
 
     def _add_sentences(
-        self, child: Found, start: int, end: int, low: int, high: int
+        self, child: LocatedChild, start: int, end: int, low: int, high: int
     ) -> tuple[int, int]:
         """Add what was not found on either side, in whole sentences, while there is room.
 
@@ -174,7 +174,7 @@ class _Growing:
                 start = new_start if end - new_start <= self._size else start
         return start, end
 
-    def _joins(self, other: Found, child: Found, start: int, end: int) -> bool:
+    def _joins(self, other: LocatedChild, child: LocatedChild, start: int, end: int) -> bool:
         """May a neighbour join the passage from `start` to `end` around a child?"""
         text = self._parents[child.parent].text
         gap = text[end - child.offset : max(end, other.start) - child.offset]
@@ -191,10 +191,10 @@ class _Growing:
         is_good = first > 0 and self._worth(other) >= self._threshold * first
         return is_good or grown.end - grown.start <= max(self._size, end - start)
 
-    def _near(self, child: Found) -> list[Passage]:
-        return [each for each in self.passages if each.found[0].space == child.space]
+    def _near(self, child: LocatedChild) -> list[Passage]:
+        return [each for each in self.passages if each.children[0].space == child.space]
 
-    def _part_left(self, child: Found) -> tuple[int, int]:
+    def _part_left(self, child: LocatedChild) -> tuple[int, int]:
         """Return the longest part of a child that no passage has; it may be empty."""
         start, end = child.start, child.end
         for passage in self._near(child):
@@ -210,7 +210,7 @@ class _Growing:
         start += len(text) - len(text.lstrip())
         return start, start + len(text.strip())
 
-    def _worth(self, child: Found) -> float:
+    def _worth(self, child: LocatedChild) -> float:
         """How much better than the worst child it is; stores may return distances."""
         score = child.match.score
         return 0.0 if score is None or self._worst is None else abs(score - self._worst)

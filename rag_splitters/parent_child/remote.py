@@ -10,7 +10,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Protocol
 
-from rag_splitters.parent_child.keyvalue import KeyValueStore, StoreError
+from rag_splitters.parent_child.errors import StoreError
+from rag_splitters.parent_child.keyvalue import KeyValueStore
 
 _MAX_OPERATIONS = 4  # of one store at once
 

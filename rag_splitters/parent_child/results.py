@@ -73,7 +73,7 @@ def build_passages(
     """
     results = []
     for passage in passages:
-        best = passage.found[0]
+        best = passage.children[0]
         parent = parents[best.parent]
         text = parent.text[passage.start - best.offset : passage.end - best.offset]
         metadata = _restore(stores, best.match, parents).metadata
@@ -82,9 +82,9 @@ def build_passages(
             metadata |= {"start_index": passage.start, "end_index": passage.end}
         elif parent.span is not None:
             metadata |= dict(zip(("start_index", "end_index"), parent.span, strict=True))
-        children = [each.match.child for each in passage.found if passage.holds(each)]
+        children = [each.match.child for each in passage.children if passage.holds(each)]
         metadata |= merged_places([child.metadata for child in children])
-        metadata |= describe_matches([each.match for each in passage.found], stores.id_key)
+        metadata |= describe_matches([each.match for each in passage.children], stores.id_key)
         new_id = chunk_id(best.parent, passage.start, passage.end, text)
         results.append(Entry(text, metadata, new_id))
     return results

@@ -1,0 +1,71 @@
+"""The errors of parent-child retrieval that a caller may want to catch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = [
+    "DamagedRowsError",
+    "DocstoreInUseError",
+    "FolderInUseError",
+    "LockLostError",
+    "MissingChildrenError",
+    "RefusedDocumentsError",
+    "StoreError",
+]
+
+
+class StoreError(OSError):
+    """A store failed; the message names the store and contains no password."""
+
+
+class DamagedRowsError(StoreError):
+    """Values in a store are not what was written.
+
+    Attributes:
+        keys: the keys of the values.
+    """
+
+    def __init__(self, message: str, keys: Sequence[str]) -> None:
+        super().__init__(message)
+        self.keys = list(keys)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (str(self), self.keys)
+
+
+class DocstoreInUseError(RuntimeError):
+    """Another process is writing to a docstore that allows only one writer at a time."""
+
+
+class FolderInUseError(RuntimeError):
+    """Another process has the index's folder open."""
+
+
+class LockLostError(RuntimeError):
+    """Another process took this one for dead, and has taken over its documents."""
+
+
+class MissingChildrenError(RuntimeError):
+    """The vector store lacks children of documents that are in the docstore."""
+
+
+class RefusedDocumentsError(TypeError):
+    """Some documents of a call cannot be stored. Nothing of them was written; the others were.
+
+    Attributes:
+        refusals: what is wrong with each document that was refused.
+        result: what the call would have returned for the other documents.
+    """
+
+    def __init__(self, refusals: Sequence[str], result: Any) -> None:
+        self.refusals, self.result = list(refusals), result
+        shown = [*self.refusals[:5], *(["..."] if len(refusals) > 5 else [])]
+        super().__init__(
+            f"{len(refusals)} of the documents cannot be stored and were left out; all the others "
+            f"were added. {'; '.join(shown)}"
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.refusals, self.result)
