@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rag_splitters.extras import install_command
 from rag_splitters.langchain import FileLoader
 from rag_splitters.llama_index import FileReader
 from rag_splitters.reading.decoding import decode
@@ -118,4 +119,4 @@ def test_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None
         ImportError, match=r"a.txt is not in UTF-8 \(byte 0xe9 at offset 3\)"
     ) as caught:
         decode(b"caf\xe9!", "a.txt")
-    assert "pip install 'rag-splitters[encodings]'" in str(caught.value)
+    assert install_command("encodings") in str(caught.value)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import langchain_text_splitters
 import llama_index.core
 import pytest
 from langchain_classic.retrievers import ParentDocumentRetriever
@@ -411,10 +412,17 @@ def test_hashing_embeddings_are_embeddings() -> None:
 
 # The migration page
 
+PAGE = Path(__file__).parents[1].joinpath("docs/migration/langchain.md").read_text("utf-8")
+
+
+def test_migration_page_has_every_splitter_of_langchain() -> None:
+    splitters = {name for name in langchain_text_splitters.__all__ if name.endswith("Splitter")}
+    missing = {name for name in splitters - {"TextSplitter"} if f"`{name}(" not in PAGE}
+    assert not missing
+
 
 def test_code_of_the_migration_page_runs() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "migration.md").read_text(encoding="utf-8")
-    rows = page.partition("### What to write")[2].partition("###")[0].splitlines()
+    rows = PAGE.partition("## What to write")[2].partition("\n## ")[0].splitlines()
     code = [
         call.replace(", ...", "").replace("...", "")
         for row in rows

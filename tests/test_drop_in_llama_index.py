@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import llama_index.core.node_parser
 import pytest
 from llama_index.core import Document, MockEmbedding, Settings, StorageContext, VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager
@@ -155,10 +156,19 @@ def test_settings_transformations() -> None:
     )
 
 
+PAGE = ROOT.joinpath("docs", "migration", "llama_index.md").read_text(encoding="utf-8")
+
+
+def test_migration_page_has_every_parser_of_llama_index() -> None:
+    names = [name for name in llama_index.core.node_parser.__all__ if name[0].isupper()]
+    parsers = {name for name in names if name.endswith(("Splitter", "Parser"))}
+    general = {"MetadataAwareTextSplitter", "NodeParser", "SimpleNodeParser", "TextSplitter"}
+    assert not {name for name in parsers - general if f"`{name}" not in PAGE}
+
+
 def test_the_code_of_the_migration_page_runs() -> None:
-    page = (ROOT / "docs" / "migration.md").read_text(encoding="utf-8").split("## LlamaIndex")[1]
-    code = page.split("```python\n")[1].split("```")[0]
-    exec(compile(code, "migration.md", "exec"), {})
+    code = PAGE.split("```python\n")[1].split("```")[0]
+    exec(compile(code, "llama_index.md", "exec"), {})
     assert isinstance(Settings.node_parser, SentenceNodeParser)
     assert Settings.chunk_size == 512
 
@@ -637,6 +647,7 @@ def test_lambdas_of_models_run_in_a_pipeline() -> None:
     assert key(parser) == key(parser)
 
 
+@pytest.mark.slow
 def test_the_cache_key_of_a_lambda_holds_in_one_process_alone() -> None:
     def closure(size: int) -> Any:
         return lambda text: len(text) // size

@@ -226,6 +226,7 @@ def load_elsewhere(pickles: dict[str, bytes], **environment: str) -> str:
     return done.stdout.decode() + done.stderr.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["OpenAI", "Azure"])
 def test_copies_talk_to_the_same_server(
     family: str, server: OpenAIServer, default_server: OpenAIServer
@@ -407,6 +408,7 @@ def address(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> str:
     return server.url
 
 
+@pytest.mark.slow
 def test_factory_makes_the_model_here_and_where_it_is_unpickled(
     address: str, server: OpenAIServer
 ) -> None:

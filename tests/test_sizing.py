@@ -358,6 +358,7 @@ def test_tokenizer_is_handed_bounded_pieces(kind: Any, size: int) -> None:
     assert max(map(len, counting.asked)) <= 20_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("kind", [RecursiveChunker, SentenceChunker, TokenChunker])
 @pytest.mark.parametrize("blank", [" ", "\n", "\t"])

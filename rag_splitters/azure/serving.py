@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.auto import AutoChunker
+from rag_splitters.extras import install_command
 from rag_splitters.web.server import is_local, run_server
 
 if TYPE_CHECKING:
@@ -53,9 +54,8 @@ def create_skill_app(
     try:
         from rag_splitters.azure.application import application
     except ImportError as error:
-        raise ImportError(
-            "the Azure skill needs Starlette: pip install 'rag-splitters[azure]'"
-        ) from error
+        hint = install_command("azure")
+        raise ImportError(f"the Azure skill needs Starlette: {hint}") from error
     chunker = AutoChunker(chunk_size=5000) if chunker is None else chunker
     if not isinstance(chunker, Chunker):
         raise TypeError(f"chunker must be a Chunker, got an object of type {type(chunker)}")
@@ -99,5 +99,5 @@ def serve_skill(
         if ready is not None:
             ready(f"{address}split")
 
-    missing = "the Azure skill needs uvicorn: pip install 'rag-splitters[azure]'"
+    missing = f"the Azure skill needs uvicorn: {install_command('azure')}"
     run_server(app, host, port, missing=missing, ready=announce, seconds_to_finish=30)

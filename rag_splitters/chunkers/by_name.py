@@ -105,6 +105,19 @@ def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
     return {name: (default, descriptions[name]) for name, default in defaults.items()}
 
 
+def default_as_python(value: Any) -> str:
+    """A parameter's default as Python, with chunkers by the names of their strategies.
+
+    >>> default_as_python(CATALOGUE["hybrid"]().stages)
+    "['paragraph', 'sentence']"
+    """
+    if isinstance(value, Chunker):
+        return repr(strategy_name(value))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(default_as_python, value))}]"
+    return repr(value)
+
+
 def required_models(kind: type[Chunker]) -> list[str]:
     """Return the parameters of a strategy that require a model.
 

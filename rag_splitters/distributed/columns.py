@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.extras import install_command
 from rag_splitters.fields import whole_number
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def arrow() -> Any:
         import pyarrow
     except ImportError as error:
         raise ImportError(
-            "tables need pyarrow: pip install 'rag-splitters[ray]' or 'rag-splitters[spark]'"
+            f"tables need pyarrow: {install_command('ray')} (or the extra spark)"
         ) from error
     return pyarrow
 

@@ -18,6 +18,7 @@ from rag_splitters.distributed.stages import (
     prepare,
     work,
 )
+from rag_splitters.extras import install_command
 from rag_splitters.fields import whole_number
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ def _ray(function: str, dataset: object) -> Any:
         import ray.cloudpickle
         import ray.data
     except ImportError as error:
-        raise ImportError(f"{function} needs Ray: pip install 'rag-splitters[ray]'") from error
+        raise ImportError(f"{function} needs Ray: {install_command('ray')}") from error
     if not isinstance(dataset, ray.data.Dataset):
         raise TypeError(f"dataset must be a ray.data.Dataset, got {type(dataset).__name__}")
     return ray

@@ -13,6 +13,7 @@ from rag_splitters.distributed.columns import arrow, chunk_fields, input_columns
 from rag_splitters.distributed.runs import IndexSummary, Progress, make_job, run_job
 from rag_splitters.distributed.splitter import TableSplitter, load_splitter
 from rag_splitters.distributed.stages import Job, OpenIndex, Row, WorkStage, prepare, work
+from rag_splitters.extras import install_command
 from rag_splitters.fields import whole_number
 
 if TYPE_CHECKING:
@@ -184,7 +185,7 @@ def _pyspark(function: str, dataframe: object) -> Any:
         import pyspark.cloudpickle
         import pyspark.sql.pandas.types
     except ImportError as error:
-        raise ImportError(f"{function} needs Spark: pip install 'rag-splitters[spark]'") from error
+        raise ImportError(f"{function} needs Spark: {install_command('spark')}") from error
     if not hasattr(dataframe, "mapInArrow"):
         raise TypeError(f"dataframe must be a Spark DataFrame, got {type(dataframe).__name__}")
     return pyspark

@@ -6,12 +6,13 @@ with its pages, for any strategy. Needs the extra `docling`.
 
 from __future__ import annotations
 
+from rag_splitters.extras import install_command
+
 try:
     from rag_splitters.docling.docling_chunker import DoclingChunker
     from rag_splitters.docling.docling_text import DoclingText, read_docling
 except ImportError as error:
-    raise ImportError(
-        "rag_splitters.docling needs docling-core: pip install 'rag-splitters[docling]'"
-    ) from error
+    hint = install_command("docling")
+    raise ImportError(f"rag_splitters.docling needs docling-core: {hint}") from error
 
 __all__ = ["DoclingChunker", "DoclingText", "read_docling"]

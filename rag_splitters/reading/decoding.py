@@ -6,6 +6,8 @@ import codecs
 import logging
 import re
 
+from rag_splitters.extras import install_command
+
 logger = logging.getLogger(__name__)
 
 _MARKS = (  # UTF-32 first: its mark begins with that of UTF-16
@@ -97,7 +99,7 @@ def _guess(data: bytes, name: str, where: str) -> str:
     except ImportError as error:
         raise ImportError(
             f"{name} is not in UTF-8 ({where}): save it as UTF-8, or install what is needed to "
-            "guess its encoding: pip install 'rag-splitters[encodings]'"
+            f"guess its encoding: {install_command('encodings')}"
         ) from error
     match = from_bytes(data).best()
     if match is None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+from rag_splitters.extras import install_command
 from rag_splitters.text.origin import Row
 
 _MOST_BYTES = 500_000_000  # of an unpacked file; larger files are attacks
@@ -81,9 +82,8 @@ def _library(module: str, package: str, name: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(
-            f"reading {name} needs {package}: pip install 'rag-splitters[office]'"
-        ) from error
+        hint = install_command("office")
+        raise ImportError(f"reading {name} needs {package}: {hint}") from error
 
 
 def _check_archive(data: bytes, name: str, kind: str) -> None:

@@ -15,6 +15,7 @@ from statistics import median
 from threading import Lock
 from typing import Any
 
+from rag_splitters.extras import install_command
 from rag_splitters.reading.fonts import Font, FontHeading, Line, find_headings
 from rag_splitters.reading.typesetting import hyphen_edits, inner_lines, moved, with_edits
 from rag_splitters.structure.outline import Outline
@@ -48,9 +49,8 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
     try:
         pdfium: Any = import_module("pypdfium2")
     except ImportError as error:
-        raise ImportError(
-            f"reading {name} needs pypdfium2: pip install 'rag-splitters[pdf]'"
-        ) from error
+        hint = install_command("pdf")
+        raise ImportError(f"reading {name} needs pypdfium2: {hint}") from error
     try:
         with _PDFIUM, closing(pdfium.PdfDocument(data)) as document:
             pages = [_lines_of(page.get_textpage(), pdfium.raw) for page in document]

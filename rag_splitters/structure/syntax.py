@@ -10,6 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from rag_splitters.extras import install_command
 from rag_splitters.structure.grammars import DEFINITIONS, GRAMMARS
 
 _MAX_DEPTH = 24  # the cuts of all deeper nodes are one level
@@ -344,7 +345,7 @@ def _grammar(language: str) -> Any:
     except ImportError as error:
         raise ImportError(
             f"CodeChunker needs tree-sitter and {module.replace('_', '-')}: "
-            "pip install 'rag-splitters[code]'"
+            + install_command("code")
         ) from error
 
 

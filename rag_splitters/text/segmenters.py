@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
 
+from rag_splitters.extras import install_command
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
 
@@ -95,7 +96,7 @@ def spacy_pipeline(name: str, user: str) -> Any:
     try:
         import spacy  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"{user} needs spaCy: pip install 'rag-splitters[ner]'") from error
+        raise ImportError(f"{user} needs spaCy: {install_command('ner')}") from error
     for package in entry_points(group="spacy_models", name=name):
         return package.load().load()
     raise ImportError(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-__all__ = ["SAMPLE_QUESTIONS", "sample_texts"]
+__all__ = ["SAMPLE_ANSWERS", "SAMPLE_QUESTIONS", "sample_texts"]
 
 SAMPLE_QUESTIONS = (
     "When is the foghorn sounded?",
@@ -15,6 +15,13 @@ SAMPLE_QUESTIONS = (
     "How long do the rye loaves bake?",
 )
 """One question about each text."""
+
+SAMPLE_ANSWERS = (
+    "The foghorn is sounded on the first Saturday of each month at noon",
+    "the workshop had bought forty barrels of that colour from a bankrupt boatyard",
+    "The loaves bake for fifty-five minutes",
+)
+"""The words of the texts that answer the questions, in the same order."""
 
 
 def sample_texts() -> dict[str, str]:
