@@ -509,7 +509,7 @@ def test_entity_configuration_is_read_again() -> None:
             EntityChunker(**written)
     with pytest.raises(ValueError, match="pass it again as ner="):
         EntityChunker(ner="recogniser:gliner:someone/ner")
-    with pytest.raises(ValueError, match="by which another process could"):
+    with pytest.raises(ValueError, match="no other process could find it by name"):
         EntityChunker(ner=lambda text: []).model_dump()
     with pytest.raises(ValueError, match="by which another process could"):
         EntityChunker(ner=Known([])).model_dump()

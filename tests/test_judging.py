@@ -245,7 +245,7 @@ def test_judge_refuses_what_makes_no_sense(tmp_path: Path) -> None:
         Judge(3)
     with pytest.raises(TypeError, match="cache must be"):
         Judge(odd, cache=3)
-    with pytest.raises(ValueError, match="has no name"):
+    with pytest.raises(ValueError, match="no other process could find it by name"):
         Judge(lambda prompt: "yes", cache=tmp_path)
     with pytest.raises(ValueError, match="max_retries must be a whole number"):
         Judge(odd, max_retries=-1)

@@ -97,5 +97,5 @@ def test_cache_needs_a_model_with_a_name(tmp_path: Path) -> None:
         lambda: AgenticChunker(llm=lambda prompt: "1", cache=tmp_path),
         lambda: SemanticChunker(embeddings=lambda texts: [], cache=tmp_path),
     ):
-        with pytest.raises(ValueError, match="has no name"):
+        with pytest.raises(ValueError, match="no other process could find it by name"):
             make()

@@ -435,7 +435,7 @@ def test_any_text_is_read_or_refused(kind: str, data: st.DataObject) -> None:
         ("a.ipynb", "[1]", "a notebook: it has no cells"),
         ("a.srt", "Only words.", "subtitles: it has no cue such as"),
         ("a.vtt", "WEBVTT\n\nNOTE nothing", "subtitles: it has no cue such as"),
-        ("a.eml", "Dear Ann,\n\nhello", "mail: line 1 is no header such as"),
+        ("a.eml", "Dear Ann,\n\nhello", "mail: line 1 is not a header such as"),
     ],
 )  # fmt: skip
 def test_files_of_another_kind_are_an_error(

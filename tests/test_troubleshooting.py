@@ -220,16 +220,16 @@ RAISED: dict[str, Callable[[], object]] = {
     "length_function must return a whole number of at least 0": lambda: RecursiveChunker(
         length_function=str.upper  # type: ignore[arg-type]
     ).chunk(TEXT),
-    "leave no room for text in a chunk": lambda: SentenceNodeParser(
+    "leaves no room for text in a chunk": lambda: SentenceNodeParser(
         chunk_size=10, chunk_overlap=0
     ).get_nodes_from_documents([LlamaIndexDocument(text=TEXT, metadata=LONG)]),
-    "give separators or language ('python'), not both": partial(
+    "pass separators or language ('python'), not both": partial(
         RecursiveTextSplitter, separators=["x"], language="python"
     ),
     "unknown tokenizer 'nope': use a tiktoken encoding": lambda: RecursiveChunker(
         length_function="tokens:nope"
     ).chunk(TEXT),
-    "no file of the encoding 'gpt2' is on this machine, and it is not downloaded": (
+    "the file of the encoding 'gpt2' is not on this machine, and it is not downloaded": (
         count_with_an_empty_cache
     ),
     "is not a text file: it has a NUL byte at offset 1": lambda: load("a.txt", b"a\0b"),
@@ -246,7 +246,7 @@ RAISED: dict[str, Callable[[], object]] = {
     "a configuration names a model but does not contain it, so pass the model again": (
         lambda: AgenticChunker(llm="gpt-4o")
     ),
-    "has no name by which another process could find it": lambda: RecursiveChunker(
+    "no other process could find it by name": lambda: RecursiveChunker(
         length_function=lambda text: len(text)
     ).model_dump(),
     'stages[0] must be a chunker or {"strategy": name, ...}': lambda: HybridChunker(
@@ -269,7 +269,7 @@ RAISED: dict[str, Callable[[], object]] = {
     "is outside of scope={'team': 'x'}, so the next sync would not find it": lambda: with_retriever(
         lambda each: each.sync(DOCUMENTS, scope={"team": "x"})
     ),
-    "needs Chroma: InMemoryVectorStore embeds by itself": lambda: parent_document_retriever(
+    "needs Chroma: InMemoryVectorStore computes its own vectors": lambda: parent_document_retriever(
         vectorstore=in_memory_vectors(), smoothing=0.6
     ),
     "search_type='hybrid' with a filter needs Chroma": lambda: with_retriever(
