@@ -1,9 +1,14 @@
-"""Settings of the whole suite."""
+"""Settings of the whole suite, and which tests run by default.
+
+Tests that are slow, or that need servers, a browser, Ray, Spark or models, carry a marker. They run
+with --all, with an expression of markers (-m server), or if they are named one by one (file::test).
+"""
 
 from __future__ import annotations
 
 import os
 
+import pytest
 from hypothesis import settings
 
 from tests.servers import (  # noqa: F401
@@ -23,4 +28,61 @@ settings.register_profile("ci", derandomize=True, max_examples=60, print_blob=Tr
 settings.register_profile("quick", derandomize=True, max_examples=25, print_blob=True)
 settings.register_profile("dev", max_examples=100)
 settings.register_profile("thorough", max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick")
+)
+
+MARKERS = ("slow", "server", "browser", "ray", "spark", "model")
+"""The markers of tests that do not run by default; pyproject.toml explains them."""
+
+MARKER_OF_FIXTURE = {
+    "redis_process": "server",
+    "postgres_process": "server",
+    "chroma_process": "server",
+    "browser": "browser",
+    "ray": "ray",
+    "spark": "spark",
+}
+
+left_out = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option --all."""
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help=f"also run the tests marked {', '.join(MARKERS)}, which are left out by default",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by the fixtures they use, and leave out what does not run by default."""
+    for item in items:
+        for fixture in MARKER_OF_FIXTURE.keys() & set(getattr(item, "fixturenames", ())):
+            item.add_marker(MARKER_OF_FIXTURE[fixture])
+    if not _runs_defaults_only(config):
+        return
+    marked = [item for item in items if any(map(item.get_closest_marker, MARKERS))]
+    if marked:
+        config.hook.pytest_deselected(items=marked)
+        items[:] = [item for item in items if item not in set(marked)]
+    config.stash[left_out] = len(marked)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Say that tests were left out, and how to run them."""
+    count = config.stash.get(left_out, None)  # workers of pytest-xdist know the number, not we
+    if _runs_defaults_only(config) and count != 0:
+        terminalreporter.write_line(
+            f"Left out: {'' if count is None else f'{count} '}tests marked {', '.join(MARKERS)}. "
+            "Run all tests with --all, or one kind with -m server."
+        )
+
+
+def _runs_defaults_only(config: pytest.Config) -> bool:
+    is_named = any("::" in str(argument) for argument in config.args)
+    return not (config.getoption("all") or config.getoption("markexpr") or is_named)

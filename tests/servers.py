@@ -11,7 +11,6 @@ temporary folder. A test that kills a server takes one for itself:
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import shutil
 import signal
@@ -32,6 +31,9 @@ import psycopg
 import pytest
 import redis
 from typing_extensions import Self
+
+with suppress(ImportError):  # Windows has no such module
+    import pwd
 
 __all__ = [
     "ChromaServer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueSto
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
 
-__all__ = ["BACK_ENDS", "OpenStore", "open_store", "opener", "place"]
+__all__ = ["BACK_ENDS", "OpenStore", "on_server", "open_store", "opener", "place"]
 
 BACK_ENDS = ("sqlite", "redis", "postgres")
 OpenStore = Callable[[], KeyValueStore]
@@ -27,7 +28,12 @@ def opener(back_end: str, place: str) -> OpenStore:
     return partial(PostgresKeyValueStore, place, timeout=10)
 
 
-@pytest.fixture(params=BACK_ENDS)
+def on_server(*names: str) -> list[Any]:
+    """Parameters of a fixture or test that need a server, marked accordingly."""
+    return [pytest.param(name, marks=pytest.mark.server) for name in names]
+
+
+@pytest.fixture(params=["sqlite", *on_server("redis", "postgres")])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, str]:
     """A back end, and an empty place in it."""
     if request.param == "sqlite":

@@ -45,7 +45,7 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module", params=["hashing", "minilm"])
+@pytest.fixture(scope="module", params=["hashing", pytest.param("minilm", marks=pytest.mark.model)])
 def model(request: pytest.FixtureRequest) -> Any:
     return Remembering(HashingEmbeddings() if request.param == "hashing" else minilm())
 
@@ -67,6 +67,7 @@ def test_borders_are_found_better_than_by_llama_index(
     assert error(OURS[name](model), case, is_diff=is_diff) < 0.65 * theirs
 
 
+@pytest.mark.model
 def test_borders_are_found_better_than_by_langchain(
     name: str, case: Case, is_diff: bool, model: Any
 ) -> None:

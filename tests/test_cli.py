@@ -17,11 +17,13 @@ from typer.testing import CliRunner, Result
 from rag_splitters import CATALOGUE, RecursiveChunker, __version__
 from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
-from rag_splitters.cli.demo import answers
+from rag_splitters.cli.demo import answers, positions
 from rag_splitters.cli.views import cut
+from rag_splitters.extras import install_command
 from rag_splitters.reading.files import read_file, read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
+from tests.processes import ROOT
 
 RECURSIVE = ["split", "a.txt", "-s", "recursive"]
 NESTED = 'chunker={"strategy": "recursive", "chunk_size": 60}'
@@ -258,9 +260,11 @@ def test_split_reads_the_others_before_it_fails(folder: Path) -> None:
     for name in ("b.txt", "d.txt"):
         (folder / name).write_bytes(b"\0")
     (folder / "c.txt").write_text("The last one.")
-    result = run("split", "a.txt", "b.txt", "c.txt", "d.txt", "--format", "jsonl")
+    names = ("a.txt", "b.txt", "no.txt", "c.txt", "d.txt")
+    result = run("split", *names, "--format", "jsonl")
     assert result.exit_code == 2
-    assert result.stderr.startswith("Error: 2 files cannot be read: b.txt is not a text file: ")
+    assert result.stderr.startswith("Error: 3 files cannot be read: no.txt: no such file or folder")
+    assert "; b.txt is not a text file: " in result.stderr
     assert "; d.txt is not a text file: " in result.stderr
     found = {json.loads(line)["source"] for line in result.stdout.splitlines()}
     assert found == {"a.txt", "c.txt"}
@@ -335,12 +339,15 @@ def test_the_shell_completes_commands_and_strategies() -> None:
         (["split", "no.txt"], "no.txt: no such file"),
         (["split", "a.txt", "-s", "recursiv"], "unknown strategy 'recursiv': did you mean 'recurs"),
         (["split", "a.txt", "-s", "fixed-sise"], "did you mean 'fixed_size'?"),
-        (["split", "a.txt", "-s", "qqq"], "there are auto, separator,"),
+        (["split", "a.txt", "-s", "qqq"], "choose one of auto, separator,"),
         (
             ["split", "a.txt", "-p", "chunk_sise=1"],
             "unknown parameter 'chunk_sise': did you mean '",
         ),
-        (["split", "a.txt", "-p", "qqq=1"], "unknown parameter 'qqq': it has chunk_size"),
+        (
+            ["split", "a.txt", "-p", "qqq=1"],
+            "unknown parameter 'qqq': its parameters are chunk_size",
+        ),
         (
             ["split", "a.txt", "-s", "modality", "--chunk-size", "9", *KEEP_ALL],
             "modality got an unknown parameter 'chunk_size'",
@@ -446,7 +453,7 @@ def test_pdf_without_text_asks_for_text_recognition(folder: Path) -> None:
 def test_missing_pypdfium2_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "report.pdf").write_bytes(b"%PDF-1.7")
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    told = "reading report.pdf needs pypdfium2: pip install 'rag-splitters[pdf]'"
+    told = f"reading report.pdf needs pypdfium2: {install_command('pdf')}"
     assert refused("split", "report.pdf") == told
     with pytest.raises(ImportError, match="needs pypdfium2"):
         read_text(folder / "report.pdf")
@@ -497,6 +504,26 @@ def test_demo_shows_each_answer_inside_its_parent(monkeypatch: pytest.MonkeyPatc
     assert "first Saturday of each month at noon" in marked[0]
     assert "painted dark green because" in marked[1]
     assert "bake for fifty-five minutes" in marked[2]
+
+
+def test_demo_fits_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("demo").stdout.splitlines()
+    assert 24 <= len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("1. One text")
+    assert any("The w|alls are granite" in line for line in lines), "fixed_size cuts a word"
+    assert any("at least once. |The walls are" in line for line in lines)
+
+
+def test_demo_positions_are_those_of_the_frameworks() -> None:
+    ours, langchain, llama_index = positions()
+    assert (ours.missing, ours.coverage) == (0, 1)
+    assert langchain.splitter == "LangChain RecursiveCharacterTextSplitter"
+    assert langchain.missing
+    assert langchain.coverage < 0.9
+    assert llama_index.splitter == "LlamaIndex SentenceSplitter"
+    assert llama_index.coverage < 0.5
 
 
 def test_demo_answers_stand_where_they_say() -> None:
@@ -852,3 +879,31 @@ def test_printable_keeps_every_position() -> None:
 
 def test_cut_puts_a_bar_where_it_falls() -> None:
     assert cut("one two\nthree", 8, 4).plain == "two |thre"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_split_shows_its_progress_at_a_terminal_only(docs: Path) -> None:
+    import pty
+
+    command = [sys.executable, "-m", "rag_splitters", "split", "docs", "--format", "jsonl"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
+    outputs = []
+    for at_terminal in (True, False):
+        parent, child = pty.openpty()
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=child if at_terminal else subprocess.PIPE,
+            env=environment,
+            check=True,
+        )
+        os.close(child)
+        shown = os.read(parent, 1 << 16).decode() if at_terminal else done.stderr.decode()
+        os.close(parent)
+        outputs.append((done.stdout, shown))
+    (results, shown), (same_results, nothing) = outputs
+    assert results == same_results
+    assert "Splitting" in shown
+    assert "/3" in shown
+    assert "Splitting" not in nothing

@@ -32,6 +32,7 @@ from rag_splitters import (
     HierarchicalChunker as OurHierarchicalChunker,
 )
 from rag_splitters.docling import DoclingChunker, DoclingText, read_docling
+from rag_splitters.extras import install_command
 from rag_splitters.langchain import AutoTextSplitter, SentenceTextSplitter
 from rag_splitters.langchain import docling_document as langchain_document
 from rag_splitters.llama_index import SentenceNodeParser
@@ -295,4 +296,4 @@ def test_missing_package_is_named() -> None:
         "try:\n    import rag_splitters.docling\n"
         "except ImportError as error:\n    print(error)"
     )
-    assert "pip install 'rag-splitters[docling]'" in run_python(code)
+    assert install_command("docling") in run_python(code)

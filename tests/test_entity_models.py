@@ -17,6 +17,8 @@ from rag_splitters import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from tests.test_entity import names
 
+pytestmark = pytest.mark.model
+
 TEXT = "Ada Lovelace and Bern met near New York by night. "
 TAGS = ("O", "B-NAME", "I-NAME")
 TAG_OF = {"ada": 1, "lovelace": 2, "bern": 1, "new": 1, "york": 2}

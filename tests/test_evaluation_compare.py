@@ -468,6 +468,7 @@ def test_report_begins_with_the_verdict_in_every_form(report: Report) -> None:
 # With a real model
 
 
+@pytest.mark.model
 def test_compare_with_minilm_finds_what_is_asked_in_other_words() -> None:
     asked = {
         ("How tall is the tower?", "lighthouse"): "thirty-four metres high",

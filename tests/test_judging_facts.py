@@ -161,6 +161,7 @@ def plain(reasons: dict[str, int]) -> dict[str, int]:
     return {re.sub("OpenAI|API", "", reason): count for reason, count in reasons.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_harness_reproduces_known_counts_over_http(

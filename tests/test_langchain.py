@@ -250,6 +250,7 @@ def test_ids_are_the_same_in_two_processes() -> None:
     assert outputs[0] == outputs[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "metadata",
     ["{'tags': {'a', 'b', 'c', 'd'}}", "{'deep': [frozenset('abcd')]}", "{'x': object()}"],

@@ -418,6 +418,7 @@ def test_cache_key_tells_parsers_apart(one: Any, other: Any) -> None:
     assert key(one) != key(other)
 
 
+@pytest.mark.slow
 def test_cache_key_is_the_same_in_two_processes() -> None:
     code = (
         "from tests.test_llama_index import *\n"
@@ -815,6 +816,7 @@ def test_pipeline_of_two_parsers_gives_positions_in_the_source() -> None:
         assert sources[node.ref_doc_id][node.start_char_idx : node.end_char_idx] == node.text
 
 
+@pytest.mark.slow
 def test_pipeline_with_two_workers_gives_what_one_gives() -> None:
     """Slow, some 30 s: each worker imports LlamaIndex."""
     parser = TitledNodeParser(

@@ -50,6 +50,7 @@ def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.slow
 def test_second_writer_is_refused_until_the_first_has_ended(
     other: subprocess.Popen[str], tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.slow
 def test_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
     command = [sys.executable, "-c", OWNER, str(tmp_path / "index")]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
@@ -233,6 +234,7 @@ def share(url: str, port: str, collection: str, writer: str) -> None:
         sys.stdout.write("found\n")
 
 
+@pytest.mark.slow
 def test_processes_share_an_index_on_servers(
     postgres_url: str, chroma_server: tuple[str, int], collection_name: str
 ) -> None:

@@ -130,6 +130,7 @@ def test_a_question_by_similarity_asks_for_few_children_and_for_k_parents(
         assert 3 <= len(read) == len(set(read)) <= asks[-1][0]
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_how_many_children_are_fetched_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

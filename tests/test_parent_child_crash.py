@@ -20,6 +20,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.stores import on_server
+
+pytestmark = pytest.mark.slow
+
 CRASHES = int(os.environ.get("CRASHES", "8"))
 CYCLE = ("add", "replace", "delete")
 State = dict[str, Any]
@@ -78,7 +82,7 @@ class Crashes:
         return answer
 
 
-@pytest.fixture(params=["folder", "servers"])
+@pytest.fixture(params=["folder", *on_server("servers")])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
     """Where the index is: SQLite and a Chroma folder, or PostgreSQL and a Chroma server."""
     if request.param == "folder":

@@ -24,6 +24,7 @@ def limit(docstore: object, pages: int) -> None:
     docstore.rows._database.read(f"PRAGMA max_page_count = {pages}")
 
 
+@pytest.mark.slow
 def test_full_disk_is_explained_and_adding_again_finishes(tmp_path: Path) -> None:
     with parent_document_retriever([TEA], path=tmp_path, search_type="similarity") as retriever:
         limit(retriever.docstore, 50)

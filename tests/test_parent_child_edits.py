@@ -20,11 +20,12 @@ from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.smoothing import mix, neighbour_weights, unmix
 from tests.front_ends import FRONT_ENDS, FrontEnd, every_front_end
+from tests.stores import on_server
 from tests.test_parent_child_llama_index import ListVectorStore
 from tests.test_parent_child_sync import rows_store
 
 FACTORY = "parent_document_retriever"
-STORES = ("memory", "folder", "redis", "postgres", "chroma server")
+STORES = ("memory", "folder", *on_server("redis", "postgres", "chroma server"))
 
 
 def prose(paragraphs: int) -> str:
@@ -113,6 +114,7 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str,
             each.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", [FRONT_ENDS[0], FRONT_ENDS[3]], ids=["langchain", "llama_index"])
 def test_an_edit_embeds_what_it_changed(front: FrontEnd, places: dict[str, Any]) -> None:
     model = Counting()
@@ -132,6 +134,7 @@ def test_an_edit_embeds_what_it_changed(front: FrontEnd, places: dict[str, Any])
         assert front.do(retriever, "verify").is_sound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"smoothing": 0.0}, {"smoothing": 0.7, "headings": False}])
 @every_front_end
 def test_edited_again_and_again_it_is_what_a_new_index_would_be(

@@ -30,6 +30,8 @@ from rag_splitters.langchain.kvstores import PostgresStore, RedisStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import StoreError
 
+pytestmark = pytest.mark.server
+
 FAULTS = ("refused", "half", "unanswered")
 STEP = int(os.environ.get("FAULT_STEP", "2"))
 

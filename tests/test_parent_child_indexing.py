@@ -23,6 +23,7 @@ def rows(retriever: ParentDocumentRetriever, prefix: str | None = None) -> list[
     return sorted(key for key in keys if not key.startswith("state/"))
 
 
+@pytest.mark.slow
 def test_more_children_than_chroma_takes_at_once_are_all_kept() -> None:
     text = " ".join(f"{number:09}" for number in range(9000))
     retriever = build([Document(page_content=text)], child_splitter=SpanSplitter(10))
@@ -102,6 +103,7 @@ def test_blank_documents_can_be_got_and_have_no_parent(blank: str) -> None:
         assert retriever.invoke("anything") == []
 
 
+@pytest.mark.slow
 def test_ids_are_the_same_in_every_process() -> None:
     code = (
         "import tests.test_parent_child_langchain as t;"

@@ -33,6 +33,7 @@ from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.stores import Match
 from tests.front_ends import sentence
+from tests.stores import on_server
 
 # Arrays
 
@@ -264,7 +265,7 @@ def test_a_filter_that_many_pass_finds_those_far_from_the_question(
 
 # The log
 
-STORES = ["sqlite", "redis", "postgres", "no atomic operations"]
+STORES = ["sqlite", *on_server("redis", "postgres"), "no atomic operations"]
 Opening = Callable[[str], ParentDocumentRetriever]
 
 

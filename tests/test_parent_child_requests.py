@@ -43,6 +43,7 @@ class Meeting(Embeddings):
         return self._model.embed_query(text)
 
 
+@pytest.mark.slow
 @every_front_end
 def test_requests_go_side_by_side_and_bounded(front: FrontEnd) -> None:
     model = Meeting(together=4)

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CHILDREN = int(os.environ.get("CHILDREN", "30000"))
 DIMENSIONS = 16
 # What Chroma's index holds for each child: its vector, and links to 2 x 16 neighbours.
@@ -64,6 +66,7 @@ print(json.dumps({"peaks": peaks, "counts": counts, "sizes": sizes, "found": fou
 """
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_children(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tmp_path / "index"), str(CHILDREN)]
     done = subprocess.run(

@@ -337,6 +337,7 @@ CODES += [f"§ {n}{'abcdefg'[n % 7]}" for n in range(10, 75)]
 CODES += [f"{'KXZ'[n % 3]}{317 + 11 * n}.{n % 9 + 1}" for n in range(65)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fusion", ["relative", "rrf"])
 def test_codes_that_occur_once_are_found(fusion: Any) -> None:
     rng = random.Random(3)
@@ -611,6 +612,7 @@ def test_two_hybrid_retrievers_on_one_docstore_do_not_chase_each_other(front: Fr
 # Smoothing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("front", FRONT_ENDS[::2], ids=lambda front: front.framework)
 @pytest.mark.parametrize("width", [0.0, 0.6, 2.0])
 def test_smoothed_vectors_are_those_of_a_naive_gaussian(front: FrontEnd, width: float) -> None:

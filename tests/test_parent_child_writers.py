@@ -21,6 +21,8 @@ import pytest
 
 from tests.writer_process import opened
 
+pytestmark = pytest.mark.server
+
 ROUNDS = int(os.environ.get("ROUNDS", "4"))
 CRASHES = int(os.environ.get("WRITER_CRASHES", "3"))
 ROOT = Path(__file__).parents[1]

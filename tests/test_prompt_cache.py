@@ -35,6 +35,7 @@ def spans_of(chunker: ContextualChunker, text: str, is_async: bool) -> list[Span
     return split_texts(chunker, [text])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("concurrency", [4, 16])
 @pytest.mark.parametrize(("window", "share"), [(20_000, 0.9), (8_000, 0.78)])

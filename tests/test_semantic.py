@@ -143,6 +143,7 @@ def test_chunker_asks_nothing_where_there_is_nothing_to_ask(kind: Any, text: str
     assert model.calls == []
 
 
+@pytest.mark.model
 @every_kind
 @pytest.mark.parametrize(
     "text", [TEXT, TEXT.replace(". ", ".\n\n"), f"# Head\n\n{TEXT}\n\n- item\n"]

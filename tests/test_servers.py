@@ -9,6 +9,8 @@ import redis
 
 from tests.servers import ChromaServer, PostgresServer, RedisServer
 
+pytestmark = pytest.mark.server
+
 
 def test_redis_keeps_what_it_acknowledged_over_a_kill() -> None:
     with RedisServer() as server:

@@ -96,6 +96,7 @@ assert turns > 10
 """
 
 
+@pytest.mark.slow
 def test_processes_read_while_one_writes(place: tuple[str, str], open_store: OpenStore) -> None:
     store = open_store()
     store.mset([("one", 0), ("two", 0), ("three", 0)])
@@ -130,6 +131,7 @@ def settled(store: KeyValueStore) -> list[object]:
     return rows
 
 
+@pytest.mark.slow
 def test_kill_of_a_writer_leaves_all_of_mset_or_nothing(
     place: tuple[str, str], open_store: OpenStore
 ) -> None:

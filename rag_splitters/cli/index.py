@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
 from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, open_index
-from rag_splitters.cli.views import console, note_left_out
+from rag_splitters.cli.views import note_left_out, progress_bar
 from rag_splitters.reading.files import find_files, read_file
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def index(
     counts = _Counts()
     with (
         open_index(folder, model, **settings.splitters()) as retriever,
-        _progress_bar() as progress,
+        progress_bar("Indexing") as progress,
     ):
         settings.write(folder)
         documents = _documents(progress.track(files), retriever, counts, must_read_all=sync)
@@ -125,12 +124,6 @@ def _check_folder(folder: Path) -> None:
             raise ValueError(f"{folder} holds other files and no index: name a new folder")
     elif folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file: name a folder for the index")
-
-
-def _progress_bar() -> Progress:
-    out = console(error=True)
-    columns = (TextColumn("Indexing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=out, transient=True, disable=not out.is_terminal)
 
 
 def _documents(

@@ -22,6 +22,7 @@ from rag_splitters.chunkers.by_name import (
     split_union,
     strategy_name,
 )
+from rag_splitters.extras import install_command
 from rag_splitters.fields import unknown_parameter
 from rag_splitters.models.named import load_embeddings, load_llm
 
@@ -69,7 +70,7 @@ BaseUrlOption = Annotated[
 _HINTS = {
     "embeddings": "pass --embeddings openai:text-embedding-3-small",
     "llm": "pass --llm openai:gpt-4o-mini",
-    "ner": "pass -p ner=en_core_web_sm (pip install 'rag-splitters[ner]')",
+    "ner": "pass -p ner=en_core_web_sm",
 }
 
 
@@ -102,7 +103,8 @@ def chunker_from_options(name: str, parameters: Mapping[str, Any]) -> Chunker:
     """
     for key in required_models(chunker_class(name)):
         if key not in parameters:
-            raise ValueError(f"{name} needs {MODEL_PARAMETERS[key]}: {_HINTS[key]}")
+            extra = f" ({install_command('ner')})" if key == "ner" else ""
+            raise ValueError(f"{name} needs {MODEL_PARAMETERS[key]}: {_HINTS[key]}{extra}")
     return build_chunker(name, parameters)
 
 

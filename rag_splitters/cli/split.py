@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Annotated
@@ -25,7 +25,14 @@ from rag_splitters.cli.options import (
     read_parameters,
     with_sizes,
 )
-from rag_splitters.cli.views import chunk_row, chunk_table, console, note_left_out, write_line
+from rag_splitters.cli.views import (
+    chunk_row,
+    chunk_table,
+    console,
+    note_left_out,
+    progress_bar,
+    write_line,
+)
 from rag_splitters.reading.files import find_files, read_bytes, read_file
 from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
@@ -120,13 +127,17 @@ def split(
         raise ValueError("standard input (-) can be read only once")
     if not files and sys.stdin.isatty():
         raise ValueError("nothing to split: name files or folders, or pipe a text in")
-    paths, others = find_files([Path(name) for name in names if name != "-"])
+    named = [Path(name) for name in names if name != "-"]
+    errors = [f"{path}: no such file or folder" for path in named if not path.exists()]
+    paths, others = find_files([path for path in named if path.exists()])
     paths = [path for path in paths if output is None or path.resolve() != output.resolve()]
     form = form or (Format.table if show or output is None else Format.jsonl)
-    errors: list[str] = []
     with ExitStack() as stack:
         file = stack.enter_context(_open(output)) if output else None
-        for source in _sources(names, paths, encoding, errors, is_named=bool(files)):
+        shows_results = file is None and sys.stdout.isatty()
+        bar = progress_bar("Splitting", hidden=shows_results or len(paths) < 2)
+        tracked = stack.enter_context(bar).track(paths)
+        for source in _sources(names, tracked, encoding, errors, is_named=bool(files)):
             chunks = chunker.chunk(source.text, metadata=source.metadata)
             _write(source, chunks, chunker, form, file, show=show)
     note_left_out(others)
@@ -186,7 +197,7 @@ def _write(
 
 def _sources(
     names: Sequence[str],
-    paths: Sequence[Path],
+    paths: Iterable[Path],
     encoding: str | None,
     errors: list[str],
     *,

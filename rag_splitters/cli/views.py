@@ -13,6 +13,7 @@ from typing import IO, Any
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -33,6 +34,19 @@ def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
 def unwrapped(docstring: str | None) -> str:
     """A docstring with each paragraph on one line, for a terminal of any width."""
     return re.sub(r"(?<=\S)\n(?=[^\s*>-]|--)", " ", inspect.cleandoc(docstring or ""))
+
+
+def progress_bar(label: str, *, hidden: bool = False) -> Progress:
+    """A bar on standard error with the number of files and the time left, only at a terminal."""
+    out = console(error=True)
+    columns = (TextColumn(label), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(
+        *columns,
+        console=out,
+        transient=True,
+        disable=hidden or not out.is_terminal,
+        redirect_stdout=False,  # or results that go to a file would appear on standard error
+    )
 
 
 def note_left_out(files: Sequence[Path]) -> None:
@@ -125,25 +139,45 @@ def passage_view(result: Any, number: str = "", limit: int | None = None) -> Ren
     titles = [row["metadata"].get("title"), *(row["metadata"].get("headings") or ())]
     if title := " > ".join(dict.fromkeys(str(each) for each in titles if each)):
         heading.append(f"\n{' ' * len(number)}{' '.join(printable(title).split())}", "bold")
-    body = _marked(row["text"], row["start"], row.get("matches") or [], limit)
+    before, match, after = _parts(row["text"], row["start"], row.get("matches") or [], limit)
+    body = Text.assemble(before, *_highlighted(match), after)
     return Group(heading, Panel(body, box=box.HORIZONTALS, border_style="dim"))
 
 
-def _marked(
+def excerpt(result: Any, limit: int) -> Text:
+    """A result in one paragraph: its source and position, and the text around its best match.
+
+    Parameters:
+        result: the result, which is a LangChain document.
+        limit: how many characters of its text to show.
+    """
+    row = passage_row(result)
+    parts = _parts(row["text"], row["start"], row.get("matches") or [], limit)
+    before, match, after = (re.sub(r"\s+", " ", part) for part in parts)
+    place = f"{printable(str(row['source']))} {row['start']}-{row['end']}: "
+    return Text.assemble((place, "bold"), before, *_highlighted(match.strip()), after)
+
+
+def _highlighted(match: str) -> list[tuple[str, str]]:
+    """A match in colour, and between `>>` and `<<` for terminals without colours."""
+    return [(f">>{match}<<", _HIGHLIGHT)] if match else []
+
+
+def _parts(
     text: str, start: int | None, matches: Sequence[Mapping[str, Any]], limit: int | None
-) -> Text:
-    """The text with its best match in colour, and between `>>` and `<<` for terminals without."""
+) -> tuple[str, str, str]:
+    """The text before its best match, the match and the text after it, cut to the limit."""
     body = printable(text)
     best = matches[0] if matches else {}
     if start is None or "start_index" not in best:
-        return Text(body if limit is None else _cut_after(body, limit))
+        return (body if limit is None else _cut_after(body, limit)), "", ""
     first, last = best["start_index"] - start, best["end_index"] - start
     before, match, after = body[:first], body[first:last], body[last:]
     if limit is not None:
         match = _cut_after(match, limit)
         room = max(0, limit - len(match))
         before, after = _cut_before(before, room // 2), _cut_after(after, room // 2)
-    return Text.assemble(before, (f">>{match}<<", _HIGHLIGHT), after)
+    return before, match, after
 
 
 def _cut_after(text: str, limit: int) -> str:

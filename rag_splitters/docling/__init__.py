@@ -1,17 +1,18 @@
 """Docling: our strategies as Docling's chunkers, and a `DoclingDocument` as a source for them.
 
-`DoclingChunker` takes the place of Docling's own chunkers. `read_docling` gives the Markdown of a
-document with its pages, for any strategy. Needs the extra `docling`.
+`DoclingChunker` replaces Docling's own chunkers. `read_docling` returns the Markdown of a document
+with its pages, for any strategy. Needs the extra `docling`.
 """
 
 from __future__ import annotations
+
+from rag_splitters.extras import install_command
 
 try:
     from rag_splitters.docling.docling_chunker import DoclingChunker
     from rag_splitters.docling.docling_text import DoclingText, read_docling
 except ImportError as error:
-    raise ImportError(
-        "rag_splitters.docling needs docling-core: pip install 'rag-splitters[docling]'"
-    ) from error
+    hint = install_command("docling")
+    raise ImportError(f"rag_splitters.docling needs docling-core: {hint}") from error
 
 __all__ = ["DoclingChunker", "DoclingText", "read_docling"]

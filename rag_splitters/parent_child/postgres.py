@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.extras import install_command
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
 from rag_splitters.parent_child.keyvalue import is_as_expected
 from rag_splitters.parent_child.remote import RemoteKeyValueStore
@@ -244,9 +245,8 @@ def _settings(url: str, timeout: float) -> dict[str, Any]:
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
-        raise ImportError(
-            "PostgreSQL stores need psycopg: pip install 'rag-splitters[postgres]'"
-        ) from error
+        hint = install_command("postgres")
+        raise ImportError(f"PostgreSQL stores need psycopg: {hint}") from error
     try:
         return {"connect_timeout": math.ceil(timeout), **conninfo_to_dict(url)}
     except ProgrammingError:

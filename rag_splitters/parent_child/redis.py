@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from rag_splitters.extras import install_command
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
 from rag_splitters.parent_child.remote import RemoteKeyValueStore
 
@@ -135,7 +136,7 @@ def _pool(url: str, timeout: float) -> ConnectionPool:
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
     except ImportError as error:
-        raise ImportError("Redis stores need redis: pip install 'rag-splitters[redis]'") from error
+        raise ImportError(f"Redis stores need redis: {install_command('redis')}") from error
     waits = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     try:
         pool = ConnectionPool.from_url(url, **waits, retry=Retry(NoBackoff(), 0))

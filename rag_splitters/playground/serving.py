@@ -7,6 +7,7 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.extras import install_command
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.web.server import is_local, run_server
 
@@ -58,9 +59,8 @@ def create_app(
     try:
         from rag_splitters.playground.application import application
     except ImportError as error:
-        raise ImportError(
-            "the playground needs Starlette: pip install 'rag-splitters[play]'"
-        ) from error
+        hint = install_command("play")
+        raise ImportError(f"the playground needs Starlette: {hint}") from error
     return application(texts or {}, ModelSet.load(embeddings, llm, ner, base_url), hosts)
 
 
@@ -101,5 +101,5 @@ def serve(
         if open_browser:
             webbrowser.open(address)
 
-    missing = "the playground needs uvicorn: pip install 'rag-splitters[play]'"
+    missing = f"the playground needs uvicorn: {install_command('play')}"
     run_server(app, host, port, missing=missing, ready=started)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
 from langchain_text_splitters import Language, TextSplitter
 from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.base.base_retriever import BaseRetriever as LlamaIndexRetriever
 from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import BaseNode
+from llama_index.core.schema import BaseNode, NodeWithScore
 from typing_extensions import assert_type
 
 from rag_splitters import (
@@ -32,13 +34,22 @@ from rag_splitters import (
     TitledChunker,
     TokenChunker,
 )
-from rag_splitters.langchain import ChunkerTextSplitter, RecursiveTextSplitter, TitledTextSplitter
+from rag_splitters.langchain import (
+    ChunkerTextSplitter,
+    FileLoader,
+    RecursiveTextSplitter,
+    SentenceTextSplitter,
+    TitledTextSplitter,
+    parent_document_retriever,
+)
 from rag_splitters.llama_index import (
     ChunkerNodeParser,
+    FileReader,
     HybridNodeParser,
     RecursiveNodeParser,
     SentenceNodeParser,
 )
+from rag_splitters.llama_index import parent_document_retriever as llama_index_retriever
 from rag_splitters.models import HashingEmbeddings
 
 
@@ -133,6 +144,27 @@ assert_type(RecursiveNodeParser.from_dict(parser.to_dict()), RecursiveNodeParser
 described: dict[str, Any] = parser.to_dict()
 pipeline = IngestionPipeline(transformations=[parser, SentenceNodeParser()])
 hybrid = HybridNodeParser(stages=(PageChunker(), SentenceChunker()))
+
+# Retrieval
+
+documents = [Document(page_content="text", metadata={"source": "a.txt"}, id="a")]
+retriever = parent_document_retriever(
+    documents,
+    path="index",
+    parent_splitter=RecursiveTextSplitter(chunk_size=2000),
+    child_splitter=SentenceTextSplitter(chunk_size=400),
+    search_type="hybrid",
+    k=4,
+)
+base_retriever: BaseRetriever = retriever
+assert_type(retriever.invoke("question"), list[Document])
+retriever.add_documents(FileLoader("report.pdf").load())
+retriever.delete(source="a.txt")
+nodes = llama_index_retriever(path="index", retrieve="parents", k=2)
+base_nodes: LlamaIndexRetriever = nodes
+assert_type(nodes.retrieve("question"), list[NodeWithScore])
+nodes.add_documents(FileReader().load_data("report.pdf"))
+
 
 # Models
 

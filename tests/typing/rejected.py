@@ -14,8 +14,13 @@ from rag_splitters import (
     TitledChunker,
     TokenChunker,
 )
-from rag_splitters.langchain import RecursiveTextSplitter, SeparatorTextSplitter
+from rag_splitters.langchain import (
+    RecursiveTextSplitter,
+    SeparatorTextSplitter,
+    parent_document_retriever,
+)
 from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
+from rag_splitters.llama_index import parent_document_retriever as llama_index_retriever
 from rag_splitters.models import HashingEmbeddings
 
 # Positional arguments
@@ -61,6 +66,15 @@ chunker.chunk("text", {"title": "T"})  # expect: call-arg
 chunker.chunks("text")  # expect: attr-defined
 chunker.chunk("text")[0].content  # expect: attr-defined
 wrong: list[str] = chunker.chunk("text")  # expect: assignment
+
+
+# Retrieval
+parent_document_retriever("a text")  # expect: arg-type
+parent_document_retriever(retrieve="chunks")  # expect: arg-type
+parent_document_retriever(top_k=3)  # expect: call-arg
+parent_document_retriever().invoke(3)  # expect: arg-type
+llama_index_retriever(search_type="keywords")  # expect: arg-type
+answers: list[str] = llama_index_retriever().retrieve("question")  # expect: assignment
 
 
 class Words(Chunker):

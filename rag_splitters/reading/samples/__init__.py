@@ -1,4 +1,4 @@
-"""Three short texts to try things on, with questions that they answer.
+"""Three short texts for trying things out, with questions that they answer.
 
 The demo and the playground use them. The museum, the tram line and the bakery are invented.
 """
@@ -25,7 +25,7 @@ SAMPLE_ANSWERS = (
 
 
 def sample_texts() -> dict[str, str]:
-    """The texts by their file names."""
+    """Return the texts by their file names."""
     folder = files(__name__)
     names = ("lighthouse.md", "tram.md", "bakery.md")
     return {name: (folder / name).read_text(encoding="utf-8") for name in names}
