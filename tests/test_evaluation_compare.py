@@ -349,7 +349,7 @@ def test_suggestion_takes_the_cheapest_of_those_within_one_standard_error() -> N
     counts = {name: len(report.strategy(name).chunks) for name in means}
     assert (
         "Take cheap anyway: its mean is as high within one standard error, and its index is the "
-        f"smallest: {counts['cheap']} chunks, against {counts['best']} of best."
+        f"smallest: {counts['cheap']} chunks, against {counts['best']} for best."
     ) in str(found)
 
 

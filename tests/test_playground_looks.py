@@ -131,7 +131,7 @@ def test_numbers_that_would_cover_each_other_are_left_out(opened: Callable[..., 
             })"""
         )
         numbers = [mark for mark in marks if mark[0]]
-        assert 200 < len(numbers) < len(marks)
+        assert 100 < len(numbers) < len(marks)
         for (_, line, _, right), (_, next_line, left, _) in pairwise(numbers):
             assert line != next_line or right <= left
 

@@ -122,12 +122,12 @@ class Suggestion:
         own, *others = sorted(map(self.results.strategy, self.close), key=_cost)
         if _models(own) < min(map(_models, others)):
             return "it needs no model to cut" if not _models(own) else "it needs no chat model"
-        fewest = min((each for each in others), key=lambda each: len(each.chunks))
+        fewest = min(others, key=lambda each: len(each.chunks))
         if len(own.chunks) == len(fewest.chunks):
             return f"no index is smaller ({len(own.chunks):,} chunks)"
         return (
             f"its index is the smallest: {len(own.chunks):,} chunks, against "
-            f"{len(fewest.chunks):,} of {fewest.name}"
+            f"{len(fewest.chunks):,} for {fewest.name}"
         )
 
 
@@ -145,11 +145,11 @@ def verdict(results: Results) -> tuple[str, str]:
 def suggestion(results: Results, metric: str | None = None, *, folds: int = 5) -> Suggestion:
     """Find the winner of a comparison, or what to take if the best strategies are tied.
 
-    A strategy is tied with the best one unless another strategy's lead over it is significant, by
-    intervals that are adjusted for the number of strategies: see `intervals.leads_over`. What to
-    expect of the choice comes from cross-validation: the questions are divided into folds, those
-    about each document are spread over them, and for each fold the strategy that is best on the
-    other folds is tested on this one.
+    A strategy is tied with the one that has the highest mean unless the lead over it is
+    significant, by intervals that are adjusted for the number of strategies: see
+    `intervals.leads_over`. What to expect of the choice comes from cross-validation: the questions
+    are divided into folds, those about each document are spread over them, and for each fold the
+    strategy that is best on the other folds is tested on this one.
 
     Parameters:
         results: a comparison.
@@ -173,7 +173,7 @@ def suggestion(results: Results, metric: str | None = None, *, folds: int = 5) -
     ]
     held_out = values[np.array(picks)[fold_of], np.arange(values.shape[1])]
     leads = [leads_over(row, values, results.weights) for row in range(len(names))]
-    tied = [row for row in others if all(lead.low <= 0 for lead in leads[row].estimates)]
+    tied = [row for row in others if leads[row].estimates[best].low <= 0]
     close = [
         row
         for row in (best, *tied)

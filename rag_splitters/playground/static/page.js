@@ -76,9 +76,9 @@ function compareChunks() {
   const shared = a.twins.length - onlyA;
   const isSame = !onlyA && !onlyB;
   if (isSame) for (const view of [a, b]) view.twins = null;
-  let text = `${times(shared, "chunk")} in both (grey), ${onlyA} only in A, ${onlyB} only in B.`;
+  let text = `${times(shared, "chunk")} in both (grey), ${count(onlyA)} only in A, ${count(onlyB)} only in B.`;
   if (isSame) text = `A and B give the same ${times(shared, "chunk")}.`;
-  else if (!shared) text = `A and B have no chunk in common.`;
+  else if (!shared) text = "A and B have no chunk in common.";
   if (place.textContent !== text) place.textContent = text;
 }
 
