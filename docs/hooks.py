@@ -42,10 +42,8 @@ _SAMPLE = Path(__file__).parent / "sample.txt"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the comments that are one of ours."""
-    return _DIRECTIVE.sub(
-        lambda match: _DIRECTIVES.get(match[1], lambda _: match[0])(match[2] or ""), markdown
-    )
+    """Replace the comments."""
+    return _DIRECTIVE.sub(lambda match: _DIRECTIVES[match[1]](match[2] or ""), markdown)
 
 
 def on_post_page(output: str, **_: Any) -> str:

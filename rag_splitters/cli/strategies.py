@@ -48,6 +48,8 @@ def _show_strategy(out: Console, kind: type[Chunker]) -> None:
         table.add_column(heading, overflow="fold")
     for parameter, (default, meaning) in parameter_docs(kind).items():
         table.add_row(
-            Text(parameter, style="bold"), Text(default_as_python(default)), Text(" ".join(meaning.split()))
+            Text(parameter, style="bold"),
+            Text(default_as_python(default)),
+            Text(" ".join(meaning.split())),
         )
     out.print(table)
