@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rag_splitters import Chunker, ContextualChunker, RecursiveChunker, SentenceWindowChunker
 from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark
-from rag_splitters.evaluation.suggestion import advice
+from rag_splitters.evaluation.suggestion import suggestion
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.terms import text_terms
 from tests.minilm import minilm
@@ -78,7 +78,7 @@ def main() -> None:
     cached = CachedEmbeddings(model, options.cache)
     benchmark = read_benchmark(options.data)
     report = compare(chunkers(), benchmark.documents, benchmark.questions, cached, budgets=BUDGETS)
-    print(advice(report), end="\n\n")
+    print(suggestion(report), end="\n\n")
     print("| | " + " | ".join(f"at {budget:,}" for budget in BUDGETS) + " |")
     print("|---|" + "---:|" * len(BUDGETS))
     for name in chunkers():

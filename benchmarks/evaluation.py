@@ -26,7 +26,7 @@ from rag_splitters import (
     SentenceChunker,
 )
 from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark
-from rag_splitters.evaluation.suggestion import advice
+from rag_splitters.evaluation.suggestion import suggestion
 from rag_splitters.evaluation.tables import caption, format_estimate
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sizing import sizer
@@ -114,7 +114,7 @@ def main() -> None:
     benchmark = read_benchmark(options.data)
     chunkers = {**peers(model), **ours(model)}
     report = compare(chunkers, benchmark.documents, benchmark.questions, model)
-    print(caption(report), advice(report), sep="\n\n", end="\n\n")
+    print(caption(report), suggestion(report), sep="\n\n", end="\n\n")
     print("| chunks | recall | precision | IoU | tokens | at 500 | at 1,000 | at 1,500 |")
     print("|---|" + "---:|" * len(METRICS))
     for name in chunkers:

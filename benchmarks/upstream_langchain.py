@@ -3,7 +3,7 @@
     python benchmarks/upstream_langchain.py [pytest's options]
 
 The tests come from the source distributions on the package index, which pip downloads into a
-temporary folder; nothing of them is kept. docs/migration.md explains each failure.
+temporary folder; nothing of them is kept. docs/migration/langchain.md explains each failure.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One way to write something once for synchronous and asynchronous callers.
+"""Code that is written once for synchronous and asynchronous callers.
 
 Code that has to wait (for a model, a store, a file) is a coroutine that awaits `Call` objects and
-nothing else. `run` drives it for a synchronous caller and makes each call on the spot; `arun`
-drives the same coroutine inside an event loop: it awaits each call, and runs what stands between
-two calls in a worker thread, so that nothing heavy ever runs on the loop's own thread.
+nothing else. `run` drives it for a synchronous caller and makes each call directly; `arun` drives
+the same coroutine inside an event loop: it awaits each call, and runs the code between two calls
+in a worker thread, so that nothing heavy ever runs on the loop's own thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Call(Generic[T]):
 
     Parameters:
         function: makes the call and returns its result; it may block.
-        async_function: the same as a coroutine function; None: `function` runs in a thread.
+        async_function: the same as a coroutine function; None runs `function` in a thread.
 
     >>> async def double() -> int:
     ...     return 2 * await Call(lambda: 21)
@@ -51,13 +51,13 @@ class Call(Generic[T]):
 
 
 class Batch(Call[Any]):
-    """A call over several items that `together` may join with others of the same key.
+    """A call over several items, which `together` may merge with others that have its key.
 
     Parameters:
         key: equal for calls that one call can answer, such as those to one model.
         items: what the call is about.
         function: takes a list of items and returns a sequence with a result for each.
-        async_function: the same as a coroutine function; None: `function` runs in a thread.
+        async_function: the same as a coroutine function; None runs `function` in a thread.
     """
 
     __slots__ = ("batch_async_function", "batch_function", "items", "key")
@@ -74,25 +74,25 @@ class Batch(Call[Any]):
         self.key, self.items = key, items
         self.batch_function, self.batch_async_function = function, async_function
 
-    def joined(self, items: Sequence[Any]) -> Batch:
-        """The same call about other items."""
+    def with_items(self, items: Sequence[Any]) -> Batch:
+        """Return the same call for other items."""
         return Batch(self.key, items, self.batch_function, self.batch_async_function)
 
 
 def call(function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Call[T]:
-    """A call of a function that blocks: made on the spot by `run`, in a thread by `arun`."""
+    """Return a call of a blocking function; `run` makes it directly, `arun` in a thread."""
     return Call(partial(function, *args, **kwargs))
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that awaits only calls, with or without an event loop around.
+    """Run a coroutine that awaits only calls, from synchronous code.
 
     Raises: RuntimeError if the coroutine awaits anything other than a `Call`.
     """
     advance: Callable[[], Any] = partial(work.send, None)
     while True:
         try:
-            request = _checked(work, advance())
+            request = _check_request(work, advance())
         except StopIteration as finished:
             result: T = finished.value
             return result
@@ -115,7 +115,7 @@ async def arun(work: Coroutine[Any, Any, T]) -> T:
         if results:
             result: T = results[0]
             return result
-        request = _checked(work, request)
+        request = _check_request(work, request)
         try:
             advance = partial(work.send, await request.result())
         except BaseException as error:
@@ -125,10 +125,12 @@ async def arun(work: Coroutine[Any, Any, T]) -> T:
 async def _in_thread(
     work: Coroutine[Any, Any, T], advance: Callable[[], Any]
 ) -> tuple[Any, list[T]]:
-    """Run the coroutine up to its next call: (the call, nothing) or (None, its result).
+    """Run the coroutine up to its next call.
 
     A thread cannot be interrupted. If the caller is cancelled meanwhile, the step is finished
-    first, and then the coroutine is told.
+    first, and then the coroutine gets the cancellation.
+
+    Returns: (the call, []), or (None, [the result]) if the coroutine has finished.
     """
     step = asyncio.ensure_future(asyncio.to_thread(_step, advance))
     cancelled: asyncio.CancelledError | None = None
@@ -149,11 +151,11 @@ async def _in_thread(
 def _step(advance: Callable[[], Any]) -> tuple[Any, list[Any]]:
     try:
         return advance(), []
-    except StopIteration as finished:  # which no future can carry
+    except StopIteration as finished:  # a future cannot hold a StopIteration
         return None, [finished.value]
 
 
-def _checked(work: Coroutine[Any, Any, Any], request: Any) -> Call[Any]:
+def _check_request(work: Coroutine[Any, Any, Any], request: Any) -> Call[Any]:
     if isinstance(request, Call):
         return request
     work.close()
@@ -164,10 +166,10 @@ def _checked(work: Coroutine[Any, Any, Any], request: Any) -> Call[Any]:
 
 
 async def together(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run several coroutines that await only calls, side by side, and return their results.
+    """Run several coroutines that await only calls concurrently, and return their results.
 
     Batches with the same key that they await at the same time become one call: fifty documents
-    that are planned one by one ask a model as often as one plan for all fifty.
+    that are planned one by one need as many requests to a model as one plan for all fifty.
     """
     advances = {index: partial(work.send, None) for index, work in enumerate(works)}
     results: dict[int, T] = {}
@@ -176,11 +178,11 @@ async def together(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
             requests: dict[int, Call[Any]] = {}
             for index, advance in advances.items():
                 try:
-                    requests[index] = _checked(works[index], advance())
+                    requests[index] = _check_request(works[index], advance())
                 except StopIteration as finished:
                     results[index] = finished.value
             advances = {}
-            for request, parts in _joined(requests):
+            for request, parts in _merge_requests(requests):
                 try:
                     answer = await request
                 except Exception as error:
@@ -196,8 +198,10 @@ async def together(works: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     return [results[index] for index in range(len(works))]
 
 
-def _joined(requests: dict[int, Call[Any]]) -> Iterator[tuple[Call[Any], dict[int, slice | None]]]:
-    """The calls to make, with the part of the answer that each coroutine gets; None: all of it."""
+def _merge_requests(
+    requests: dict[int, Call[Any]],
+) -> Iterator[tuple[Call[Any], dict[int, slice | None]]]:
+    """Yield the calls to make, and which part of the answer each coroutine gets (None: all)."""
     batches: dict[Hashable, dict[int, Batch]] = {}
     for index, request in requests.items():
         if isinstance(request, Batch):
@@ -210,4 +214,4 @@ def _joined(requests: dict[int, Call[Any]]) -> Iterator[tuple[Call[Any], dict[in
         for index, batch in group.items():
             parts[index] = slice(len(items), len(items) + len(batch.items))
             items += batch.items
-        yield next(iter(group.values())).joined(items), parts
+        yield next(iter(group.values())).with_items(items), parts

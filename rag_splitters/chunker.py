@@ -1,4 +1,4 @@
-"""Chunker: the contract that every strategy keeps, and what the sized ones share."""
+"""Chunker, the base class of every strategy, and the base classes of strategies with a size."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ T = TypeVar("T", bound=_WithText)
 
 
 class Chunker(BaseModel):
-    """Cuts a text into chunks and knows where each one stands.
+    """Cuts a text into chunks whose exact positions are known.
 
     A strategy is a subclass with its parameters as fields and one of two methods: `spans`, if it
     needs nothing but the text, or `plan`, if it asks a model, reads metadata or contains another
@@ -110,7 +110,7 @@ class Chunker(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
     positional: ClassVar[tuple[str, ...]] = ()
-    """The parameters that may be passed without their names, in this order."""
+    """The parameters that may be passed by position, in this order."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Refuse a strategy that has neither method."""
@@ -163,37 +163,39 @@ class Chunker(BaseModel):
 
     @classmethod
     def translate_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
-        """The parameters by our names, if some have the names that a framework gives them."""
+        """Translate a framework's names of parameters into ours."""
         return parameters
 
     @classmethod
     def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Values for other parameters that are better than their defaults if these are given.
+        """Return better defaults for other parameters, depending on the ones that were passed.
 
-        A value counts only if its parameter is not given. The values may be invalid.
+        They are used only for parameters that were not passed. The parameters that were passed
+        have not been checked yet.
         """
         return {}
 
     def check_parameters(self) -> None:
         """Raise ValueError if parameters contradict each other.
 
-        It runs at the end of the construction and, in a front end, whenever it splits. A subclass
+        It is called at the end of construction and, in a front end, before every split. A subclass
         that overrides it calls `super().check_parameters()` first.
         """
 
     def spans(self, text: str) -> list[Span]:
-        """The chunks of a text as spans, ordered by position; blank text gives none."""
+        """Cut a text into spans, in order of their positions; blank text gives none."""
         return run(self.plan([Source(text)]))[0]
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        """The spans of each source. It may await `embed`, `ask`, `call` and other plans only."""
+        """Cut several sources. It may await only `embed`, `ask`, `call` and other plans."""
         return [self.spans(source.text) for source in sources]
 
     def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
-        """The spans of each source in turn.
+        """Yield the spans of each source, in order.
 
-        Sources are taken in groups of at most 512, or two million characters, so that memory does
-        not grow with their number. A strategy that has only `spans` takes one at a time.
+        Sources are read in groups, so that memory use does not grow with their number: a group
+        ends after 512 sources or two million characters. A strategy that defines only `spans`
+        reads one source at a time.
         """
         if type(self).plan is Chunker.plan:
             for source in sources:
@@ -206,7 +208,7 @@ class Chunker(BaseModel):
             yield from results
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
-        """`split` for an event loop: models are awaited, and texts are cut in worker threads."""
+        """Asynchronous `split`: models are awaited, and texts are cut in worker threads."""
         for group in _numbered_groups(sources):
             with collect_failures() as failures:
                 results = await arun(_plan_with_places(self, group))
@@ -217,15 +219,15 @@ class Chunker(BaseModel):
     def chunk(
         self, text: str, *, metadata: Mapping[str, Any] | None = None, id: str | None = None
     ) -> Chunks:
-        """The chunks of one text, for use without a framework.
+        """Cut one text into chunks, for use without a framework.
 
         Parameters:
             text: the text.
-            metadata: its metadata, for strategies that read them (a title, a page number).
-            id: its id. Chunk ids depend on it or, without one, on text and metadata.
+            metadata: its metadata, for strategies that read it (a title, a page number).
+            id: its id. Chunk ids are made from it or, without one, from the text and its metadata.
 
         Returns: a list of the chunks with text, start and end (code points), metadata and id. A
-        notebook displays it as the text in colours; `rag_splitters.show` does so in a terminal.
+        notebook displays it as coloured text; `rag_splitters.show` does the same in a terminal.
         """
         source = Source(text, metadata or {}, id)
         new_id = ChunkIds(text, source.metadata, id).of
@@ -240,25 +242,25 @@ class Chunker(BaseModel):
         return chunks
 
     def fits(self, content: str) -> bool:
-        """Whether a chunk with this text is within the strategy's size; True if it has none."""
+        """Whether a chunk with this text is within the maximum size; True if there is none."""
         return True
 
     def narrowed(self, prefix: str) -> Chunker:
-        """The same strategy with chunks so much smaller that `prefix` fits before each."""
+        """Return the same strategy with smaller chunks, so that `prefix` fits before each."""
         return self
 
 
 def _by_name(
     kind: type[Chunker], args: Sequence[Any], parameters: dict[str, Any]
 ) -> dict[str, Any]:
-    """The parameters, those that were passed by position included.
+    """Merge the arguments that were passed by position into the named parameters.
 
-    Raises TypeError if there are too many of them, or if one was passed twice.
+    Raises TypeError if there are too many of them, or if a parameter was passed twice.
     """
     names = kind.positional
     if len(args) > len(names):
-        allowed = f"only {', '.join(names)} without names" if names else "its parameters by name"
-        raise TypeError(f"{kind.__name__} takes {allowed}, got {len(args)} without names")
+        allowed = f"only {', '.join(names)} by position" if names else "its parameters by name"
+        raise TypeError(f"{kind.__name__} takes {allowed}, got {len(args)} by position")
     by_position = dict(zip(names, args, strict=False))
     if twice := by_position.keys() & parameters.keys():
         raise TypeError(f"{kind.__name__} got {', '.join(sorted(twice))} twice")
@@ -269,7 +271,7 @@ _COMPUTED = type("Computed", (), {"__repr__": lambda self: "..."})()
 
 
 class _Signature:
-    """The parameters as `help()` shows them: the positional ones first, and plain types."""
+    """The signature that `help()` shows: positional parameters first, and plain types."""
 
     def __get__(self, instance: Chunker | None, kind: type[Chunker]) -> inspect.Signature:
         if instance is not None:
@@ -279,10 +281,11 @@ class _Signature:
 
 
 class _Docstring(str):
-    """A class's docstring that says at its end what each parameter means, once somebody reads it.
+    """A class docstring that ends with the description of each parameter.
 
-    The meanings stand in the source, which is slow to read, so nothing is read at import. `pydoc`
-    takes the string from the class's dictionary, without `__get__`, and calls `expandtabs` first.
+    The descriptions are read from the source code when somebody asks for the docstring, because
+    reading them at import would be slow. `pydoc` takes the string from the class's dictionary,
+    without `__get__`, and calls `expandtabs` first.
     """
 
     kind: type[Chunker]
@@ -309,7 +312,7 @@ class _Docstring(str):
 def _as_parameter(kind: type[Chunker], name: str) -> inspect.Parameter:
     field, ways = kind.model_fields.get(name), inspect.Parameter
     how = ways.POSITIONAL_OR_KEYWORD if name in kind.positional else ways.KEYWORD_ONLY
-    if field is None:  # the framework's own name for something that a parameter says
+    if field is None:  # a framework's own name for one of our parameters
         return inspect.Parameter(name, how, default=None)
     default = inspect.Parameter.empty if field.is_required() else field.default
     if field.default_factory is not None:
@@ -318,7 +321,7 @@ def _as_parameter(kind: type[Chunker], name: str) -> inspect.Parameter:
 
 
 def _plain_type(annotation: Any) -> Any:
-    """A type without what pydantic needs to know about it."""
+    """Remove the annotations for pydantic from a type."""
     if get_origin(annotation) is Annotated:
         return _plain_type(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
@@ -329,7 +332,7 @@ def _plain_type(annotation: Any) -> Any:
 
 
 def grouped(sources: Iterable[T]) -> Iterator[list[T]]:
-    """Sources in groups of at most 512, or two million characters, to bound the memory in use."""
+    """Yield sources in groups that end after 512 sources or two million characters."""
     group: list[T] = []
     characters = 0
     for source in sources:
@@ -343,7 +346,7 @@ def grouped(sources: Iterable[T]) -> Iterator[list[T]]:
 
 
 def _numbered_groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
-    """The groups of sources; if these have no numbers, they get those of their order."""
+    """Yield groups of sources, numbered in their order if they have no numbers yet."""
     first = 0
     for group in grouped(sources):
         has_numbers = any(source.number for source in group)
@@ -361,13 +364,13 @@ async def _plan_with_places(chunker: Chunker, sources: Sequence[Source]) -> list
 
 
 class FrontEnd(Chunker):
-    """What makes a chunker assignable, as users of both frameworks expect.
+    """Lets users assign a chunker's parameters, as they expect of both frameworks.
 
     Each value is checked when it is assigned, and a failed assignment changes nothing. Parameters
     that depend on each other are checked when the front end splits, so that they can be assigned in
-    any order. Front ends of equal parameters are equal; the hash depends on the class alone.
+    any order. Front ends with equal parameters are equal; the hash depends on the class alone.
 
-    Raises ValueError for an unknown parameter, and for a value that its parameter cannot have.
+    Raises ValueError for an unknown parameter or an invalid value.
     """
 
     model_config = ConfigDict(frozen=False, validate_assignment=True)
@@ -387,7 +390,7 @@ class FrontEnd(Chunker):
         self._compute_defaults()
 
     def _assign_other(self, name: str, value: Any) -> None:
-        """Assign what is no field: a framework's own name for one, or a private attribute."""
+        """Assign to a name that is no field: a framework's name of one, or a private name."""
         kind = type(self)
         parameters = kind.translate_parameters({name: value})
         if name not in parameters:
@@ -399,10 +402,10 @@ class FrontEnd(Chunker):
             raise unknown_parameter(kind.__name__, name, kind.model_fields)
 
     def _compute_defaults(self) -> None:
-        """Compute again the defaults that depend on other parameters."""
+        """Recompute the defaults that depend on other parameters."""
         for name, field in type(self).model_fields.items():
             if field.default_factory_takes_validated_data and name not in self.model_fields_set:
-                with suppress(ValueError):  # sizes that contradict each other for the moment
+                with suppress(ValueError):  # sizes may contradict each other meanwhile
                     self.__dict__[name] = field.get_default(
                         call_default_factory=True, validated_data=self.__dict__
                     )
@@ -442,18 +445,20 @@ class SizedChunker(Chunker):
     """Maximum chunk size, overlap included, in units of `length_function`."""
 
     chunk_overlap: Overlap = 0
-    """How much of a chunk the next one repeats: a count of units, or a share of `chunk_size`. It
-    repeats whole sentences if at least one fits, else whole words."""
+    """How much of the end of a chunk the next one repeats: a number of units (an int), or a share
+    of `chunk_size` (a float below 1). Whole sentences are repeated if at least one fits, otherwise
+    whole words."""
 
     length_function: Unit = "characters"
-    """The unit: "characters", "words", "tokens", "tokens:<name>", a tokenizer or a function."""
+    """Unit of all sizes: "characters", "words", "tokens" (cl100k_base),
+    "tokens:<encoding or model>", a tokenizer, or a function from text to length."""
 
     exact_overlap: ClassVar[bool] = False
     """Whether a chunk repeats exactly `chunk_overlap` units instead of whole sentences or words."""
 
     @classmethod
     def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """No overlap if only the size is given; a share of the size always fits."""
+        """No overlap if only the size is passed, unless the default is a share of the size."""
         is_share = isinstance(cls.model_fields["chunk_overlap"].default, float)
         return {} if is_share or "chunk_size" not in parameters else {"chunk_overlap": 0}
 
@@ -463,7 +468,7 @@ class SizedChunker(Chunker):
 
     @property
     def overlap(self) -> int:
-        """The overlap in units. Raises ValueError if it is not smaller than the size."""
+        """The overlap in units. Raises ValueError if it is not smaller than `chunk_size`."""
         overlap, size = check_overlap(self.chunk_overlap), self.chunk_size
         if isinstance(overlap, float):
             return int(overlap * size)
@@ -475,7 +480,7 @@ class SizedChunker(Chunker):
 
     @property
     def sizes(self) -> Sizes:
-        """Size, overlap and unit, as `packing.pack` takes them."""
+        """Size, overlap and unit, as keyword arguments of `packing.pack`."""
         return Sizes(
             size=self.chunk_size, overlap=self.overlap, length_function=self.length_function
         )
@@ -498,7 +503,8 @@ class MergingChunker(SizedChunker):
     """
 
     min_chunk_size: int = 0
-    """Chunks smaller than this are merged with a neighbour if the result fits."""
+    """Chunks smaller than this are merged with a neighbour if the result fits; in units of
+    `length_function`, and 0 merges none."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -510,18 +516,18 @@ class MergingChunker(SizedChunker):
 
 
 def register(name: str, value: type[Chunker] | Callable[..., Any]) -> None:
-    """Give a chunker class or a function of your own a name in configurations.
+    """Register a chunker class or a function of your own, so that configurations can name it.
 
-    Loading a configuration never imports anything: it finds the strategies of the catalogue, and
-    what was registered before.
+    Loading a configuration never imports anything: it finds only the built-in strategies and what
+    has been registered.
 
     Parameters:
         name: letters, digits, "_", "." and "-". A nested chunker is written as
             `{"strategy": name, ...}`, a function as "function:<name>".
         value: a subclass of `Chunker`, or a function.
 
-    Raises TypeError for anything else, and ValueError if the name belongs to another class or
-    function already, or if the class or function has another name already.
+    Raises TypeError for any other value, and ValueError if the name is already taken by another
+    class or function, or if the class or function is already registered under another name.
 
     >>> from rag_splitters import TitledChunker
     >>> class Halves(Chunker):
@@ -541,27 +547,27 @@ def register(name: str, value: type[Chunker] | Callable[..., Any]) -> None:
 
 
 def registered_strategy(name: str) -> type[Chunker]:
-    """The strategy of this name, of the catalogue or registered.
+    """Return the built-in or registered strategy of this name.
 
     Raises ValueError if there is none.
     """
     kind = look_up(_strategies, name)
     if kind is None:
         raise ValueError(
-            f"unknown strategy {name!r}: {did_you_mean(name, _strategies)}; a class of your own "
-            "needs rag_splitters.register(name, class) first"
+            f"unknown strategy {name!r}: {did_you_mean(name, _strategies)}; register your own "
+            "classes first, with rag_splitters.register(name, class)"
         )
     return kind
 
 
 def registered_name_of(chunker: Chunker) -> str:
-    """The name under which a chunker's strategy is registered; else the name of its class."""
+    """Return the name under which a chunker's strategy is registered, else its class name."""
     kind = _core(type(chunker))
     return next((name for name, each in _strategies.items() if each is kind), kind.__name__)
 
 
 def _dump_chunker(chunker: Chunker) -> dict[str, Any]:
-    """The strategy's name and fields; those of a front end belong to its outermost chunker."""
+    """Return the strategy's name and parameters, without those that only a front end has."""
     kind = _core(type(chunker))
     parameters = chunker.model_dump(include=set(kind.model_fields))
     names = {each: name for name, each in _strategies.items()}
@@ -572,9 +578,9 @@ def _dump_chunker(chunker: Chunker) -> dict[str, Any]:
 
 
 def _core(kind: type[Chunker]) -> type[Chunker]:
-    """The registered strategy of a front-end class that cuts as it does; else the class.
+    """Return the registered strategy that a front-end class only adapts; else the class itself.
 
-    Such a class may have other defaults and constructors, but overrides none of its methods.
+    Such a class may change defaults and constructors, but overrides no method of the strategy.
     """
     if kind in _strategies.values() or len(kind.__bases__) < 2:
         return kind
@@ -587,7 +593,7 @@ def _core(kind: type[Chunker]) -> type[Chunker]:
 
 
 def _overrides_methods(kind: type[Chunker], core: type[Chunker]) -> bool:
-    """Whether a class changes what its strategy does, other than by its parameters."""
+    """Whether a class overrides a method of its strategy, and so may cut in another way."""
     return any(
         isinstance(value, (FunctionType, property, staticmethod)) and hasattr(core, name)
         for name, value in vars(kind).items()
@@ -600,7 +606,7 @@ def _has_method(kind: type[Chunker]) -> bool:
 
 
 def _load_chunker(value: Any, info: ValidationInfo) -> Any:
-    """The chunker that `_dump_chunker` described; any other object unchanged."""
+    """Build the chunker that `_dump_chunker` described; return any other object unchanged."""
     if not isinstance(value, Mapping):
         return value
     name = value.get("strategy")

@@ -1,7 +1,7 @@
-"""Field types that strategies share, their error messages, and functions in a configuration.
+"""Field types that strategies share, plain error messages, and functions in configurations.
 
-A function is written as a name, and a tokenizer as a fingerprint. Reading a configuration imports
-nothing: `restore` finds only the functions that the user registered.
+A configuration holds a function's name and a tokenizer's fingerprint. Reading it imports nothing:
+`restore` finds only the functions that the user registered.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from rag_splitters.text.sizing import LengthFunction, check_length_function
 _P = ParamSpec("_P")
 T = TypeVar("T")
 
-_NAME = re.compile(r"[A-Za-z_][\w.-]*")  # no colon, so that it is unlike an importable name
+_NAME = re.compile(r"[A-Za-z_][\w.-]*")  # no colon, which every importable name has
 _functions: dict[str, Callable[..., Any]] = {}
 _allows_tokens = ContextVar("_allows_tokens", default=False)
 _tokens: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
-    """The value if it is a whole number of at least `least`; otherwise raises ValueError."""
+    """Return the value if it is a whole number of at least `least`, else raise ValueError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
     return value
 
 
 def check_overlap(value: Any) -> int | float:
-    """The value if it is a share in [0, 1) or a whole number; otherwise raises ValueError."""
+    """Return the value if it is a share in [0, 1) or a whole number, else raise ValueError."""
     if not isinstance(value, float):
         return whole_number(value, "chunk_overlap", 0)
     if not 0 <= value < 1:
@@ -63,8 +63,8 @@ def check_overlap(value: Any) -> int | float:
     return value
 
 
-def did_you_mean(name: str, names: Collection[str], alternatives: str = "there are") -> str:
-    """The end of an error message: the most similar of the names or, without one, all of them.
+def did_you_mean(name: str, names: Collection[str], alternatives: str = "choose one of") -> str:
+    """Return the end of an error message: the most similar name or, without one, all names.
 
     >>> did_you_mean("chunk-size", ["chunk_size", "language"])
     "did you mean 'chunk_size'?"
@@ -74,15 +74,16 @@ def did_you_mean(name: str, names: Collection[str], alternatives: str = "there a
 
 
 def unknown_parameter(owner: str, name: str, names: Collection[str]) -> ValueError:
-    """The error to raise for a parameter that a class or strategy does not have."""
-    hint = did_you_mean(name, names, "it has")
+    """Return the error to raise for a parameter that a class or strategy does not have."""
+    hint = did_you_mean(name, names, "its parameters are")
     return ValueError(f"{owner} got an unknown parameter {name!r}: {hint}")
 
 
-def names_nearest(*others: Callable[..., Any]) -> Callable[[Callable[_P, T]], Callable[_P, T]]:
+def check_keywords(*others: Callable[..., Any]) -> Callable[[Callable[_P, T]], Callable[_P, T]]:
     """Decorate a function so that an unknown keyword raises `unknown_parameter`.
 
-    The function may pass keywords on to `others`, whose parameters are then known, too.
+    Parameters:
+        others: the functions that it passes keywords on to; their parameters are accepted, too.
     """
 
     def decorate(function: Callable[_P, T]) -> Callable[_P, T]:
@@ -93,21 +94,21 @@ def names_nearest(*others: Callable[..., Any]) -> Callable[[Callable[_P, T]], Ca
         owner = function.__qualname__.removesuffix(".__init__")
 
         @wraps(function)
-        def checked(*args: _P.args, **options: _P.kwargs) -> T:
+        def checking_function(*args: _P.args, **options: _P.kwargs) -> T:
             for name in options:
                 if name not in names:
                     raise unknown_parameter(owner, name, names)
             return function(*args, **options)
 
-        return checked
+        return checking_function
 
     return decorate
 
 
 def field_descriptions(kind: type[BaseModel]) -> dict[str, str]:
-    """The description of each field: the docstring below it, else pydantic's `description`.
+    """Return the description of each field: the docstring below it, else its `description`.
 
-    A field without either has an empty one.
+    The description of a field that has neither is empty.
     """
     docstrings: dict[str, str] = {}
     for base in reversed(kind.__mro__):
@@ -140,7 +141,7 @@ def _field_docstrings(kind: type[Any]) -> Mapping[str, str]:
 
 @contextmanager
 def plain_errors(kind: type[BaseModel]) -> Iterator[None]:
-    """Raise a ValueError in our own words in the place of pydantic's ValidationError."""
+    """Raise a ValueError with a plain message instead of pydantic's ValidationError."""
     try:
         yield
     except ValidationError as error:
@@ -148,7 +149,7 @@ def plain_errors(kind: type[BaseModel]) -> Iterator[None]:
 
 
 def _error_message(error: ValidationError, kind: type[BaseModel]) -> str:
-    """What is wrong with each parameter, in one line."""
+    """Say in one line what is wrong with each parameter."""
     groups: dict[str, list[ErrorDetails]] = {}
     for detail in error.errors(include_url=False):
         if detail["type"] == "default_factory_not_called":
@@ -160,14 +161,14 @@ def _error_message(error: ValidationError, kind: type[BaseModel]) -> str:
 
 
 def _parameter_error(path: str, details: Sequence[ErrorDetails], kind: type[BaseModel]) -> str:
-    """What is wrong with one parameter; a union has an error for each of its types."""
+    """Say what is wrong with one parameter; a union has an error for each of its types."""
     types = {detail["type"] for detail in details}
     if "extra_forbidden" in types:
         return str(unknown_parameter(kind.__name__, path, kind.model_fields))
     if "missing" in types:
         return f"{kind.__name__} needs the parameter {path!r}"
     if "frozen_instance" in types or "frozen_field" in types:
-        return f"{kind.__name__} cannot be changed: pass {path}= to a new one"
+        return f"{kind.__name__} cannot be changed: create a new one with {path}="
     for detail in details:
         cause = detail.get("ctx", {}).get("error")
         if cause is not None:
@@ -175,7 +176,7 @@ def _parameter_error(path: str, details: Sequence[ErrorDetails], kind: type[Base
             message = _error_message(cause, kind) if nested else str(cause)
             return message if path.partition("[")[0] in message else f"{path}: {message}"
     expected = " or ".join(dict.fromkeys(_expectation(detail) for detail in details))
-    return f"{path or kind.__name__} must be {expected}, got {_shown(details[0]['input'])}"
+    return f"{path or kind.__name__} must be {expected}, got {_format_value(details[0]['input'])}"
 
 
 _EXPECTATIONS = {
@@ -216,8 +217,8 @@ def _expectation(detail: ErrorDetails) -> str:
     return _EXPECTATIONS.get(kind.partition("_")[0], other)
 
 
-def _shown(value: Any) -> str:
-    """A value for an error message; of an object, which may hold a secret, only the type."""
+def _format_value(value: Any) -> str:
+    """Format a value for an error message; of an object, which may hold a secret, the type."""
     if not _is_plain(value):
         return f"an object of type {type(value).__qualname__}"
     text = repr(value)
@@ -233,10 +234,10 @@ def _is_plain(value: Any) -> bool:
 
 
 def describe(value: Any) -> str:
-    """A name for a function, class or tokenizer that is the same in every process.
+    """Return a name for a function, class or tokenizer that is the same in every process.
 
-    A registered function has the name under which it was registered, any other its importable
-    name. Raises ValueError for a function that has neither, such as a lambda.
+    For a registered function, it is the name under which it was registered; for any other, its
+    importable name. Raises ValueError for a function that has neither, such as a lambda.
 
     >>> describe(describe)
     'function:rag_splitters.fields:describe'
@@ -260,7 +261,7 @@ def describe(value: Any) -> str:
 
 @contextmanager
 def names_within_process() -> Iterator[None]:
-    """Let functions be described that no other process could find: lambdas, closures, partials."""
+    """Let `describe` name functions that no other process could find, such as lambdas."""
     state = _allows_tokens.set(True)
     try:
         yield
@@ -269,15 +270,15 @@ def names_within_process() -> Iterator[None]:
 
 
 def name_within_process(name: str, function: Any) -> str:
-    """A name that this function has in this process only, for cache keys.
+    """Return a name for a function, for cache keys, that is valid only in this process.
 
     Raises ValueError outside of `names_within_process`.
     """
     if not _allows_tokens.get():
         raise ValueError(
-            f"{name} has no name by which another process could find it, so it cannot be written "
-            "to a configuration or a cache key: define it with def at the top level of a module, "
-            "or give it a name with rag_splitters.register"
+            f"{name} cannot be written to a configuration or a cache key, because no other process "
+            "could find it by name: define it with def at the top level of a module, or register "
+            "it under a name with rag_splitters.register"
         )
     try:
         token = _tokens.setdefault(function, uuid4().hex)
@@ -287,17 +288,17 @@ def name_within_process(name: str, function: Any) -> str:
 
 
 def function_name(function: Any) -> str:
-    """The name of a function or class, also of one that cannot be imported by it."""
+    """Return the name of a function or class, even if it cannot be imported by that name."""
     module = getattr(function, "__module__", "")
     return f"function:{module}:{getattr(function, '__qualname__', '')}"
 
 
 def restore(value: Any, field: str | None) -> Any:
-    """The registered function that a name from `describe` stands for; any other value unchanged.
+    """Return the registered function that a name refers to; any other value unchanged.
 
     Raises ValueError for a function that is not registered, because a configuration must not
-    choose what is imported and called. It also does so for the name of a tokenizer or recogniser:
-    a configuration does not contain the object, so the caller has to pass it to `field` again.
+    choose what is imported and called, and for the name of a tokenizer or recogniser: a
+    configuration does not contain the object, so the caller has to pass it as `field` again.
     """
     if not isinstance(value, str):
         return value
@@ -333,7 +334,7 @@ def register_function(name: str, function: Callable[..., Any]) -> None:
 
 
 def registered_name(function: Any) -> str | None:
-    """The name of a registered function in configurations; None if it is not registered.
+    """Return the name of a registered function in configurations, or None for any other.
 
     >>> registered_name(print) is None
     True
@@ -347,9 +348,9 @@ def registered_name(function: Any) -> str | None:
 def add_to_registry(registry: dict[str, T], name: str, value: T) -> None:
     """Register a value under a name.
 
-    Raises ValueError if the name is not an identifier (dots and hyphens are allowed), if it stands
-    for something else already, or if the value has another name already: a value has one name, so
-    that cache keys do not depend on the order of registration.
+    Raises ValueError if the name is not an identifier (dots and hyphens are allowed), if it is
+    already taken, or if the value already has another name: a value has one name, so that cache
+    keys do not depend on the order of registration.
     """
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(
@@ -358,17 +359,17 @@ def add_to_registry(registry: dict[str, T], name: str, value: T) -> None:
         )
     if name in registry and not _is_same(registry[name], value):
         raise ValueError(
-            f"{name!r} is registered already, for {function_name(registry[name])}: choose another "
+            f"{name!r} is already registered, for {function_name(registry[name])}: choose another "
             "name"
         )
     for other, each in registry.items():
         if other != name and _is_same(each, value):
-            raise ValueError(f"{function_name(value)} is registered already, as {other!r}")
+            raise ValueError(f"{function_name(value)} is already registered, as {other!r}")
     registry[name] = value
 
 
 def look_up(registry: Mapping[str, T], name: str) -> T | None:
-    """The value that was registered under a name, or whose importable name this is; or None.
+    """Return the value with this registered or importable name, or None if there is none.
 
     Names are compared, and nothing is imported.
     """
@@ -382,12 +383,12 @@ def look_up(registry: Mapping[str, T], name: str) -> T | None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether both are one object; each access to a method creates a new one."""
+    """Whether both are the same object; methods are compared, as each access makes a new one."""
     return one is other or (isinstance(one, MethodType) and bool(one == other))
 
 
 def _leads_to(name: str, value: Any) -> bool:
-    """Whether the loaded module of a function or class has it under its name."""
+    """Whether a value can be imported under this name; its module must be loaded already."""
     module, _, path = name.removeprefix("function:").partition(":")
     target: Any = sys.modules.get(module)
     for part in path.split("."):
@@ -403,8 +404,8 @@ def _restore_function(value: Any, info: ValidationInfo) -> Any:
     function = restore(value, info.field_name)
     if isinstance(function, str):
         raise ValueError(
-            f"{info.field_name} must be a function, or the name of a registered one as "
-            f'"function:<name>", got {value!r}'
+            f'{info.field_name} must be a function, or "function:<name>" for a registered one, '
+            f"got {value!r}"
         )
     return function
 
@@ -428,7 +429,7 @@ Function = Annotated[
     BeforeValidator(_restore_function),
     PlainSerializer(describe, return_type=str),
 ]
-"""A field for a function, which is written as its name."""
+"""A field for a function; a configuration holds its name."""
 
 FunctionOrName = Annotated[
     str | Callable[..., Any],

@@ -1,4 +1,4 @@
-"""Source, Span and Chunk: a text to cut, a piece of it by position, and the piece as delivered."""
+"""Source, Span and Chunk: a text to cut, a piece of it by position, and the finished chunk."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, TypedDict
 
 
 class Details(TypedDict, total=False):
-    """What single strategies say about a chunk, in `Span.metadata`, by key.
+    """Keys of `Span.metadata` that individual strategies set.
 
-    A strategy of your own may add keys. What other parts of the package read has a field of its
-    own in `Span` instead.
+    A strategy of your own may add more. Whatever other parts of the package need to read is a
+    field of `Span` instead.
     """
 
     alt: str
@@ -19,63 +19,63 @@ class Details(TypedDict, total=False):
     caption: str
     """The caption of an image or a table."""
     cell_end: int
-    """The last cell of a notebook that a chunk stands in, counted from 1."""
+    """The last cell of a notebook from which a chunk has text, counted from 1."""
     cell_start: int
-    """The first cell of a notebook that a chunk stands in, counted from 1."""
+    """The first cell of a notebook from which a chunk has text, counted from 1."""
     columns: list[str]
     """The labels of a table's columns."""
     definitions: list[str]
-    """The classes and functions that a piece of code stands in, the outermost first."""
+    """The classes and functions around a piece of code, the outermost first."""
     end_time: float
-    """When the last words of subtitles end, in seconds."""
+    """Time at which the last subtitle of a chunk ends, in seconds."""
     entities: list[dict[str, Any]]
     """The entities that a chunk mentions: text, label, start and end of each."""
     fallback: str
-    """What was done instead, or why, where a strategy could not do its usual work."""
+    """What a strategy did instead, or why, if it could not cut in its usual way."""
     file_end: int
-    """Where a chunk's evidence ends in the file that its text was read from."""
+    """Offset in the original file at which the text that a chunk was made from ends."""
     file_start: int
-    """Where a chunk's evidence begins in the file that its text was read from."""
+    """Offset in the original file at which the text that a chunk was made from begins."""
     image_data: str
-    """An image itself, in base64."""
+    """The image itself, in base64."""
     image_mimetype: str
-    """The type of `image_data`."""
+    """The MIME type of `image_data`."""
     image_url: str
     """The address of an image."""
     json_path: str
-    """The path of the JSON that a chunk is."""
+    """The JSONPath of a chunk of JSON."""
     keyword: str
     """The keyword that a section begins with."""
     language: str
     """The programming language of code."""
     proposition: bool
-    """Whether a chunk is a proposition or a sentence that no proposition was made from."""
+    """True for a proposition; False for sentences from which no proposition was made."""
     row_end: int
-    """The last row of a table's chunk, counted from 1."""
+    """The last row of the table that a chunk holds, counted from 1."""
     row_start: int
-    """The first row of a table's chunk, counted from 1."""
+    """The first row of the table that a chunk holds, counted from 1."""
     start_time: float
-    """When the first words of subtitles begin, in seconds."""
+    """Time at which the first subtitle of a chunk begins, in seconds."""
     strategy: str
-    """The strategy that `AutoChunker` took."""
+    """The strategy that `AutoChunker` chose."""
     topic: int
     """The number of a chunk's topic."""
     topic_terms: list[str]
     """The strongest terms of a chunk's topic."""
     window: str
-    """The text around a sentence, with the sentence itself."""
+    """The text around a sentence, including the sentence itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text to cut, with what is known about it.
+    """A text to cut, with its metadata and id.
 
     Parameters:
         text: the text.
-        metadata: its metadata, for strategies that read them (a title, a page number, a file name).
+        metadata: its metadata, for strategies that read it (a title, a page number, a file name).
         id: its id, if it has one.
-        number: its number among the texts of a call, for error messages.
-        offset: where it begins in the document that it is a part of, for error messages.
+        number: its position among the texts of a call, counted from 0, for error messages.
+        offset: the offset at which it begins in a larger document, for error messages.
     """
 
     text: str
@@ -85,7 +85,7 @@ class Source:
     offset: int = 0
 
     def part(self, text: str, start: int, metadata: Mapping[str, Any]) -> Source:
-        """A part of this source that begins at `start`, as a source for another chunker."""
+        """Return a part of this source, which begins at `start`, as a source of its own."""
         return Source(text, metadata, self.id, self.number, self.offset + start)
 
 
@@ -97,13 +97,13 @@ class Span:
         start: offset of its first code point.
         end: offset after its last code point.
         metadata: what only this strategy says about the piece; see `Details`.
-        content: the text to deliver if it differs from `text[start:end]`; None if it does not.
-        headings: the headings that the piece stands under, the outermost first.
+        content: the chunk's text if the strategy rewrote it; None if it is `text[start:end]`.
+        headings: the headings above the piece, the outermost first.
         level: its depth in a tree of chunks, 0 for the whole document.
         parent: the index of its parent's span in the same list.
-        pages: the pages that it begins and ends on, counted from 1.
+        pages: the pages on which it begins and ends, counted from 1.
         modality: "text", "table", "image", "code" or "formula".
-        context: what a model or the headings say about it; `content` begins with it.
+        context: a sentence by a model, or headings, about the piece; `content` begins with it.
 
     >>> span = Span(4, 7)
     >>> span.text_of("one two three")
@@ -124,15 +124,15 @@ class Span:
 
     @property
     def is_rewritten(self) -> bool:
-        """Whether the piece is delivered with another text than `text[start:end]`."""
+        """Whether the chunk's text differs from `text[start:end]`."""
         return self.content is not None
 
     def text_of(self, text: str) -> str:
-        """The text to deliver: `content` if the strategy rewrote it, else the slice of `text`."""
+        """Return the chunk's text: `content` if the strategy rewrote it, else a slice of `text`."""
         return text[self.start : self.end] if self.content is None else self.content
 
     def to_metadata(self) -> dict[str, Any]:
-        """What a chunk's metadata says about the piece; empty values are left out.
+        """Return what the chunk's metadata says about the piece, without empty values.
 
         >>> Span(0, 6, {"keyword": ""}, headings=("Tea",), pages=(1, 2)).to_metadata()
         {'headings': ['Tea'], 'page_start': 1, 'page_end': 2}
@@ -154,15 +154,15 @@ class Span:
         return metadata
 
     def moved(self, offset: int) -> Span:
-        """The same piece in a text in which it stands `offset` code points further on."""
+        """Return the span with its positions shifted by `offset` code points."""
         return replace(self, start=self.start + offset, end=self.end + offset)
 
     def within(self, outer: Span, first: int) -> Span:
-        """The same piece with what `outer` says added, where it says nothing itself.
+        """Return the span with the properties of `outer` where it has none of its own.
 
         Parameters:
             outer: the span of the part that this piece was cut from.
-            first: the index that the first piece of this part has in the list of all pieces.
+            first: the index in the list of all pieces of the first piece of this part.
         """
         metadata = {**outer.metadata, **self.metadata} if outer.metadata else self.metadata
         return Span(
@@ -185,14 +185,14 @@ def _is_empty(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A chunk for use without a framework: its text, where it stands, and what is known about it.
+    """A chunk for use without a framework.
 
     Parameters:
-        text: the text as delivered.
-        start: code-point offset of its beginning in the source.
-        end: code-point offset after its end in the source.
-        metadata: `chunk_index` and what the strategy says about it.
-        id: UUIDv5, the same for the same source and position in any process.
+        text: its text.
+        start: offset of its first code point in the source.
+        end: offset after its last code point in the source.
+        metadata: `chunk_index`, and what the strategy says about the chunk.
+        id: a UUIDv5, which is the same in every process for the same source, position and text.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""One way to use SQLite, for every part of the package that keeps something in a file."""
+"""Access to SQLite, for every part of the package that stores something in a file."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _MAX_VARIABLES = 500  # well under the limit of the oldest SQLite, which is 999
 class Database:
     """A SQLite file that every thread of the process may use through one connection.
 
-    The file is in WAL mode: several processes may have it open, readers wait for nobody, and
-    writers wait for each other.
+    The file is in WAL mode: several processes may have it open, readers never wait, and writers
+    wait for each other.
 
     Parameters:
-        path: the file, created for its owner alone, with its folder, if it does not exist; None
-            keeps all in memory.
+        path: the file. If it does not exist, it is created with its folder, readable by its owner
+            alone. None keeps everything in memory.
         schema: statements that create the tables that do not exist yet.
-        durable: whether a committed transaction survives a power failure. Without it, the last few
-            may be lost, and writing is faster.
+        durable: whether a committed transaction survives a power failure. If not, the last few
+            transactions may be lost, and writing is faster.
 
     Raises sqlite3.Error if the file cannot be opened or is not a database.
 
@@ -40,10 +40,10 @@ class Database:
     def __init__(self, path: Path | None, schema: str, *, durable: bool = True) -> None:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(OSError):  # SQLite says more about it below
+            with suppress(OSError):  # the error of SQLite below says more
                 os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         self.lock = threading.RLock()
-        """Hold it to read several times without a write of another thread in between."""
+        """Hold it for several reads with no write of another thread in between."""
         self._connection = sqlite3.connect(
             ":memory:" if path is None else path,
             timeout=_TIMEOUT,
@@ -59,7 +59,7 @@ class Database:
             raise
 
     def _use_wal(self) -> None:
-        """Change the mode of the file; SQLite itself does not wait for other processes here."""
+        """Switch the file to WAL mode; SQLite itself does not wait for other processes here."""
         for attempt in range(_TIMEOUT * 20):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -84,7 +84,7 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Read several times without a write of another thread or process in between."""
+        """Make several reads with no write of another thread or process in between."""
         with self.lock:
             self._connection.execute("BEGIN")
             try:
@@ -96,8 +96,8 @@ class Database:
     def write_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> int:
         """Run a statement for each row, all or none, and return how many table rows changed."""
         with self.transaction() as connection:
-            changed = connection.executemany(statement, rows).rowcount
-            return max(changed, 0)  # it is -1 if no row was given
+            count = connection.executemany(statement, rows).rowcount
+            return max(count, 0)  # it is -1 if there were no rows
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
@@ -130,5 +130,5 @@ def encode(text: str) -> bytes:
 
 
 def decode(content: bytes) -> str:
-    """Decode what `encode` made."""
+    """Decode the bytes that `encode` returned."""
     return content.decode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""The contract as a test suite: check your own chunker by it.
+"""The guarantees of every chunker as checks, to test a chunker of your own.
 
     from hypothesis import given
     from rag_splitters.testing import check_chunker, hostile_texts
@@ -7,8 +7,8 @@
     def test_my_chunker_keeps_the_contract(text):
         check_chunker(MyChunker(chunk_size=20), text)
 
-The functions raise AssertionError with the text and the chunker. Hypothesis is needed for
-`hostile_texts` alone: pip install 'rag-splitters[test]'.
+The functions raise an AssertionError that shows the chunker and the text. Only `hostile_texts`
+needs Hypothesis: pip install 'rag-splitters[test]'.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ HOSTILE_PIECES = (
 
 
 def hostile_texts(max_pieces: int = 40) -> SearchStrategy[str]:
-    """A Hypothesis strategy of texts that are hard to split.
+    """Return a Hypothesis strategy for texts that are hard to split.
 
     Parameters:
-        max_pieces: the most pieces of `HOSTILE_PIECES`, or characters of any kind, in a text.
+        max_pieces: maximum number of pieces in a text, each from `HOSTILE_PIECES` or any character.
     """
     from hypothesis import strategies
 
@@ -80,16 +80,16 @@ def hostile_texts(max_pieces: int = 40) -> SearchStrategy[str]:
 def check_chunker(
     chunker: Chunker, text: str, dropped: Iterable[tuple[int, int]] = ()
 ) -> list[Span]:
-    """Check every guarantee for one text.
+    """Check all guarantees of a chunker for one text.
 
     Parameters:
-        chunker: any chunker, a front end's too.
+        chunker: the chunker, or a text splitter or node parser of a front end.
         text: any text.
         dropped: start and end of each part of the text that the chunker is documented to drop.
 
     Returns: the spans, for further checks.
 
-    Raises AssertionError with the chunks that break the contract.
+    Raises AssertionError, with the chunks, if a guarantee does not hold.
 
     >>> from rag_splitters import SentenceChunker
     >>> len(check_chunker(SentenceChunker(chunk_size=10), "One. Two. Three."))
@@ -119,13 +119,13 @@ def check_chunker(
 
 @lru_cache(maxsize=256)
 def _cluster_ends(text: str) -> frozenset[int]:
-    """Where grapheme clusters end, and 0."""
+    """Return the offsets at which grapheme clusters end, and 0."""
     return frozenset([0, *(match.end() for match in regex.finditer(r"\X", text, regex.DOTALL))])
 
 
 @dataclass(frozen=True)
 class _Context:
-    """What was split, for the message of a check that fails; it is written out only then."""
+    """What was split, for error messages; it is formatted only if a check fails."""
 
     chunker: Chunker
     text: str
@@ -143,7 +143,7 @@ def _check_positions(text: str, spans: list[Span], context: _Context) -> None:
 
 
 def _leaves(spans: list[Span]) -> list[Span]:
-    """The spans that are no other's parent: all of them, where there is no tree."""
+    """Return the spans without children: all of them, unless the chunks form a tree."""
     parents = {span.parent for span in spans}
     return [span for number, span in enumerate(spans) if number not in parents]
 
@@ -158,7 +158,7 @@ def _check_order(spans: list[Span], context: _Context) -> None:
 
 
 def _check_tree(spans: list[Span], context: _Context) -> None:
-    """Parents come first and contain their children, and no span is there twice."""
+    """Check that parents precede and contain their children, and that no span occurs twice."""
     assert len({(span.start, span.end) for span in spans}) == len(spans), f"twice: {context}"
     for number, span in enumerate(spans):
         if span.parent is not None:
@@ -179,12 +179,12 @@ def _check_coverage(text: str, parts: list[tuple[int, int]], context: _Context) 
 def _check_overlap(
     chunker: SizedChunker, text: str, spans: list[Span], clusters: frozenset[int], context: _Context
 ) -> None:
-    """The overlap fits, and it is as long as one can be that begins with a sentence.
+    """Check that overlaps fit, and that no longer overlap would have been possible.
 
-    If none that begins with a sentence fits, none that begins with a word is longer and fits. An
-    exact overlap cannot be a grapheme cluster longer. An overlap fits if it leaves room for new
-    text: for one grapheme cluster, or for all new text of the chunk if that begins with a heading
-    or a lead-in. Chunks with `overlap_sentences` repeat sentences, which are not checked here.
+    An overlap begins with a sentence or, if no whole sentence fits, with a word. An exact overlap
+    must be the longest to the grapheme cluster. An overlap fits if it leaves room for new text:
+    for one grapheme cluster, or for all new text of the chunk if that begins with a heading or a
+    lead-in. Chunkers with `overlap_sentences` repeat a number of sentences, and are not checked.
     """
     if getattr(chunker, "overlap_sentences", 0):
         return
@@ -197,7 +197,7 @@ def _check_overlap(
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
-            continue  # tables repeat whole rows, and rewritten chunks what is left of the source
+            continue  # tables repeat whole rows, and rewritten chunks other text
         if other.start < one.end:
             length = measure.length(other.start, one.end)
             assert length <= chunker.overlap, f"overlap of {length}: {one}, {other}: {context}"
@@ -221,7 +221,7 @@ def _check_overlap(
 def _overlap_starts(
     chunker: SizedChunker, text: str, clusters: frozenset[int], whole: list[tuple[int, int]]
 ) -> tuple[list[int], list[int]]:
-    """Where an overlap may begin: at sentences, or else at words; exact ones anywhere."""
+    """Return where overlaps may begin: (sentences, words), or ([], any place) if exact."""
     starts = [at for at in sorted(clusters) if not any(low < at < high for low, high in whole)]
     if chunker.exact_overlap:
         return [], starts
@@ -232,20 +232,20 @@ def _overlap_starts(
 
 
 def _begins_with_lead(text: str, new: int, end: int) -> bool:
-    """Does the text from `new` on begin with lines that belong to what follows them?"""
+    """Whether the text after `new` begins with lines that belong to what follows them."""
     lines = [match.end() for match in regex.finditer(r"\n|<[^<>]*>", text, pos=new, endpos=end)]
     return any(lead_start(text, new, line) == new for line in lines)
 
 
 def check_documents(source: Document, documents: list[Document], chunker: Chunker) -> None:
-    """Check what a LangChain front end made of one document.
+    """Check the chunks that a LangChain splitter made of one document.
 
     Parameters:
         source: the document.
         documents: its chunks.
-        chunker: the splitter, or the chunker that cuts at the same places.
+        chunker: the splitter, or a chunker that cuts at the same places.
 
-    Raises AssertionError with the chunks that break the contract.
+    Raises AssertionError, with the chunks, if text, positions, ids or metadata are wrong.
     """
     text = source.page_content
     spans = next(chunker.split([Source(text, source.metadata)]))
@@ -262,26 +262,30 @@ def _chunk(text: str, metadata: dict[str, Any]) -> tuple[str, Any, Any]:
 
 
 def check_nodes(source: BaseNode, nodes: list[BaseNode], chunker: Chunker) -> None:
-    """Check what a LlamaIndex front end made of one document.
+    """Check the nodes that a LlamaIndex parser made of one document.
 
     Parameters:
         source: the document.
         nodes: its chunks.
-        chunker: the parser, or the chunker that cuts at the same places.
+        chunker: the parser, or a chunker that cuts at the same places.
 
-    Raises AssertionError with the chunks that break the contract.
+    Raises AssertionError, with the chunks, if text, positions, ids, metadata or relationships are
+    wrong.
     """
     text = source.get_content()
     spans = next(chunker.split([Source(text, source.metadata)]))
-    chunks = [(_full(n), n.start_char_idx, n.end_char_idx) for n in nodes]  # type: ignore[attr-defined]
+    chunks = [
+        (_text_with_context(n), n.start_char_idx, n.end_char_idx)  # type: ignore[attr-defined]
+        for n in nodes
+    ]
     assert chunks == [(span.text_of(text), span.start, span.end) for span in spans], chunks
     _check_ids([node.node_id for node in nodes])
     for node in nodes:
         assert node.source_node is not None
         assert node.source_node.node_id == source.node_id
-        added = set(node.metadata) - set(source.metadata)
-        assert added - {"context"} <= set(node.excluded_embed_metadata_keys)
-        assert added <= set(node.excluded_llm_metadata_keys)
+        own_keys = set(node.metadata) - set(source.metadata)
+        assert own_keys - {"context"} <= set(node.excluded_embed_metadata_keys)
+        assert own_keys <= set(node.excluded_llm_metadata_keys)
     leaves = [node for node in nodes if not node.child_nodes]
     for one, other in pairwise(leaves):
         assert one.next_node is not None
@@ -289,8 +293,8 @@ def check_nodes(source: BaseNode, nodes: list[BaseNode], chunker: Chunker) -> No
         assert (one.next_node.node_id, other.prev_node.node_id) == (other.node_id, one.node_id)
 
 
-def _full(node: BaseNode) -> str:
-    """A node's text with the context that LlamaIndex shows to the embedding model alone."""
+def _text_with_context(node: BaseNode) -> str:
+    """Return a node's text after its context, which LlamaIndex keeps in the metadata."""
     context, text = node.metadata.get("context"), node.get_content()
     return f"{context}\n\n{text}" if context else text
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from rag_splitters import RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
 from rag_splitters.llama_index import AgenticNodeParser
-from rag_splitters.meaning.windows import numbered, numbers_in, sentences_of, windows
+from rag_splitters.meaning.windows import number_sentences, numbers_in, sentences_of, windows
 from rag_splitters.models import ModelError
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.cases import SIZES, halves
@@ -78,7 +78,7 @@ def test_agentic_keeps_the_guarantees_when_the_model_fails(text: str) -> None:
 def test_sentences_are_whole_clusters_and_one_line_each(text: str) -> None:
     for segmenter in ("rules", halves):
         spans = sentences_of(text, segmenter)
-        shown = numbered(text, spans)
+        shown = number_sentences(text, spans)
         assert len(shown.splitlines()) == len(spans)
         assert (
             "".join(text[start:end] for start, end in spans).split()

@@ -338,12 +338,15 @@ def test_the_shell_completes_commands_and_strategies() -> None:
         (["split", "no.txt"], "no.txt: no such file"),
         (["split", "a.txt", "-s", "recursiv"], "unknown strategy 'recursiv': did you mean 'recurs"),
         (["split", "a.txt", "-s", "fixed-sise"], "did you mean 'fixed_size'?"),
-        (["split", "a.txt", "-s", "qqq"], "there are auto, separator,"),
+        (["split", "a.txt", "-s", "qqq"], "choose one of auto, separator,"),
         (
             ["split", "a.txt", "-p", "chunk_sise=1"],
             "unknown parameter 'chunk_sise': did you mean '",
         ),
-        (["split", "a.txt", "-p", "qqq=1"], "unknown parameter 'qqq': it has chunk_size"),
+        (
+            ["split", "a.txt", "-p", "qqq=1"],
+            "unknown parameter 'qqq': its parameters are chunk_size",
+        ),
         (
             ["split", "a.txt", "-s", "modality", "--chunk-size", "9", *KEEP_ALL],
             "modality got an unknown parameter 'chunk_size'",

@@ -79,7 +79,7 @@ def test_a_notebook_shows_the_beginning_of_a_long_text() -> None:
 def test_a_rewritten_chunk_says_what_is_delivered() -> None:
     chunk = Chunk('<b>"new"</b>', 0, 3, {}, "id")
     page = Chunks([chunk], "old")._repr_html_()
-    assert 'title="chunk 0: 0-3, delivered as: &lt;b&gt;&quot;new&quot;&lt;/b&gt;"' in page
+    assert 'title="chunk 0: 0-3, rewritten as: &lt;b&gt;&quot;new&quot;&lt;/b&gt;"' in page
 
 
 @given(

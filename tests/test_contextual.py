@@ -335,7 +335,7 @@ def test_secrets_and_stores_stay_out_of_what_is_written(tmp_path: Path) -> None:
         assert "InMemoryStore" not in shown
     with pytest.raises(TypeError, match="cannot be pickled because of cache"):
         pickle.dumps(parser)
-    with pytest.raises(TypeError, match="give the path of a folder"):
+    with pytest.raises(TypeError, match="pass the path of a folder"):
         pickle.dumps(ContextualChunker(cache=store))
     kept = ContextualParser(llm=about, cache=tmp_path, chunker=SMALL)
     read = ContextualParser.from_dict(kept.to_dict(), llm=about)
@@ -379,7 +379,10 @@ def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
     [
         ({"prompt": "{chunk}"}, "must contain {document}"),
         ({"cache": 3}, "cache must be"),
-        ({"cache": "folder", "llm": lambda prompt: "Context."}, "has no name"),
+        (
+            {"cache": "folder", "llm": lambda prompt: "Context."},
+            "cannot be written to a configuration or a cache key",
+        ),
         ({"document_window": 0}, "document_window must be at least 1, got 0"),
         ({"max_concurrency": 0}, "max_concurrency must be at least 1, got 0"),
         ({"on_error": "ignore"}, "plain"),

@@ -102,7 +102,7 @@ def test_nodes_fit_together_with_their_metadata(cases: list[Chunker], text: str)
         parser = front_end(chunker, rag_splitters.llama_index, "NodeParser")
         source = LlamaIndexDocument(text=text, metadata={"k": "v"}, id_="one")
         if not chunker.fits("k: v\n\n x"):
-            with pytest.raises(ValueError, match="the metadata of document 'one' leave no room"):
+            with pytest.raises(ValueError, match="the metadata of document 'one' leaves no room"):
                 parser.get_nodes_from_documents([source])
             continue
         for node in parser.get_nodes_from_documents([source]):

@@ -90,7 +90,7 @@ def test_other_encodings_are_guessed_and_named(
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert f"{name} is not in UTF-8 (byte 0x" in record.message
-    assert "it is read as " in record.message
+    assert "reading it as " in record.message
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,9 @@ def test_id_of_two_documents_is_refused_before_anything_is_written(
     index: Index, retriever: Any, distance: int
 ) -> None:
     rows = [*ROWS, {**ROWS[-distance], "text": "Another lamp."}]
-    with pytest.raises(ValueError, match=r"differ have the same id, such as 'lamp-\d'"):
+    with pytest.raises(
+        ValueError, match=r"different documents have the same id, such as 'lamp-\d'"
+    ):
         index(rows)
     assert list(retriever.docstore.yield_keys()) == []
     assert index([*ROWS, *ROWS[2:]]).added == 8
@@ -176,7 +178,9 @@ def test_folder_of_something_else_is_not_overwritten(index: Index, tmp_path: Pat
     folder = tmp_path / "photos"
     folder.mkdir()
     (folder / "cat.jpg").touch()
-    with pytest.raises(ValueError, match=r"is a folder of something else, which has 'cat\.jpg'"):
+    with pytest.raises(
+        ValueError, match=r"is not the folder of a checkpoint, because it holds 'cat\.jpg'"
+    ):
         index(ROWS, checkpoint=folder)
     assert (folder / "cat.jpg").exists()
 

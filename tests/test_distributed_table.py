@@ -326,9 +326,14 @@ def test_lone_surrogates_of_a_model_are_replaced() -> None:
             {"text": ["a"], "headings": ["b"]},
             {},
             ValueError,
-            "their own with the names ['headings'",
+            "chunks have their own columns ['headings'",
         ),
-        ({"body": ["a"], "Text": ["b"]}, {"text_column": "body"}, ValueError, "rename the doc"),
+        (
+            {"body": ["a"], "Text": ["b"]},
+            {"text_column": "body"},
+            ValueError,
+            "rename these columns of the doc",
+        ),
     ],
 )
 def test_table_that_cannot_be_split_is_refused(
@@ -500,7 +505,7 @@ def test_model_is_called_once_for_a_batch(tmp_path: Any, batch_size: int, calls:
 def test_splitter_is_unpickled_once_in_a_process(tmp_path: Any) -> None:
     splitting = TableSplitter(SemanticChunker(embeddings=NotedEmbeddings(tmp_path)))
     payload = pickle.dumps(splitting)
-    again = [splitter.unpickled(bytes(bytearray(payload))) for _ in range(3)]
+    again = [splitter.load_splitter(bytes(bytearray(payload))) for _ in range(3)]
     assert again[0] is again[1] is again[2]
     assert NotedEmbeddings(tmp_path).noted("loads") == [str(os.getpid())]
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import llama_index.core.node_parser
 import pytest
 from llama_index.core import Document, MockEmbedding, Settings, StorageContext, VectorStoreIndex
 from llama_index.core.callbacks import CallbackManager
@@ -155,10 +156,19 @@ def test_settings_transformations() -> None:
     )
 
 
+PAGE = ROOT.joinpath("docs", "migration", "llama_index.md").read_text(encoding="utf-8")
+
+
+def test_migration_page_has_every_parser_of_llama_index() -> None:
+    names = [name for name in llama_index.core.node_parser.__all__ if name[0].isupper()]
+    parsers = {name for name in names if name.endswith(("Splitter", "Parser"))}
+    general = {"MetadataAwareTextSplitter", "NodeParser", "SimpleNodeParser", "TextSplitter"}
+    assert not {name for name in parsers - general if f"`{name}" not in PAGE}
+
+
 def test_the_code_of_the_migration_page_runs() -> None:
-    page = (ROOT / "docs" / "migration.md").read_text(encoding="utf-8").split("## LlamaIndex")[1]
-    code = page.split("```python\n")[1].split("```")[0]
-    exec(compile(code, "migration.md", "exec"), {})
+    code = PAGE.split("```python\n")[1].split("```")[0]
+    exec(compile(code, "llama_index.md", "exec"), {})
     assert isinstance(Settings.node_parser, SentenceNodeParser)
     assert Settings.chunk_size == 512
 
@@ -317,7 +327,7 @@ def test_texts_leave_room_for_metadata() -> None:
         *cut,
         *parser.split_text(TEXT),
     ]
-    with pytest.raises(ValueError, match="the metadata of the text leave no room"):
+    with pytest.raises(ValueError, match="the metadata of the text leaves no room"):
         parser.split_text_metadata_aware(TEXT, "word " * 100)
     with pytest.raises(ValueError, match="must have the same length"):
         parser.split_texts_metadata_aware([TEXT], [])
@@ -581,7 +591,7 @@ def test_metadata_are_measured_once_for_each_text_of_them() -> None:
 
 def test_metadata_without_room_name_the_document() -> None:
     document = Document(text=TEXT, metadata={"summary": "word " * 200}, id_="report-7")
-    message = r"the metadata of document 'report-7' leave no room .* \(chunk_size=128\)"
+    message = r"the metadata of document 'report-7' leaves no room .* \(chunk_size=128\)"
     with pytest.raises(ValueError, match=message):
         SentenceNodeParser(chunk_size=128).get_nodes_from_documents([document])
     with pytest.raises(ValueError, match="is longer than chunk size"):
@@ -669,5 +679,5 @@ def test_a_configuration_asks_for_its_lambdas() -> None:
         SentenceNodeParser.from_dict(json.loads(json.dumps(described)))
     again = SentenceNodeParser.from_dict(described, length_function="characters")
     assert again.length_function == "characters"
-    with pytest.raises(ValueError, match="has no name by which another process could find it"):
+    with pytest.raises(ValueError, match="no other process could find it by name"):
         SentenceNodeParser(length_function=lambda text: len(text)).model_dump()

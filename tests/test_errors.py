@@ -78,7 +78,10 @@ def test_unknown_parameter_names_the_nearest_one(kind: Any, case: Chunker) -> No
             assert message == f"{start}{field!r}?"
     for message in messages(kind, {**required(case), "qqqqq": 1}):
         names = ", ".join(kind.model_fields)
-        assert message == f"{kind.__name__} got an unknown parameter 'qqqqq': it has {names}"
+        assert (
+            message
+            == f"{kind.__name__} got an unknown parameter 'qqqqq': its parameters are {names}"
+        )
 
 
 @every_class
@@ -184,14 +187,14 @@ def test_core_chunker_cannot_be_changed() -> None:
     chunker = RecursiveChunker(chunk_size=9)
     for name in ("chunk_size", "chunksize"):
         message = message_of(lambda name=name: setattr(chunker, name, 3))
-        assert message == f"RecursiveChunker cannot be changed: pass {name}= to a new one"
+        assert message == f"RecursiveChunker cannot be changed: create a new one with {name}="
     with pytest.raises(ValueError, match="RecursiveChunker cannot be changed"):
         del chunker.chunk_size
     assert chunker.chunk_size == 9
 
 
 def test_core_chunker_takes_parameters_by_name() -> None:
-    with pytest.raises(TypeError, match="takes its parameters by name, got 2 without names"):
+    with pytest.raises(TypeError, match="takes its parameters by name, got 2 by position"):
         RecursiveChunker(3, 4)  # type: ignore[misc]
 
 
@@ -208,7 +211,7 @@ class Lines(SizedChunker):
 def test_positional_parameters() -> None:
     make: Any = Lines
     assert make(";", 7, chunk_overlap=2) == Lines(separator=";", chunk_size=7, chunk_overlap=2)
-    with pytest.raises(TypeError, match="Lines takes only separator, chunk_size without names"):
+    with pytest.raises(TypeError, match="Lines takes only separator, chunk_size by position"):
         make(";", 7, 2)
     with pytest.raises(TypeError, match="Lines got separator twice"):
         make(";", separator=",")

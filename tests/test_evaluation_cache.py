@@ -137,7 +137,7 @@ def test_questions_that_were_answered_before_one_failed_are_kept(tmp_path: Path)
 
 
 def test_a_model_that_cannot_be_known_again_is_refused_with_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="lambda> has no name by which another"):
+    with pytest.raises(ValueError, match="lambda> cannot be written to a configuration"):
         CachedEmbeddings(lambda texts: [[1.0]] * len(texts), tmp_path)
 
 

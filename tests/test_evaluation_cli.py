@@ -56,7 +56,8 @@ def test_compare_shows_figures_and_what_to_take_offline() -> None:
     assert "3 questions about 3 of 3 documents" in result.stdout
     assert "HashingEmbeddings(dimensions=1024)" in result.stdout
     assert "at 60" in result.stdout
-    assert "Take " in result.stdout
+    assert "Clear winner: " in result.stdout or "No clear winner: " in result.stdout
+    assert result.stdout.index("winner: ") < result.stdout.index("strategy"), "the verdict first"
 
 
 def test_compare_reads_a_folder_in_the_form_of_the_report_and_has_candidates() -> None:
@@ -112,12 +113,16 @@ def test_compare_keeps_embeddings_for_the_next_run_and_for_semantic_strategies(
 
 
 def test_compare_without_questions_describes_the_chunks(folder: Path) -> None:
-    result = run("docs", "--json", "r.json", "--csv", "r.csv", "--markdown", "r.md")
+    outputs = ("--json", "r.json", "--csv", "r.csv", "--markdown", "r.md", "--html", "r.html")
+    result = run("docs", *outputs)
     assert result.exit_code == 0, result.stderr
     assert "Take " in result.stdout
     assert "do not say what a search finds" in " ".join(result.stdout.split())
     values = json.loads((folder / "r.json").read_text("utf-8"))
     assert len(values["strategies"]) == 4
+    page = (folder / "r.html").read_text("utf-8")
+    assert "block integrity" in page
+    assert all(each["name"] in page for each in values["strategies"])
     assert values["model"] is None
     options = ("-s", "sentence:chunk_size=300", "-s", "semantic", "--embeddings", "hashing")
     named = run("docs", *options, "--json", "r.json")
@@ -133,7 +138,6 @@ def test_compare_without_questions_describes_the_chunks(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["docs", "--html", "r.html"], "--html needs --questions"),
         (["atlas", "-q", "q.jsonl"], "atlas: no such file or folder"),
         (["docs", "-q", "none.jsonl"], "none.jsonl: no such file"),
         (["docs/bakery.md", "-q", "q.jsonl"], "q.jsonl, line 3: there is no document 'docs/light"),

@@ -14,7 +14,12 @@ from langchain_text_splitters import CharacterTextSplitter
 from llama_index.core.node_parser import SentenceSplitter
 from rich.console import Console
 
-from rag_splitters import FixedSizeChunker, RecursiveChunker, SentenceChunker
+from rag_splitters import (
+    FixedSizeChunker,
+    RecursiveChunker,
+    SemanticChunker,
+    SentenceChunker,
+)
 from rag_splitters.evaluation import (
     Estimate,
     Question,
@@ -24,9 +29,10 @@ from rag_splitters.evaluation import (
     read_benchmark,
     suggest,
     suggestion,
+    verdict,
 )
+from rag_splitters.evaluation.intervals import leads_over, resampled
 from rag_splitters.evaluation.metrics import union
-from rag_splitters.evaluation.suggestion import advice
 from rag_splitters.models import HashingEmbeddings, ModelError
 from tests.minilm import minilm
 
@@ -287,9 +293,11 @@ def test_report_as_csv_has_a_line_for_each_figure(report: Report) -> None:
 # Which to take
 
 
-def rigged(**means: float) -> Report:
+def rigged(sizes: dict[str, int] | None = None, **means: float) -> Report:
     """A report in which strategies have these means of recall at the middle budget."""
-    report = made({name: FixedSizeChunker(chunk_size=100) for name in means})
+    report = made(
+        {name: FixedSizeChunker(chunk_size=(sizes or {}).get(name, 100)) for name in means}
+    )
     column = report.settings.curve_budgets.index(100)
     noise = np.random.default_rng(0).random(len(report.questions))
     noise -= noise.mean()
@@ -308,17 +316,94 @@ def test_suggestion_is_sure_where_the_lead_is_large() -> None:
     assert found.gap is not None
     assert found.gap.mean == pytest.approx(0.4)
     assert found.gap.low > 0.3
-    assert "may be chance" not in str(found)
+    assert (found.best, found.close) == ("best", ("best",))
+    assert str(found).startswith(
+        "Clear winner: best. Take it: its recall at 100 tokens is 90.0%, 40.0 points (95% interval "
+    )
+    assert "more than that of middle. On questions that were not used" in str(found)
 
 
-def test_suggestion_says_where_the_lead_may_be_chance() -> None:
+def test_suggestion_says_that_strategies_are_tied_and_what_to_take_anyway() -> None:
     found = suggestion(rigged(one=0.5, two=0.501, low=0.1))
-    assert found.name == "two"
-    assert found.rivals == ("one",)
+    assert (found.best, found.rivals) == ("two", ("one",))
     assert not found.is_certain
     assert 0.3 < found.wins < 0.8
-    assert str(found).startswith("Take two: recall at 100 tokens 50.1 (")
-    assert str(found).endswith("it is statistically tied with one. More questions may decide.")
+    assert found.headline == (
+        "No clear winner: 2 of 3 strategies are statistically tied for the best."
+    )
+    assert found.reasons.startswith(
+        "Their recall at 100 tokens: two (50.1%), one (50.0%). Take two anyway: it has the highest "
+        "mean, and no index is smaller ("
+    )
+    assert "More questions may decide." in found.reasons
+
+
+def test_suggestion_takes_the_cheapest_of_those_within_one_standard_error() -> None:
+    means = {"best": 0.52, "cheap": 0.515, "cheapest": 0.45, "bad": 0.1}
+    report = rigged(**means, sizes={"best": 40, "cheap": 100, "cheapest": 400, "bad": 900})
+    found = suggestion(report)
+    assert found.best == "best"
+    assert {"best", "cheap"} == set(found.close)
+    assert found.name == "cheap"
+    assert found.chunker.chunk_size == 100
+    counts = {name: len(report.strategy(name).chunks) for name in means}
+    assert (
+        "Take cheap anyway: its mean is as high within one standard error, and its index is the "
+        f"smallest: {counts['cheap']} chunks, against {counts['best']} of best."
+    ) in str(found)
+
+
+def test_suggestion_prefers_a_strategy_that_needs_no_model() -> None:
+    model = HashingEmbeddings()
+    chunkers = {
+        "semantic": SemanticChunker(embeddings=model, chunk_size=2000),
+        "plain": FixedSizeChunker(chunk_size=50),
+    }
+    report = made(chunkers)
+    for strategy in report.strategies:
+        strategy.measurements.curve[:] = 0.5
+    found = suggestion(report)
+    assert found.name == "plain"
+    assert len(report.strategy("semantic").chunks) < len(report.strategy("plain").chunks)
+    assert str(found).startswith(
+        "No clear winner: both strategies are statistically tied. semantic and plain have the same "
+        "result on every question. Take plain anyway: its mean is as high within one standard "
+        "error, and it needs no model to cut."
+    )
+
+
+@pytest.mark.parametrize("count", [2, 9])
+def test_best_strategy_is_seldom_discarded_however_many_are_compared(count: int) -> None:
+    """Strategies that are equally good: each must stay in the running, but for a few percent."""
+    rng = np.random.default_rng(0)
+    trials, questions = 150, 40
+    weights = resampled(questions, 500)
+    discarded = naive = 0
+    for _ in range(trials):
+        values = np.clip(0.6 + 0.2 * rng.standard_normal((count, questions)), 0, 1)
+        leads = leads_over(0, values, weights)
+        discarded += any(lead.low > 0 for lead in leads.estimates)
+        naive += any(
+            lead.mean > 1.96 * error > 0
+            for lead, error in zip(leads.estimates, leads.errors, strict=True)
+        )
+    assert discarded / trials < 0.07
+    assert count == 2 or naive / trials > 0.08, "what one gets without the adjustment"
+
+
+def test_leads_are_wider_with_more_strategies_and_narrower_with_more_questions() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.random((12, 400))
+
+    def width(strategies: int, questions: int) -> float:
+        part = values[:strategies, :questions]
+        lead = leads_over(0, part, resampled(questions)).estimates[1]
+        assert lead.mean == pytest.approx((part[1] - part[0]).mean())
+        return lead.high - lead.low
+
+    assert width(2, 50) < width(12, 50) < 2 * width(2, 50)
+    assert width(12, 400) < width(12, 50) / 2
+    assert width(2, 3) > 2 * width(2, 50)
 
 
 def test_suggestion_shares_ties_and_does_not_flatter_the_choice() -> None:
@@ -326,9 +411,8 @@ def test_suggestion_shares_ties_and_does_not_flatter_the_choice() -> None:
         {"one": FixedSizeChunker(chunk_size=100), "two": FixedSizeChunker(chunk_size=100)}
     )
     assert suggestion(report).wins == 0.5
-    assert "It is a tie: one and two have the same result on every question" in str(
-        suggestion(report)
-    )
+    assert suggestion(report).gap == (0, 0, 0)
+    assert "one and two have the same result on every question" in str(suggestion(report))
     assert "More questions" not in str(suggestion(report))
     rng = np.random.default_rng(1)
     many = made({str(number): FixedSizeChunker(chunk_size=100) for number in range(20)})
@@ -347,7 +431,8 @@ def test_suggest_compares_the_candidates_and_picks_one_of_them() -> None:
     assert [strategy.name for strategy in found.results.strategies] == list(candidates())
     assert found.chunker == candidates()[found.name]
     best = max(found.results.metric(name, "iou").mean for name in candidates())
-    assert found.score.mean == best
+    assert found.results.metric(found.best, "iou").mean == best
+    assert found.score == found.results.metric(found.name, "iou")
     assert 0 <= found.folds <= 1
 
 
@@ -360,13 +445,24 @@ def test_suggestion_refuses_what_cannot_be_chosen_by(report: Report) -> None:
         suggestion(report, folds=1)
 
 
-def test_advice_is_silent_where_there_is_no_choice(report: Report) -> None:
-    assert advice(report).startswith("Take ")
-    assert advice(made({"only": FixedSizeChunker(chunk_size=100)})) == ""
+def test_verdict_says_where_there_is_no_choice(report: Report) -> None:
+    assert verdict(report) == (suggestion(report).headline, suggestion(report).reasons)
+    headline, reasons = verdict(made({"only": FixedSizeChunker(chunk_size=100)}))
+    assert headline == "Only only was measured, so there is nothing to choose from."
+    assert reasons.startswith("Its recall at 100 tokens is ")
     one = compare(CHUNKERS, BENCHMARK.documents, BENCHMARK.questions[:1], HashingEmbeddings())
-    assert advice(one) == ""
+    assert verdict(one)[0].startswith("No verdict: one question cannot show")
+    assert str(one).startswith("No verdict")
     with pytest.raises(ValueError, match="cross-validation needs at least 2 questions"):
         suggestion(one)
+
+
+def test_report_begins_with_the_verdict_in_every_form(report: Report) -> None:
+    headline = suggestion(report).headline
+    assert str(report).startswith(headline)
+    assert report.to_markdown().startswith(f"**{headline}** ")
+    page = report.to_html()
+    assert page.index(headline) < page.index("<main>")
 
 
 # With a real model

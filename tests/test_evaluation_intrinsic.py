@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from rich.console import Console
 
 from rag_splitters import (
     FixedSizeChunker,
@@ -255,7 +256,7 @@ def test_chunks_without_positions_hold_nothing() -> None:
         ({"chunkers": []}, "there are no strategies to compare"),
         ({"documents": {}}, "there are no documents"),
         ({"documents": {"blank": " \n"}}, "there are no documents"),
-        ({"sizes": (9, 3)}, r"sizes must be \(least, largest\), got \(9, 3\)"),
+        ({"sizes": (9, 3)}, r"sizes must be \(smallest, largest\), got \(9, 3\)"),
         ({"context_size": 0}, "context_size must be a whole number of at least 1"),
         ({"chunkers": [lambda text: []]}, "gives no chunks for these documents"),
     ],
@@ -283,15 +284,19 @@ def test_recommendation_says_why() -> None:
     assert (found.name, found.runner_up) == ("sentence", "fixed")
     assert found.chunker is chunkers["sentence"]
     assert found.best_for == {"kettle": "sentence", "tea": "sentence"}
-    assert "Take sentence: its mean figure is" in str(found)
-    assert "It is the best for 2 of 2 documents." in str(found)
-    assert "better mid-sentence (0.0%, not" in str(found)
+    assert str(found).startswith("Best figures: sentence. Take sentence: its score, the mean of ")
+    assert "It has the best score in 2 of 2 documents." in str(found)
+    assert "It is better in mid-sentence (0.0% against" in str(found)
+    assert str(found.report).startswith(found.headline), "the report begins with the verdict"
     assert "do not say what a search finds" in str(found)
 
 
 def test_recommendation_between_equals_and_of_one() -> None:
     equal = recommend({"kettle": TEXT}, chunkers=[SentenceChunker(), SentenceChunker()])
-    assert "Both have the same figures" in str(equal)
+    assert equal.headline == (
+        "No clear winner: SentenceChunker and SentenceChunker 2 have about the same figures."
+    )
+    assert "No figure differs by half a point, so take the one that costs less." in str(equal)
     assert "nothing to choose from" in str(recommend({"k": TEXT}, chunkers=[SentenceChunker()]))
 
 
@@ -299,3 +304,15 @@ def test_default_strategies_have_one_size() -> None:
     report = recommend({"kettle": TEXT}, chunk_size=15).report
     assert {each.chunk_size for each in report.chunkers.values()} == {15}
     assert set(report.names) == {"content_aware", "recursive", "sentence", "paragraph"}
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 160])
+def test_report_shows_as_many_figures_as_fit(width: int) -> None:
+    report = recommend({"kettle": TEXT}, chunk_size=15).report
+    file = io.StringIO()
+    Console(file=file, width=width).print(report)
+    lines = file.getvalue().splitlines()
+    assert all(len(line) <= width for line in lines)
+    assert "\u2026" not in file.getvalue(), "no name and no figure is cut"
+    assert all(any(name in line for line in lines) for name in report.names)
+    assert ("orphan" in file.getvalue().partition("Means over")[0]) == (width >= 100)

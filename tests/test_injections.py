@@ -21,7 +21,7 @@ from rag_splitters.evaluation.judging import (
     generate_facts,
     generate_questions,
 )
-from rag_splitters.meaning.windows import numbered, sentences_of
+from rag_splitters.meaning.windows import number_sentences, sentences_of
 from tests.openai_server import OpenAIServer
 
 INJECTIONS = [
@@ -59,7 +59,7 @@ def injection(template: str, tag: str) -> str:
 
 
 def as_lines(text: str) -> str:
-    return numbered(text, sentences_of(text, "rules"))
+    return number_sentences(text, sentences_of(text, "rules"))
 
 
 def agentic(llm: Any, text: str) -> None:

@@ -136,7 +136,7 @@ def test_chat_model_loses_no_answer_to_the_failure_of_another(is_async: bool) ->
         errors,
         (
             "failed on prompt 1: RuntimeError: no such luck",
-            "answered prompt 3 with nothing",
+            "answered prompt 3 with an empty text",
             "answered prompt 4 with NoneType",
             "answered prompt 5 with int",
         ),

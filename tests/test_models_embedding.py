@@ -333,16 +333,16 @@ def changed(row: int, value: Any) -> Callable[[list[str]], Any]:
 
 WRONG: dict[str, tuple[Any, str]] = {
     "too_many": (lambda texts: [[1.0]] * 5, "answered with 5 vectors for 1 texts"),
-    "nothing": (lambda texts: None, "answered with NoneType, not with vectors"),
+    "nothing": (lambda texts: None, "answered with NoneType instead of vectors"),
     "nan": (changed(2, [1.0, math.nan]), r"not finite for text 3 \(document 1, offset 20\)"),
     "infinite": (changed(1, [math.inf, 1.0]), r"not finite for text 1 \(document 0, offset 10\)"),
     "zeros": (changed(3, [0.0, 0.0]), r"zeros for text 4 \(document 1, offset 30\)"),
     "length": (changed(2, [1.0]), r"vector of 1 numbers for text 3 .*, and of 2 for text 0"),
-    "missing": (changed(2, None), r"NoneType, not with numbers, for text 3 \(document 1"),
-    "text": (changed(0, "ab"), r"str, not with numbers, for text 0 \(document 0, offset 0\)"),
-    "words": (changed(1, ["a", "b"]), r"not with numbers, for text 1"),
+    "missing": (changed(2, None), r"NoneType instead of numbers for text 3 \(document 1"),
+    "text": (changed(0, "ab"), r"str instead of numbers for text 0 \(document 0, offset 0\)"),
+    "words": (changed(1, ["a", "b"]), r"instead of numbers for text 1"),
     "empty": (lambda texts: [[] for _ in texts], "vector of 0 numbers"),
-    "flat": (lambda texts: [1.0] * len(texts), "float, not with numbers, for text 0"),
+    "flat": (lambda texts: [1.0] * len(texts), "float instead of numbers for text 0"),
 }
 
 

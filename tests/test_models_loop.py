@@ -248,5 +248,5 @@ def test_dead_server_is_not_asked_about_everything() -> None:
 
     answers = chat_model(model, max_retries=0).ask([f"prompt {number}" for number in range(100)])
     assert all(isinstance(answer, ModelError) for answer in answers)
-    assert "not asked, because" in str(answers[-1])
+    assert "not sent, because" in str(answers[-1])
     assert len(asked) == 8

@@ -34,7 +34,7 @@ import rag_splitters.langchain
 import rag_splitters.llama_index
 from rag_splitters import Chunker, SemanticChunker, SentenceChunker, Span, TitledChunker
 from rag_splitters.distributed import TableSplitter
-from rag_splitters.distributed.splitter import unpickled
+from rag_splitters.distributed.splitter import load_splitter
 from rag_splitters.evaluation import Question, compare
 from rag_splitters.langchain import SemanticTextSplitter
 from rag_splitters.llama_index import SemanticNodeParser
@@ -341,7 +341,7 @@ def refused(server: OpenAIServer) -> dict[str, tuple[Any, str]]:
 
 def test_other_settings_are_refused_by_name(server: OpenAIServer) -> None:
     for name, (model, setting) in refused(server).items():
-        with pytest.raises(TypeError, match="pass a factory in place of the model") as caught:
+        with pytest.raises(TypeError, match="pass a factory instead of the model") as caught:
             pickle.dumps(chat_model(model))
         assert f"{setting}:" in str(caught.value) or f"{setting}," in str(caught.value), name
         for secret in (KEY, PASSWORD, HEADER):
@@ -363,7 +363,7 @@ def test_workers_of_ray_and_spark_get_the_same_server(package: str, server: Open
     assert KEY.encode() not in pickled
     assert PASSWORD.encode() not in pickled
     table = pa.table({"text": ["One sentence. Another one. " * 100]})
-    assert unpickled(pickled).split_table(table).num_rows
+    assert load_splitter(pickled).split_table(table).num_rows
     assert server.requests
     with pytest.raises(TypeError, match="because of default_query: pass a factory"):
         cloudpickle.dumps(SemanticChunker(embeddings=embedding(server, default_query={"a": "b"})))

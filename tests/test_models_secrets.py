@@ -170,6 +170,6 @@ def test_secrets_stay_out_of_logs(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     chunker = AgenticChunker(llm=chat_model(model, max_retries=2), on_error="skip")
     assert chunker.chunk("One thing. Another thing.") == []
-    assert "asking again after RateLimitError" in caplog.text
+    assert "retrying after RateLimitError" in caplog.text
     assert "it has no chunks" in caplog.text
     assert KEY not in caplog.text

@@ -125,7 +125,7 @@ def archive(**files: bytes) -> bytes:
         ),
         (
             archive(a=bytes(2_000_000)),
-            r"is not read: it unpacks to 2,000,000 bytes, and the limit is",
+            r"is too large: it unpacks to 2,000,000 bytes, and the limit is",
         ),
     ],
     ids=["empty", "text", "other archive", "encrypted", "bomb"],

@@ -198,7 +198,10 @@ def test_two_retrievers_in_memory_share_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"embeddings": HashingEmbeddings(), "vectorstore": True}, "embeddings would not be used"),
+        (
+            {"embeddings": HashingEmbeddings(), "vectorstore": True},
+            "pass embeddings or vectorstore",
+        ),
         ({"search_kwargs": {"k": 0}}, r'search_kwargs\["k"\] must be a whole number of at least 1'),
         ({"k": 0}, "k must be a whole number of at least 1, got 0"),
     ],

@@ -303,6 +303,8 @@ def test_page_follows_the_slider_and_the_number(opened: Callable[..., Any]) -> N
         page.settled()
         found = chunks("recursive", TRAM, chunk_size=500, length_function="words")
         assert page.drawn() == as_drawn(found, TRAM)
+        page.side().locator(".source").focus()
+        page.tab.keyboard.press("Home")
         assert "words" in page.side().locator(".facts dd").first.inner_text()
         page.form().locator(".strategy").select_option("sentence")
         page.settled()
@@ -488,7 +490,7 @@ def test_page_says_what_is_wrong_with_a_file(opened: Callable[..., Any], tmp_pat
     with opened(fails=True) as page:
         page.open(text="tram.md", a="sentence")
         page.tab.locator("#file").set_input_files(tmp_path / "broken.txt")
-        told = page.tab.locator("#status.error")
+        told = page.tab.locator("#notice", has_text="broken.txt")
         told.wait_for()
         assert "broken.txt is not a text file" in told.inner_text()
         assert page.text() == TRAM
@@ -520,7 +522,7 @@ def test_page_tells_of_the_chunk_under_the_pointer_and_pins_it(opened: Callable[
 def test_page_compares_two_strategies(opened: Callable[..., Any]) -> None:
     with opened() as page:
         page.open(text="tram.md", a="recursive", **{"a.chunk_size": 250})
-        page.tab.get_by_role("button", name="Compare with another").click()
+        page.tab.get_by_role("button", name="Compare").click()
         page.settled()
         page.form("b").locator(".strategy").select_option("fixed_size")
         page.settled()
@@ -615,6 +617,8 @@ def test_page_can_be_used_by_keyboard(opened: Callable[..., Any]) -> None:
         selected = page.side().locator("[role=tab][aria-selected=true]")
         assert selected.inner_text() == "LangChain"
         page.side().locator(".source").focus()
+        page.tab.keyboard.press("ArrowRight")
+        assert page.side().locator(".aloud").inner_text().startswith("Chunk 1 of")
         page.tab.keyboard.press("ArrowRight")
         assert page.side().locator(".aloud").inner_text().startswith("Chunk 2 of")
         named = page.tab.evaluate(

@@ -234,7 +234,7 @@ def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
     ("options", "message"),
     [
         ({"prompt": "What?"}, "must contain {sentences}"),
-        ({"chunk_overlap": 10}, "leave chunk_overlap out"),
+        ({"chunk_overlap": 10}, "takes no chunk_overlap"),
         ({"on_error": "ignore"}, "keep"),
         ({"llm": None}, "llm must be"),
     ],

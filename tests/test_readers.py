@@ -80,7 +80,7 @@ def test_loaders_read_folders_and_say_what_they_passed_over(
     assert [document.id for document in FileLoader(folder).lazy_load()] == names
     documents = FileReader().load_data(folder, extra_info={"team": "a"})
     assert [(each.id_, each.metadata["team"]) for each in documents] == [(n, "a") for n in names]
-    assert caplog.messages == [f"{folder}: passed over 1 file: 1 .png"] * 2
+    assert caplog.messages == [f"{folder}: skipped 1 file: 1 .png"] * 2
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -264,7 +264,7 @@ def test_second_chunker_does_not_encode_known_units_again() -> None:
 
 
 def test_forgotten_and_long_words_are_counted_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_MOST_KEPT", 50)
+    monkeypatch.setattr(tokens, "_MOST_CACHED", 50)
     count = load_encoding("cl100k_base").encode_ordinary
     measured = sizer(CountingEncoding())
     for seed in range(5):
@@ -410,7 +410,7 @@ def test_encoding_without_a_file_says_what_to_do(
 ) -> None:
     if is_set:
         monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    with pytest.raises(ValueError, match=r"not downloaded unasked: set TIKTOKEN_CACHE_DIR"):
+    with pytest.raises(ValueError, match=r"not downloaded automatically: set TIKTOKEN_CACHE_DIR"):
         RecursiveChunker(length_function=f"tokens:{name}").chunk("text")
 
 

@@ -1,8 +1,8 @@
-"""A custom skill for Azure AI Search: a server that cuts documents in the place of Text Split.
+"""A custom skill for Azure AI Search: a server that replaces the Text Split skill.
 
 Start it with `rag-splitters serve-skill`, with `serve_skill()`, or on a server of your own
-(`create_skill_app()`). It keeps the contract of the Custom Web API skill, and the names of the
-inputs, parameters and outputs are those of the Text Split skill. Needs the extra `azure`.
+(`create_skill_app()`). It follows the contract of the Custom Web API skill, and its inputs,
+parameters and outputs have the names of those of the Text Split skill. Needs the extra `azure`.
 """
 
 from __future__ import annotations

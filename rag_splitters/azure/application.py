@@ -1,4 +1,4 @@
-"""The skill's server: who may ask, how much, and what the status codes are."""
+"""The skill's server: API key, limits and status codes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starlette:
-    """The application; see `rag_splitters.azure.create_skill_app`."""
+    """Create the application; see `rag_splitters.azure.create_skill_app`."""
 
     async def split(request: Request) -> Response:
         if api_key is not None and not _is_key(request.headers.get("api-key", ""), api_key):
@@ -39,7 +39,7 @@ def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starle
             return error_response(message, 413)
         except ValueError as error:
             return error_response(error, 400)
-        except Exception as error:  # a bug of ours: the details belong in the log
+        except Exception as error:  # a bug: the details go to the log
             logger.exception("the skill failed")
             return error_response(f"{type(error).__name__}: see the server's log", 500)
 
@@ -55,13 +55,13 @@ def _respond(body: bytes, query: Mapping[str, str], chunker: Chunker) -> Respons
     return json_response(answer_records(body, query, chunker))
 
 
-def _is_key(given: str, api_key: str) -> bool:
-    """Whether the keys are equal, in a time that does not depend on where they differ."""
-    return hmac.compare_digest(given.encode("utf-8"), api_key.encode("utf-8"))
+def _is_key(header: str, api_key: str) -> bool:
+    """Whether the keys are equal, compared in constant time."""
+    return hmac.compare_digest(header.encode("utf-8"), api_key.encode("utf-8"))
 
 
 def _query_of(request: Request) -> dict[str, str]:
-    """The parameters of the query string. Raises ValueError if one occurs twice."""
+    """Return the parameters of the query string. Raises ValueError if one occurs twice."""
     query: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name in query:

@@ -1,4 +1,4 @@
-"""The contract of the Custom Web API skill: a request with records, and an answer to each."""
+"""The contract of the Custom Web API skill: a request with records, an answer for each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rag_splitters.web.http import one_line
 logger = logging.getLogger(__name__)
 
 MAX_RECORDS = 10_000
-"""Maximum number of records in a request; Azure AI Search sends 1,000 unless told otherwise."""
+"""Maximum number of records in a request; Azure AI Search sends 1,000 by default."""
 
 MAX_ITEMS = 100_000
 """Maximum number of text items of a record."""
@@ -35,15 +35,15 @@ _SPECIAL_TOKENS = (
 
 
 def answer_records(body: bytes, query: Mapping[str, str], chunker: Chunker) -> Answer:
-    """The answer to a request of a Web API skill.
+    """Answer a request to a Web API skill.
 
     Parameters:
         body: the request's JSON, `{"values": [{"recordId": ..., "data": {...}}, ...]}`.
-        query: parameters from the query string, which hold where a record has none of its own.
+        query: parameters from the query string, for records without parameters of their own.
         chunker: the strategy.
 
     Returns: `{"values": [...]}` with `recordId`, `data`, `errors` and `warnings` for each record,
-    in the order of the request. Whatever is wrong with one record is among its errors.
+    in the order of the request. A problem with one record is reported in its errors.
 
     Raises ValueError if the body is not such JSON, or if a parameter in the query is wrong.
 
@@ -57,11 +57,11 @@ def answer_records(body: bytes, query: Mapping[str, str], chunker: Chunker) -> A
     records = _records_of(body)
     groups: dict[tuple[SplitParameters, bool], list[_Record]] = {}
     ids: set[str] = set()
-    read = lru_cache(maxsize=256)(_read_parameters)  # most records have the same parameters
+    read_parameters = lru_cache(maxsize=256)(_read_parameters)  # most records have the same
     for record in records:
         try:
-            record.parse(query, read, ids)
-        except Exception as error:  # of this record; the others are answered
+            record.parse(query, read_parameters, ids)
+        except Exception as error:  # only this record fails
             _fail(record, error)
         if record.is_open:
             has_pairs = utf16_length(record.text) != len(record.text)
@@ -73,7 +73,7 @@ def answer_records(body: bytes, query: Mapping[str, str], chunker: Chunker) -> A
 
 @dataclass(eq=False)
 class _Record:
-    """A record of a request, and the answer to it."""
+    """A record of a request, and its answer."""
 
     value: Any
     text: str = ""
@@ -88,16 +88,16 @@ class _Record:
 
     @property
     def is_open(self) -> bool:
-        """Whether the text must still be split."""
+        """Whether the text still has to be split."""
         return not self.answer["errors"] and not self.answer["data"]
 
     def parse(
         self,
         query: Mapping[str, str],
-        read: Callable[[str], SplitParameters],
+        read_parameters: Callable[[str], SplitParameters],
         ids: set[str],
     ) -> None:
-        """Read the record's inputs. Raises ValueError if something is wrong with them."""
+        """Read the record's inputs. Raises ValueError if they are invalid."""
         if not isinstance(self.value, dict):
             raise ValueError(f"a record must be an object, got {self.value!r:.100}")
         record_id, data = self.value.get("recordId"), self.value.get("data")
@@ -109,7 +109,7 @@ class _Record:
         if not isinstance(data, dict):
             raise ValueError(f"data must be an object, got {data!r:.100}")
         own = {name: data[name] for name in PARAMETERS if data.get(name) is not None}
-        self.parameters = read(json.dumps({**query, **own}, sort_keys=True))
+        self.parameters = read_parameters(json.dumps({**query, **own}, sort_keys=True))
         self.metadata = _metadata_of(data)
         text, language = data.get("text"), data.get("languageCode")
         if language is not None and not isinstance(language, str):
@@ -133,7 +133,7 @@ class _Record:
         self.answer["warnings"] = [*(self.answer["warnings"] or ()), {"message": one_line(message)}]
 
     def finish(self, spans: Sequence[Span]) -> None:
-        """Answer with the outputs of these spans."""
+        """Answer with the outputs for these spans."""
         limit = self.parameters.pages_to_take
         if limit and self.parameters.mode == "pages":
             spans = spans[:limit]
@@ -165,14 +165,14 @@ def _answer_group(
             continue
         try:
             record.finish(result)
-        except Exception as error:  # of this record; the others are answered
+        except Exception as error:  # only this record fails
             _fail(record, error)
 
 
 def _split(chunker: Chunker, records: Sequence[_Record]) -> list[list[Span] | BaseException]:
-    """The spans of each record, or the error that prevented them.
+    """Return the spans of each record, or an error.
 
-    All records are split in one call, so that a model is asked in large batches.
+    All records are split in one call, so that a model gets large batches.
     """
     sources = [
         Source(record.text, record.metadata, number=number) for number, record in enumerate(records)
@@ -183,7 +183,7 @@ def _split(chunker: Chunker, records: Sequence[_Record]) -> list[list[Span] | Ba
             results.extend(chunker.split(sources))
         for failure in failures:
             results[failure.index or 0] = failure
-    except ModelError as error:  # it concerns every text, such as a key that is refused
+    except ModelError as error:  # it affects every text, like a rejected key
         return [error] * len(records)
     except Exception as error:
         if len(records) == 1:
@@ -198,7 +198,7 @@ def _sentences(record: _Record) -> list[Span]:
 
 
 def _fail(record: _Record, error: BaseException) -> None:
-    """Answer with the error; the details of a bug belong in the log."""
+    """Answer with the error; the details of a bug go to the log."""
     if isinstance(error, (ValueError, TypeError, ImportError)):
         record.fail(error)
     else:
@@ -227,9 +227,9 @@ def _read_parameters(values: str) -> SplitParameters:
 
 
 def _metadata_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The inputs that say something about the document, such as its file name.
+    """Return the inputs that are metadata of the document, such as its file name.
 
-    Raises ValueError for a name that looks like a parameter's or an input's, but is not one.
+    Raises ValueError for a name that looks like a misspelt parameter or input.
     """
     names = (*PARAMETERS, "text", "languageCode")
     metadata = {name: value for name, value in data.items() if name not in names}

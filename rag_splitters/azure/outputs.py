@@ -1,4 +1,4 @@
-"""The outputs of a record: those of the Text Split skill, and headings, pages and tables."""
+"""The outputs of a record: those of the Text Split skill, headings, pages and tables."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ _OWN_OUTPUTS = ("headings", "page_start", "page_end")
 
 
 def outputs(text: str, metadata: Mapping[str, Any], spans: Sequence[Span]) -> dict[str, Any]:
-    """The outputs of a record; each list but `tables` has one member for each span.
+    """Return the outputs of a record; each list except `tables` has one member for each span.
 
-    `textItems`, `offsets`, `lengths` and `ordinalPositions` are those of the Text Split skill.
-    Where a strategy rewrote a text item, its offset and length are those of the part of the text
-    that it comes from. `headings` holds the headings that each item stands under, `pages` the
-    numbers of the pages that it stands on (empty if they are not known), `tables` the tables of the
-    document with the ordinal positions of the items that they are in, and `chunks` all of this as
-    one object for each item.
+    `textItems`, `offsets`, `lengths` and `ordinalPositions` are those of the Text Split skill. If a
+    strategy rewrote a text item, offset and length are those of the part of the text that it comes
+    from. `headings` holds the headings above each item, `pages` the numbers of its pages (empty if
+    unknown), `tables` the tables of the document with the ordinal positions of the items that hold
+    them, and `chunks` all of this as one object for each item.
 
-    >>> found = outputs("Tea ☕ is hot.", {}, [Span(0, 5), Span(6, 13)])
-    >>> found["textItems"], found["offsets"][1]
+    >>> record = outputs("Tea ☕ is hot.", {}, [Span(0, 5), Span(6, 13)])
+    >>> record["textItems"], record["offsets"][1]
     (['Tea ☕', 'is hot.'], {'utf8': 8, 'utf16': 6, 'codePoint': 6})
     """
     text_format = detect_format(text, metadata)
@@ -50,7 +49,7 @@ def outputs(text: str, metadata: Mapping[str, Any], spans: Sequence[Span]) -> di
             "tables": tables_of[ordinal - 1],
             "metadata": _details(span),
         }
-        for ordinal, span in enumerate(_with_known_pages(spans, text, metadata), 1)
+        for ordinal, span in enumerate(_with_pages_if_known(spans, text, metadata), 1)
     ]
     items_of: dict[int, list[int]] = {ordinal: [] for ordinal in range(1, len(tables) + 1)}
     for chunk in chunks:
@@ -80,9 +79,9 @@ def outputs(text: str, metadata: Mapping[str, Any], spans: Sequence[Span]) -> di
 
 
 def encoded_offsets(text: str, positions: Iterable[int]) -> dict[int, dict[str, int]]:
-    """The offset of each position (in code points) in bytes of UTF-8, in UTF-16 and in code points.
+    """Convert positions in code points to offsets in UTF-8 bytes, UTF-16 units and code points.
 
-    A lone surrogate takes three bytes in UTF-8, as much as the character that .NET puts there.
+    A lone surrogate counts as three bytes in UTF-8, as the character does that .NET writes for it.
 
     >>> encoded_offsets("a😀b", [2])
     {2: {'utf8': 5, 'utf16': 3, 'codePoint': 2}}
@@ -99,7 +98,7 @@ def encoded_offsets(text: str, positions: Iterable[int]) -> dict[int, dict[str, 
 
 
 def utf16_length(text: str) -> int:
-    """The length of a text in UTF-16 code units: what .NET's `String.Length` says.
+    """Return the length of a text in UTF-16 code units, as .NET's `String.Length`.
 
     >>> utf16_length("a😀")
     3
@@ -112,7 +111,7 @@ def _difference(start: Mapping[str, int], end: Mapping[str, int]) -> dict[str, i
 
 
 def _tables_of(spans: Sequence[Span], tables: Sequence[Table]) -> list[list[int]]:
-    """For each span, the ordinal positions of the tables that it overlaps with."""
+    """Return the ordinal positions of the tables that each span overlaps."""
     starts, ends = [table.start for table in tables], [table.end for table in tables]
     return [
         list(range(bisect_right(ends, span.start) + 1, bisect_left(starts, span.end) + 1))
@@ -121,15 +120,15 @@ def _tables_of(spans: Sequence[Span], tables: Sequence[Table]) -> list[list[int]
 
 
 def _details(span: Span) -> dict[str, Any]:
-    """What else the strategy says about a span."""
+    """Return the other metadata of a span."""
     details = span.to_metadata()
     return {key: value for key, value in details.items() if key not in _OWN_OUTPUTS}
 
 
-def _with_known_pages(
+def _with_pages_if_known(
     spans: Sequence[Span], text: str, metadata: Mapping[str, Any]
 ) -> Sequence[Span]:
-    """The spans with their pages, if the strategy, form feeds or the record's inputs tell them."""
+    """Add pages to the spans, if strategy, form feeds or the record's inputs define them."""
     breaks = page_breaks(text, "\f")
     if not breaks and not any(key in metadata for key in _PAGE_KEYS):
         return spans

@@ -1,4 +1,4 @@
-"""The parameters of the Text Split skill, and the chunker that they ask for."""
+"""The parameters of the Text Split skill, applied to a chunker."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.fields import did_you_mean
 
 ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base", "p50k_base", "p50k_edit")
-"""The tokenizers that `encoderModelName` may name, the default first."""
+"""The allowed values of `encoderModelName`, the default first."""
 
 _UNITS = ("characters", "azureOpenAITokens")
 
 
 @dataclass(frozen=True)
 class SplitParameters:
-    """The parameters of the Text Split skill; None where the chunker's own value counts.
+    """The parameters of the Text Split skill; None keeps the chunker's own value.
 
     Parameters:
         mode: "pages" or "sentences".
@@ -28,7 +28,7 @@ class SplitParameters:
         pages_to_take: number of chunks to return; 0 for all.
         unit: "characters" (UTF-16 code units, as Azure counts) or "azureOpenAITokens".
         encoding: the tokenizer of the unit "azureOpenAITokens".
-        special_tokens: whether special tokens were asked for, which are ordinary text here.
+        special_tokens: whether the request allows special tokens, which are ordinary text here.
     """
 
     mode: str = "pages"
@@ -41,10 +41,10 @@ class SplitParameters:
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> SplitParameters:
-        """The parameters from a query string, or from the inputs of a record.
+        """Read the parameters from a query string, or from the inputs of a record.
 
         Numbers may be strings of digits, and null counts as missing. Raises ValueError for an
-        unknown parameter, and for a value that its parameter cannot have.
+        unknown parameter or an invalid value.
 
         >>> SplitParameters.read({"maximumPageLength": "512", "unit": "azureOpenAITokens"}).unit
         'azureOpenAITokens'
@@ -65,7 +65,7 @@ class SplitParameters:
         )
 
     def apply_to(self, chunker: Chunker) -> Chunker:
-        """The chunker with these sizes in the place of its own.
+        """Return the chunker with these sizes instead of its own.
 
         Raises ValueError if the sizes contradict each other, or if the chunker has none.
         """
@@ -122,23 +122,23 @@ PARAMETERS = (
     "encoderModelName",
     "allowedSpecialTokens",
 )
-"""The names of the parameters, those of `azureOpenAITokenizerParameters` included."""
+"""The names of the parameters, including those of `azureOpenAITokenizerParameters`."""
 
 
 def _tokenizer_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
-    """`encoderModelName` and `allowedSpecialTokens`, on their own or in their object."""
+    """Return `encoderModelName` and `allowedSpecialTokens`, which may be in an object."""
     names = ("encoderModelName", "allowedSpecialTokens")
     own = {name: values[name] for name in names if name in values}
-    given = values.get("azureOpenAITokenizerParameters", {})
-    with suppress(ValueError, RecursionError):  # what is no JSON is no object, either
-        given = json.loads(given) if isinstance(given, str) else given
-    if not isinstance(given, dict):
-        raise ValueError(f"azureOpenAITokenizerParameters must be an object, got {given!r:.200}")
-    for name in given:
+    options = values.get("azureOpenAITokenizerParameters", {})
+    with suppress(ValueError, RecursionError):  # invalid JSON is no object, either
+        options = json.loads(options) if isinstance(options, str) else options
+    if not isinstance(options, dict):
+        raise ValueError(f"azureOpenAITokenizerParameters must be an object, got {options!r:.200}")
+    for name in options:
         if name not in names:
             hint = did_you_mean(name, names)
             raise ValueError(f"azureOpenAITokenizerParameters has no {name!r}: {hint}")
-    return {**{name: value for name, value in given.items() if value is not None}, **own}
+    return {**{name: value for name, value in options.items() if value is not None}, **own}
 
 
 def _one_of(values: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str | None:

@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 64_000_000
-"""Maximum size of a request by default, in bytes."""
+"""Default maximum size of a request, in bytes."""
 
 
 def create_skill_app(
     chunker: Chunker | None = None, *, api_key: str | None = None, max_bytes: int = MAX_BYTES
 ) -> Starlette:
-    """A custom skill for Azure AI Search, as an ASGI application.
+    """Create a custom skill for Azure AI Search, as an ASGI application.
 
-    `POST /split` (or `PUT`) takes and answers the JSON of a Custom Web API skill: each record has
+    `POST /split` (or `PUT`) accepts and returns the JSON of a Custom Web API skill: each record has
     the input `text` and gets the outputs `textItems`, `offsets`, `lengths` and `ordinalPositions`,
     as from the Text Split skill, and `headings`, `pages`, `tables` and `chunks`. The Text Split
-    skill's parameters override the chunker's sizes; they come in the query string, or as constant
+    skill's parameters override the chunker's sizes; pass them in the query string, or as constant
     inputs. Any other input is metadata of the document, such as `file_name`, for strategies that
-    read it. `GET /health` answers without a key.
+    read it. `GET /health` needs no key.
 
-    An answer has the status 200 also if records failed: their `errors` say why. The status is 400
-    if the request is not the skill's JSON or a parameter in the query is wrong, 401 if the key is
-    missing or wrong, and 413 if the request is too large.
+    The status is 200 even if records failed: their `errors` say why. The status is 400 if the
+    request is not the skill's JSON or a parameter in the query is wrong, 401 if the key is missing
+    or wrong, and 413 if the request is too large.
 
     Parameters:
         chunker: the strategy; None: `AutoChunker(chunk_size=5000)`, the Text Split skill's size.
-        api_key: what requests must have in their header `api-key`; None: anyone may ask.
+        api_key: the key that requests need in their header `api-key`; None: no key is needed.
         max_bytes: maximum size of a request.
 
     Raises: ImportError if Starlette is not installed; TypeError if the chunker is not one;
-    ValueError if the key cannot stand in a header or `max_bytes` is not positive.
+    ValueError if the key is not valid in a header or `max_bytes` is not positive.
 
     >>> from starlette.testclient import TestClient
     >>> client = TestClient(create_skill_app())
@@ -79,8 +79,8 @@ def serve_skill(
 ) -> None:
     """Run the skill until it is interrupted.
 
-    Azure AI Search calls https addresses only, so let a proxy or the platform (Container Apps, App
-    Service) end TLS in front of it.
+    Azure AI Search only calls https addresses, so let a proxy or the platform (Container Apps, App
+    Service) terminate TLS in front of it.
 
     Parameters:
         chunker, api_key, max_bytes: as for `create_skill_app`.
@@ -93,11 +93,11 @@ def serve_skill(
     """
     app = create_skill_app(chunker, api_key=api_key, max_bytes=max_bytes)
 
-    def started(address: str) -> None:
+    def announce(address: str) -> None:
         if api_key is None and not is_local(host):
             logger.warning("everyone who can reach %s can use the skill: set an API key", address)
         if ready is not None:
             ready(f"{address}split")
 
     missing = f"the Azure skill needs uvicorn: {install_command('azure')}"
-    run_server(app, host, port, missing=missing, ready=started, seconds_to_finish=30)
+    run_server(app, host, port, missing=missing, ready=announce, seconds_to_finish=30)

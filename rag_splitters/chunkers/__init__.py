@@ -92,7 +92,7 @@ CATALOGUE: dict[str, type[Chunker]] = {
     "proposition": PropositionChunker,
     "contextual": ContextualChunker,
 }
-"""Every strategy by its name, in the order in which the documentation lists them."""
+"""All strategies by name, in the order in which the documentation lists them."""
 
 for _name, _kind in CATALOGUE.items():
     register(_name, _kind)

@@ -1,4 +1,4 @@
-"""AgenticChunker: a chat model says where chunks begin."""
+"""AgenticChunker: a chat model decides where chunks begin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ from pydantic import AfterValidator, BaseModel, Field
 from rag_splitters.chunker import Chunker, Nested, SizedChunker
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.situating import heading_contexts
-from rag_splitters.meaning.windows import Window, numbered, numbers_in, sentences_of, windows
+from rag_splitters.meaning.windows import (
+    Window,
+    number_sentences,
+    numbers_in,
+    sentences_of,
+    windows,
+)
 from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import Cache, check_cache
@@ -61,30 +67,30 @@ class Starts(BaseModel):
 class AgenticChunker(SizedChunker):
     """Cuts where a chat model says that a self-contained chunk begins.
 
-    The model sees the title and headings of the text, the maximum size, and the sentences with
-    numbers. It answers with numbers, so it can neither change nor lose a word, whatever the text
-    says. A chunk that is larger than `chunk_size` is cut further, at
-    sentences, then words. Use it if good borders are worth a model call per 100 sentences.
+    The model sees the title and headings of the text, the maximum size, and the numbered sentences.
+    It answers with numbers, so it can neither change nor lose a word, whatever the text says. A
+    chunk that is larger than `chunk_size` is cut further, between sentences, then words. Use it if
+    better borders are worth a model call per 100 sentences.
 
     A text of more than `window` sentences is shown in windows that overlap by a tenth; the earlier
-    window decides about the first half of an overlap, the later one about the second. The windows
-    of all texts are asked about side by side. A sentence of more than 1,000 characters counts as
-    several, and the model is not asked about a text of one sentence.
+    window decides about the first half of an overlap, the later one about the second half. The
+    windows of all texts are sent concurrently. A sentence of more than 1,000 characters counts as
+    several, and a text of one sentence needs no model call.
 
     LangChain and LlamaIndex models are asked for structured output (`Starts`), functions for text
-    such as "1, 5, 9". An answer can be used if it holds numbers of sentences in the window and no
-    others; 1 need not be among them. Otherwise the model is asked again and told what was wrong.
+    such as "1, 5, 9". An answer is valid if it holds numbers of sentences in the window and no
+    others; 1 may be missing. Otherwise the model is told what was wrong and asked again.
 
-    Metadata: `fallback`, the name of the chunker whose borders were taken, if that was necessary.
-    Dropped: documents that the model failed on, with `on_error="skip"`.
+    Metadata: `fallback`, the name of the chunker that was used instead, if the model failed.
+    Dropped: with `on_error="skip"`, documents that the model failed on.
 
-    Raises ModelError, which names the document, the window and the answer's beginning, if a call
-    fails or no answer can be used; ValueError if `llm` is not a chat model, if the prompt lacks
+    Raises ModelError, which names the document, the window and the beginning of the answer, if a
+    call fails or no answer is valid; ValueError if `llm` is not a chat model, if the prompt lacks
     {sentences}, if the sizes are inconsistent, or if a `cache` is used with an `llm` that has no
     stable name.
 
-    Source: asking a model for borders instead of words follows Duarte et al. (2024), LumberChunker:
-    Long-Form Narrative Document Segmentation.
+    Source: Duarte et al. (2024), LumberChunker: Long-Form Narrative Document Segmentation, where a
+    model also answers with borders instead of text.
 
     >>> chunker = AgenticChunker(llm=lambda prompt: "1, 3")
     >>> [chunk.text for chunk in chunker.chunk("Tea is hot. I like it. Rain fell. It was cold.")]
@@ -95,29 +101,31 @@ class AgenticChunker(SizedChunker):
     """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer."""
 
     prompt: Annotated[str, AfterValidator(lambda value: check_prompt(value, "sentences"))] = _PROMPT
-    """What the model is asked; {sentences} stands for the numbered sentences. It may also hold
-    {headings}, the title and headings above them; {size}, the maximum size; and {form}, how to
-    answer. Put data between tags such as <sentences>: they are renamed if the data hold them."""
+    """The prompt. {sentences} is replaced by the numbered sentences. Optional: {headings}, the
+    title and headings above them; {size}, the maximum size; and {form}, how to answer. Enclose data
+    in tags such as <sentences>, which are renamed if the data contain them."""
 
     window: int = Field(default=100, ge=2)
     """Number of sentences that the model sees at once."""
 
     max_retries: int = Field(default=2, ge=0)
-    """Number of times that the model is asked again after an answer that cannot be used."""
+    """How often to ask the model again after an invalid answer."""
 
     on_error: Literal["raise", "skip"] | Nested = "raise"
     """What to do about a window that the model failed on. "raise": raise an error when the other
-    documents are finished. "skip": leave its document out, and log a warning. A chunker: take its
-    borders, and log a warning."""
+    documents are finished. "skip": leave its document out, and log a warning. A chunker: cut the
+    window where that chunker would, and log a warning."""
 
     cache: Cache = Field(default=None, repr=False)
-    """A cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
+    """Cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder; None:
+    no cache."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
-    """Maximum number of calls at a time; None: 4, or 1 for a function that is not async."""
+    """Maximum number of concurrent calls; None: 4, or 1 for a function that is not async."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
+    from a text to a list of (start, end)."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -182,7 +190,7 @@ class AgenticChunker(SizedChunker):
         return prompts
 
     def _size_for(self, question: _Question) -> str:
-        """The maximum size for a prompt: in its unit, and in sentences, which a model can count."""
+        """Write the maximum size for a prompt, in its unit and in sentences."""
         size = self.chunk_size - self.overlap
         window, measure = question.window, question.text.atoms.measure
         average = measure.length(*question.bounds()) / (window.last - window.first)
@@ -206,7 +214,7 @@ class AgenticChunker(SizedChunker):
         )
         if not text.failed:
             return spans
-        named, end = [], 0
+        results, end = [], 0
         fallback = {"fallback": type(self.on_error).__name__}
         starts = [start for start, _ in text.failed]
         for span in spans:
@@ -214,13 +222,13 @@ class AgenticChunker(SizedChunker):
             end = span.end
             last = bisect_right(starts, own) - 1
             is_inside = last >= 0 and own < text.failed[last][1]
-            named.append(replace(span, metadata=fallback) if is_inside else span)
-        return named
+            results.append(replace(span, metadata=fallback) if is_inside else span)
+        return results
 
 
 @dataclass(slots=True)
 class _Text:
-    """A text, its sentences, and the borders that are known so far."""
+    """A text, its sentences, and the borders so far."""
 
     index: int
     source: Source
@@ -239,16 +247,16 @@ class _Question:
     window: Window
 
     def place(self) -> str:
-        """The window, for a message."""
+        """Name the window in a message."""
         return f"window {self.number} (sentences {self.window.first + 1} to {self.window.last})"
 
     def numbered_sentences(self) -> str:
-        """The window's sentences with their numbers."""
+        """Return the window's sentences with their numbers."""
         sentences = self.text.sentences[self.window.first : self.window.last]
-        return numbered(self.text.source.text, sentences)
+        return number_sentences(self.text.source.text, sentences)
 
     def read(self, answer: str | BaseModel) -> list[int]:
-        """The sentences, as indices in the text, at which the answer says that chunks begin."""
+        """Return the indices in the text of the sentences at which chunks begin."""
         starts = answer.starts if isinstance(answer, Starts) else numbers_in(str(answer))
         count = self.window.last - self.window.first
         if not starts:
@@ -259,7 +267,7 @@ class _Question:
         return [self.window.first + start - 1 for start in starts]
 
     def break_at(self, starts: Sequence[int]) -> None:
-        """Break the text at these sentences, as far as the window decides about them."""
+        """Break the text at those of these sentences about which the window decides."""
         window = self.window
         self.text.breaks.update(
             self.text.sentences[start][0]
@@ -268,25 +276,25 @@ class _Question:
         )
 
     def bounds(self) -> tuple[int, int]:
-        """(start, end) of the sentences that the model sees."""
+        """Return (start, end) of the sentences that the model sees."""
         sentences, window = self.text.sentences, self.window
         return sentences[window.first][0], sentences[window.last - 1][1]
 
-    def decided(self) -> tuple[int, int]:
-        """(start, end) of the sentences that the window decides about."""
+    def decided_bounds(self) -> tuple[int, int]:
+        """Return (start, end) of the sentences that the window decides about."""
         sentences, window = self.text.sentences, self.window
         return sentences[window.decides_from][0], sentences[window.decides_to - 1][1]
 
     def part(self) -> Source:
-        """These sentences as a source of their own."""
-        start, end = self.decided()
+        """Return the sentences that the window decides about as a source of their own."""
+        start, end = self.decided_bounds()
         source = self.text.source
         metadata = outline_of_part(source.metadata, start, end)
         return source.part(source.text[start:end], start, metadata)
 
     def take_fallback(self, spans: Iterable[Span]) -> None:
-        """Break the text where these chunks of `part()` begin, and behind them."""
-        start, end = self.decided()
+        """Break the text where these chunks of `part()` begin, and after the last one."""
+        start, end = self.decided_bounds()
         self.text.failed.append((start, end))
         self.text.breaks.update(start + span.start for span in spans)
         self.text.breaks.update((start, skip_space(self.text.source.text, end)))

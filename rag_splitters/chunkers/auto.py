@@ -1,4 +1,4 @@
-"""AutoChunker: finds out what each document is, and takes the strategy for that."""
+"""AutoChunker: detects the kind of each document and chooses a strategy for it."""
 
 from __future__ import annotations
 
@@ -47,37 +47,37 @@ _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
 
 class _Rules(dict[str, str | Chunker]):
-    """Rules that nobody changes, so that a chunker that has them can be hashed."""
+    """Rules, as a dictionary that can be hashed because nobody changes it."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self.items()))
 
 
 class AutoChunker(SizedChunker):
-    """Finds out what each document is, and cuts it with the strategy for that, in one size for all.
+    """Detects the kind of each document and cuts it with a strategy for it, all in the same size.
 
-    Use it for folders of many kinds of files, or if you do not want to choose. The kind comes from
-    the metadata (a file name or a MIME type) and from the text itself:
+    Use it for folders with many kinds of files, or if you do not want to choose. The kind is
+    detected from the metadata (a file name or a MIME type) and from the text itself:
 
     - Markdown, HTML, RST, AsciiDoc, LaTeX, man pages, logs, and plain text or PDF with headings:
       `ContentAwareChunker`
-    - source code: `CodeChunker` or, where tree-sitter or its grammar is not installed,
+    - source code: `CodeChunker` or, if tree-sitter or its grammar is not installed,
       `RecursiveChunker` with the separators of the language
     - CSV and TSV: `TableChunker`; JSON and JSON lines: `JsonChunker`
     - any other text: `SentenceChunker`, or `ClusterChunker` if you pass `embeddings`
-    - raw notebooks, subtitles and mailboxes: the strategy for what there is to read in them, as
-      `FileLoader` and `FileReader` read it; no chunk holds text of two mails
+    - raw notebooks, subtitles and mailboxes: the strategy for the text that `FileLoader` and
+      `FileReader` would read from them; no chunk holds text of two mails
 
-    Metadata: `strategy`, the name of the strategy that was taken, and what that strategy says; of a
-    raw notebook `cell_start` and `cell_end`, of subtitles `start_time` and `end_time` in seconds,
-    of a mail `subject`, `sender`, `date` and `message_id`.
+    Metadata: `strategy`, the name of the strategy that was used, and the metadata of that strategy;
+    for raw notebooks also `cell_start` and `cell_end`, for subtitles `start_time` and `end_time` in
+    seconds, and for mails `subject`, `sender`, `date` and `message_id`.
 
     Rewrites and drops what that strategy rewrites and drops. Chunks of raw notebooks, subtitles and
-    mails are the decoded text, without its marks; see `read_notebook`, `read_subtitles` and
-    `read_mails`. `start` and `end` bound what they were made from.
+    mails are decoded text without markup; see `read_notebook`, `read_subtitles` and `read_mails`.
+    Their `start` and `end` bound the part of the raw text that they were made from.
 
-    Raises ValueError if a rule names no strategy, or one that cannot be built from sizes and
-    `embeddings` alone, or if the sizes are inconsistent.
+    Raises ValueError if a rule names an unknown strategy, or one that needs more than sizes and
+    `embeddings`, or if the sizes are inconsistent.
 
     >>> chunker = AutoChunker(chunk_size=200, rules={"*.log": "separator"})
     >>> chunker.chunk('{"tea": "green"}')[0].metadata["strategy"]
@@ -89,12 +89,13 @@ class AutoChunker(SizedChunker):
     model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
 
     rules: Annotated[Mapping[str, str | Nested], AfterValidator(_Rules)] = _Rules()
-    """What to take instead, by file name ("*.sql", "docs/*.txt"), MIME type ("text/html") or kind
-    ("python"): a strategy's name, which gets the sizes, or a chunker with its own. The first rule
-    that matches counts."""
+    """Strategies to use instead, by file name ("*.sql", "docs/*.txt"), MIME type ("text/html") or
+    kind ("python"). Each is a strategy's name, which is used with these sizes, or a chunker with
+    sizes of its own. The first rule that matches applies."""
 
     embeddings: Embeddings | None = None
-    """An embedding model, to cut text without structure where its subject changes."""
+    """Embedding model for `ClusterChunker`, which cuts text without structure where its subject
+    changes; None: such text is cut by `SentenceChunker`."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -133,7 +134,7 @@ class AutoChunker(SizedChunker):
         ]
 
     def _readings(self, source: Source) -> list[Reading] | None:
-        """The texts in a raw notebook, in subtitles or in mails; None if it is anything else."""
+        """Read the texts in a raw notebook, subtitles or mails; None for any other kind."""
         kind = self._choice(source.text, source.metadata).kind
         if kind not in READ_KINDS:
             return None
@@ -143,7 +144,7 @@ class AutoChunker(SizedChunker):
             return None
 
     async def _plan_texts(self, sources: Sequence[Source]) -> list[list[Span]]:
-        """The spans of texts that are cut as they stand."""
+        """Cut texts that need no reading first."""
         groups: dict[_Choice, list[int]] = {}
         for index, source in enumerate(sources):
             groups.setdefault(self._choice(source.text, source.metadata), []).append(index)
@@ -163,7 +164,7 @@ class AutoChunker(SizedChunker):
         return results
 
     def _choice(self, text: str, metadata: Mapping[str, Any]) -> _Choice:
-        """What decides on the strategy for a text."""
+        """Choose the strategy for a text."""
         is_pdf = any(_matches(pattern, "", metadata) for pattern in ("*.pdf", "application/pdf"))
         is_pdf = is_pdf and "text/markdown" not in declared_types(metadata)  # read by Docling
         kind = "text" if is_pdf else detect_kind(text, metadata)
@@ -178,7 +179,7 @@ class AutoChunker(SizedChunker):
         return _Choice(kind)
 
     def _chunker(self, choice: _Choice) -> Chunker:
-        """The chunker for a choice."""
+        """Build the chunker for a choice."""
         if choice.rule:
             rule = self.rules[choice.rule]
             return self._by_name(rule) if isinstance(rule, str) else rule
@@ -203,10 +204,10 @@ class AutoChunker(SizedChunker):
         return self._build(CodeChunker, language=language or "auto")
 
     def _by_name(self, name: str) -> Chunker:
-        """The strategy of a rule, in our sizes."""
+        """Build the strategy that a rule names, with our sizes."""
         kind = registered_strategy(name)
-        is_asked = "embeddings" in kind.model_fields and self.embeddings is not None
-        return self._build(kind, **({"embeddings": self.embeddings} if is_asked else {}))
+        embeds = "embeddings" in kind.model_fields and self.embeddings is not None
+        return self._build(kind, **({"embeddings": self.embeddings} if embeds else {}))
 
     def _build(self, kind: type[Chunker], **parameters: Any) -> Chunker:
         sizes = {name: getattr(self, name) for name in _SIZES if name in kind.model_fields}
@@ -214,14 +215,14 @@ class AutoChunker(SizedChunker):
 
 
 def _as_source(source: Source, reading: Reading) -> Source:
-    """A text that was read from a source, as a source."""
+    """Make a text that was read from a source a source of its own."""
     start = reading.excerpt.start(0) if reading.text else 0
     metadata = {**source.metadata, **reading.to_metadata()}
     return source.part(reading.text, start, metadata)
 
 
 def _in_raw_text(text: str, plans: Iterable[tuple[Reading, list[Span]]]) -> list[Span]:
-    """The chunks of the texts that were read from a raw text, with their positions there."""
+    """Return the chunks of texts that were read from a raw text, with positions in it."""
     results: list[Span] = []
     for reading, spans in plans:
         placed = reading.excerpt.spans(reading.with_places(spans), text)
@@ -231,14 +232,14 @@ def _in_raw_text(text: str, plans: Iterable[tuple[Reading, list[Span]]]) -> list
 
 
 class _Choice(NamedTuple):
-    """What decides on a strategy: the kind of the text, or the rule that it matches."""
+    """The choice of a strategy: by the kind of the text, or by the rule that it matches."""
 
     kind: str = ""
     rule: str = ""
 
 
 def _matches(pattern: str, kind: str, metadata: Mapping[str, Any]) -> bool:
-    """Does a rule's pattern match the name, the MIME type or the kind of a document?"""
+    """Whether a rule's pattern matches the name, the MIME type or the kind of a document."""
     pattern = pattern.lower()
     if pattern == kind or pattern in declared_types(metadata):
         return True
@@ -254,5 +255,5 @@ def _matches(pattern: str, kind: str, metadata: Mapping[str, Any]) -> bool:
 
 
 def _is_installed(module: str) -> bool:
-    """Are tree-sitter and the module of a grammar installed?"""
+    """Whether tree-sitter and the module of a grammar are installed."""
     return all(find_spec(each) is not None for each in ("tree_sitter", module))

@@ -1,6 +1,6 @@
 """Chunkers by name: from a strategy's name and plain parameters to a chunker, and back.
 
-For everything that gets its settings as text or JSON, such as the command line and the playground.
+For callers that get their settings as text or JSON, such as the command line and the playground.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ MODEL_PARAMETERS = {
     "llm": "a chat model",
     "ner": "an entity recogniser",
 }
-"""The parameters that hold a model, and what they hold."""
+"""The parameters that hold a model, and which kind of model."""
 
 _LOADERS = {"embeddings": load_embeddings, "llm": load_llm}
 _FUNCTIONS = ("length_function", "segmenter", "ner")
 
 
 def chunker_class(name: str) -> type[Chunker]:
-    """The chunker of this strategy; its name may be in any case, with or without hyphens.
+    """Return the chunker class of a strategy; case and hyphens in its name do not matter.
 
     Raises: ValueError if there is no such strategy; the message suggests the most similar name.
 
@@ -50,20 +50,20 @@ def _letters(name: str) -> str:
 
 
 def strategy_name(chunker: Chunker) -> str:
-    """The strategy's name in the catalogue; the class name of a chunker that is not in it."""
+    """Return the strategy's name in the catalogue, or the class name if it is not in it."""
     names = {kind: name for name, kind in CATALOGUE.items()}
     return names.get(type(chunker), type(chunker).__name__)
 
 
 def build_chunker(name: str, parameters: Mapping[str, Any]) -> Chunker:
-    """The strategy with these parameters.
+    """Build a strategy from its name and parameters.
 
     A model may be given by its name ("openai:gpt-4o-mini"), a function as "function:module:name",
     and a chunker inside another one as the strategy's name or as
-    `{"strategy": name, parameter: value}`. Functions are imported, so use it only for what the
-    user typed, or after checking each value.
+    `{"strategy": name, parameter: value}`. Functions are imported, so use it only for values that
+    the user typed or that you have checked.
 
-    Raises: ValueError with a message of one line.
+    Raises: ValueError with a one-line message.
 
     >>> stages = ["page", {"strategy": "sentence", "chunk_size": 50}]
     >>> build_chunker("hybrid", {"stages": stages}).stages[1].chunk_size
@@ -86,9 +86,9 @@ def build_chunker(name: str, parameters: Mapping[str, Any]) -> Chunker:
 
 
 def parameter_field(name: str, parameter: str) -> FieldInfo:
-    """A strategy's field for this parameter.
+    """Return a strategy's field for this parameter.
 
-    Raises: ValueError if it has none; the message suggests the most similar name.
+    Raises: ValueError if there is no such parameter; the message suggests the most similar name.
     """
     fields = chunker_class(name).model_fields
     if parameter in fields:
@@ -97,7 +97,7 @@ def parameter_field(name: str, parameter: str) -> FieldInfo:
 
 
 def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
-    """The default and the description of each parameter, by its name."""
+    """Return the default and the description of each parameter by its name."""
     descriptions = field_descriptions(kind)
     defaults: dict[str, Any] = {}
     for name, field in kind.model_fields.items():
@@ -105,8 +105,21 @@ def parameter_docs(kind: type[Chunker]) -> dict[str, tuple[Any, str]]:
     return {name: (default, descriptions[name]) for name, default in defaults.items()}
 
 
+def default_as_python(value: Any) -> str:
+    """A parameter's default as Python, with chunkers by the names of their strategies.
+
+    >>> default_as_python(CATALOGUE["hybrid"]().stages)
+    "['paragraph', 'sentence']"
+    """
+    if isinstance(value, Chunker):
+        return repr(strategy_name(value))
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(default_as_python, value))}]"
+    return repr(value)
+
+
 def required_models(kind: type[Chunker]) -> list[str]:
-    """The parameters for models without which the strategy cannot be built.
+    """Return the parameters of a strategy that require a model.
 
     >>> required_models(chunker_class("semantic"))
     ['embeddings']
@@ -116,11 +129,11 @@ def required_models(kind: type[Chunker]) -> list[str]:
 
 
 def changed_parameters(chunker: Chunker, kind: type[Chunker] | None = None) -> dict[str, Any]:
-    """The parameters that differ from their defaults.
+    """Return the parameters that differ from their defaults.
 
     Parameters:
         chunker: the chunker.
-        kind: the front end whose defaults count; None for the chunker's own class.
+        kind: the front end whose defaults to compare with; None: the chunker's own class.
 
     >>> changed_parameters(build_chunker("recursive", {"chunk_size": 1000, "chunk_overlap": 20}))
     {'chunk_overlap': 20}
@@ -138,7 +151,7 @@ def changed_parameters(chunker: Chunker, kind: type[Chunker] | None = None) -> d
 
 
 def split_union(annotation: Any) -> tuple[list[Any], set[Any]]:
-    """The literal values that a type allows, and the other types in its union except None.
+    """Return the literal values that a type allows, and the other types in its union but None.
 
     >>> split_union(Literal["auto"] | int | None)
     (['auto'], {<class 'int'>})
@@ -159,7 +172,7 @@ def split_union(annotation: Any) -> tuple[list[Any], set[Any]]:
 
 
 def _value(field: FieldInfo, name: str, value: Any) -> Any:
-    """The value, with models and chunkers in the place of their names."""
+    """Replace names of models and chunkers in a value by the objects."""
     if name in _LOADERS and isinstance(value, str):
         return _LOADERS[name](value)
     if name in _FUNCTIONS and isinstance(value, str) and value.startswith("function:"):
@@ -167,16 +180,17 @@ def _value(field: FieldInfo, name: str, value: Any) -> Any:
     if "Chunker" not in str(field.annotation) or value in split_union(field.annotation)[0]:
         return value
     if isinstance(value, list):
-        return [_nested(part) for part in value]
+        return [_build_nested(part) for part in value]
     if name == "rules" and isinstance(value, Mapping):
         return {
-            key: each if isinstance(each, str) else _nested(each) for key, each in value.items()
+            key: each if isinstance(each, str) else _build_nested(each)
+            for key, each in value.items()
         }
-    return _nested(value)
+    return _build_nested(value)
 
 
-def _nested(value: Any) -> Any:
-    """`"page"` and `{"strategy": "page", "pages_per_chunk": 2}` as chunkers."""
+def _build_nested(value: Any) -> Any:
+    """Build a chunker from `"page"` or `{"strategy": "page", "pages_per_chunk": 2}`."""
     if isinstance(value, str):
         return build_chunker(value, {})
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""ClusterChunker: the best segmentation as a whole."""
+"""ClusterChunker: the best segmentation of the whole text."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 
 class ClusterChunker(EmbeddingSizes):
-    """Finds the segmentation whose chunks are most similar inside, over the whole text at once.
+    """Finds the segmentation of the whole text whose chunks are most coherent.
 
-    The pieces are sentences, and parts of long sentences. Dynamic programming finds the chunks, of
-    at most `chunk_size`, with the greatest sum of similarities between their pieces, each less the
-    mean similarity in the text. Use it if the one threshold of `SemanticChunker` cuts one part of a
-    text too finely and another too coarsely.
+    The pieces are sentences, and parts of long sentences. Dynamic programming finds the chunks of
+    at most `chunk_size` with the greatest sum of similarities between their pieces, measured
+    against the mean similarity in the text. Use it if the single threshold of `SemanticChunker`
+    cuts one part of a text too finely and another too coarsely.
 
-    Each piece is embedded once, and all documents share a few requests. Time grows with the number
-    of pieces times the number of pieces in a chunk.
+    Each piece is embedded once, and all documents share a few requests. The running time grows
+    with the number of pieces times the number of pieces in a chunk.
 
     Source: `ClusterSemanticChunker` of B. Smith and A. Troynikov (2024), Evaluating Chunking
-    Strategies for Retrieval, Chroma; there with pieces of 50 tokens, in quadratic time.
+    Strategies for Retrieval, Chroma. The original uses pieces of 50 tokens and quadratic time.
 
     Raises ValueError if the sizes are inconsistent, and ModelError if the model fails or answers
     with anything but vectors.
@@ -48,7 +48,7 @@ class ClusterChunker(EmbeddingSizes):
     """
 
     piece_size: int | None = Field(default=None, ge=1)
-    """Maximum size of a piece, in the chunks' unit; None: two fifths of `chunk_size`."""
+    """Maximum size of a piece, in units of `length_function`; None: two fifths of `chunk_size`."""
 
     def _passages(self, text: str) -> Passages:
         size = min(self.piece_size or max(1, 2 * self.chunk_size // 5), self.chunk_size)
@@ -72,5 +72,5 @@ class ClusterChunker(EmbeddingSizes):
         return best_runs(vectors, longest, shortest)
 
     def _budget(self, first: int) -> int:
-        """What the pieces of a chunk may measure, less what it repeats of the one before."""
+        """Maximum size of a chunk's own pieces, without the overlap."""
         return self.chunk_size - (self.overlap if first else 0)

@@ -31,11 +31,11 @@ def _plain(value: Any) -> Any:
 class CodeChunker(SizedChunker):
     """Cuts source code between definitions, and a definition that is too big between statements.
 
-    Use it for repositories, the code of notebooks, and configuration files. A definition keeps its
+    Use it for repositories, code from notebooks, and configuration files. A definition keeps its
     decorators, its attributes and the comments directly above it, and a signature that fits is not
     cut. A chunk keeps the indentation of its first line if that fits. tree-sitter parses bash, C,
     C++, C#, CSS, Go, HTML, Java, JavaScript, JSON, PHP, Python, Ruby, Rust, SQL, TOML, TypeScript
-    (and TSX) and YAML. It needs no network.
+    (and TSX) and YAML. No network is needed.
 
     Other languages, and texts with errors in more than a fifth of their length, are cut at the
     separators of `RecursiveChunker` for the language. The metadata `fallback` says why: "unknown
@@ -56,8 +56,8 @@ class CodeChunker(SizedChunker):
     """
 
     language: Annotated[str, BeforeValidator(_plain)] = "auto"
-    """Name of the language; "auto" takes it from the metadata (`language`, type or file name), else
-    from the text."""
+    """Name of the programming language, such as "python"; "auto" detects it from the metadata
+    (`language`, MIME type or file name), else from the text."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, source.metadata) for source in sources]
@@ -88,13 +88,13 @@ class CodeChunker(SizedChunker):
 
 
 class _CodePacker(IndentPacker):
-    """A packer that keeps the last lines of a signature or a definition with others of it."""
+    """A packer that does not leave the last lines of a signature or definition on their own."""
 
     syntax: Syntax
 
     def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
         cut = super().best_cut(start, begin, high, limit)
-        rest = self.syntax.signature_end(begin)  # of a signature that is too big for one chunk
+        rest = self.syntax.signature_end(begin)  # the signature is too big for one chunk
         if cut < rest <= limit:
             cuts = (level(rest - 1, high) for level in self.levels)
             return next((cut for cut in cuts if cut >= rest), cut)
@@ -102,7 +102,7 @@ class _CodePacker(IndentPacker):
         return cut if earlier < 0 else earlier
 
     def _before_last_lines(self, start: int, begin: int, cut: int) -> int:
-        """An earlier cut if less than a tenth of a chunk of the definition would be left, or -1."""
+        """Return an earlier cut if the rest of the definition would be tiny (a tenth), or -1."""
         length, end = self.measure.length, self.syntax.end_around(cut)
         if end < 0 or length(cut, end) * 10 >= self.size:
             return -1
@@ -114,7 +114,7 @@ class _CodePacker(IndentPacker):
 
 
 def _before_closers(text: str, start: int, end: int) -> int:
-    """`end` without the closing brackets before it, which may have been opened before the chunk."""
+    """Return `end` before closing brackets, which may have been opened before the chunk."""
     while end > start:
         if text[end - 1] in ")]};," or text[end - 1].isspace():
             end -= 1
@@ -126,7 +126,7 @@ def _before_closers(text: str, start: int, end: int) -> int:
 
 
 def _syntax(text: str, language: str | None) -> tuple[Syntax | None, str]:
-    """The syntax of a text, or why it has none."""
+    """Return the syntax of a text, or None and the reason why there is none."""
     if not text.strip() or language is None:
         return None, "unknown language"
     if language not in GRAMMARS:
@@ -146,7 +146,7 @@ def _syntax_levels(text: str, syntax: Syntax) -> list[Finder]:
 
 
 def _fallback_syntax(text: str, language: str | None) -> Syntax:
-    """The signatures that are found without a grammar."""
+    """Return the signatures that can be found without a grammar."""
     return Syntax(signatures=sorted(find_signatures(text, preset_for(language))))
 
 

@@ -1,4 +1,4 @@
-"""ContentAwareChunker: keeps the blocks of a text of any format whole."""
+"""ContentAwareChunker: keeps the blocks of a text whole, in any format."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ class ContentAwareChunker(SizedChunker):
     """Packs the blocks of a text, and keeps each block whole if it fits.
 
     Use it for documentation, web pages and notes: Markdown, HTML, RST, AsciiDoc, LaTeX, man pages,
-    mail and plain text. A section that fits is one chunk, with its
-    subsections. If it does not fit, each subsection is cut on its own, so no chunk crosses a
-    heading of its own level or above. A heading stays with the text under it, a lead-in such as
-    "You need:" with what follows, and a few words before the first subsection with that. Code,
-    tables, list items and quotes that fit are never cut. A block that is too big is cut at blank
-    lines and lines (code), rows and cells (tables), items (lists) or sentences (prose). A chunk
-    that begins inside a list or code keeps the indentation of its first line, unless that fills
-    half of the chunk.
+    mail and plain text. A section that fits is one chunk, with its subsections. If it does not fit,
+    each subsection is cut on its own, so no chunk crosses a heading of its own level or above. A
+    heading stays with the text under it, a lead-in such as "You need:" with what follows it, and a
+    few words before a first subsection with that. Code, tables, list items and quotes that fit are
+    never cut. A block that is too big is cut at blank lines and lines (code), rows and cells
+    (tables), items (lists) or sentences (prose). A chunk that begins inside a list or code keeps
+    the indentation of its first line, unless that fills half of the chunk.
 
     Metadata: `headings`, the headings over the chunk's own text, the outermost first. Overlap does
     not count as its own text.
@@ -39,16 +38,17 @@ class ContentAwareChunker(SizedChunker):
     are replaced by their alternative text. `start` and `end` bound the HTML that a chunk was made
     from. With `keep_tags=True`, chunks are parts of the HTML as it stands.
 
-    Dropped: of HTML the tags; the head, scripts, styles, templates, drawings (`svg`), declarations
-    and comments; and, unless `main_content_only=False`, what is around the main content:
-    everything outside of `main`, if the page has one, except an `h1` before it if there is none in
-    it; else every `header` (but not one with the page's only `h1`), `footer` and `aside` that is
-    not inside `article`, `section` or `blockquote`, and there the classes "footer", "related" and
-    "sphinxsidebar"; and everywhere `nav` and `search` elements, banners about cookies, buttons,
-    links that are only a mark (the pilcrow after a heading), and the numbers of lines beside code.
-    `role="navigation"` and the like count as these elements. Nothing around the main content is
-    dropped if nothing else were left. With `keep_tags=True`, what stands inside a paragraph or a
-    heading (a pilcrow, a comment) is kept with it, and no chunk and no overlap crosses the rest.
+    Dropped from HTML: the tags; the head, scripts, styles, templates, drawings (`svg`),
+    declarations and comments; and, unless `main_content_only=False`, whatever surrounds the main
+    content. If the page has a `main` element, that is everything outside of it, except an `h1`
+    before it if it has none inside. Otherwise it is every `header` (but not one with the page's
+    only `h1`), `footer`, `aside` and element of the class "footer", "related" or "sphinxsidebar"
+    that is not inside `article`, `section` or `blockquote`. In both cases it is also all `nav` and
+    `search` elements, cookie banners, buttons, links that are only a mark (the pilcrow after a
+    heading), and line numbers beside code. `role="navigation"` and the like count as these
+    elements. If this would drop the whole text, the surroundings are kept. With `keep_tags=True`,
+    what is to be dropped inside a paragraph or a heading (a pilcrow, a comment) is kept with it;
+    everything else is dropped, and no chunk and no overlap crosses it.
 
     Raises ValueError if `min_chunk_size` is above `chunk_size`, or if the sizes are inconsistent.
 
@@ -62,7 +62,8 @@ class ContentAwareChunker(SizedChunker):
     metadata and the text."""
 
     min_chunk_size: int = Field(default=0, ge=0)
-    """Chunks smaller than this are merged with a neighbour, even across headings, if they fit."""
+    """Chunks smaller than this are merged with a neighbour, even across headings, if the result
+    fits; in units of `length_function`, and 0 merges none."""
 
     keep_tags: bool = False
     """Whether to keep the tags of HTML; without them, chunks are plain text."""
@@ -108,7 +109,7 @@ class ContentAwareChunker(SizedChunker):
         offset: int = 0,
         is_html: bool = False,
     ) -> list[Span]:
-        """The chunks of the part of the text that begins at `offset`."""
+        """Cut the part of the text that begins at `offset`."""
         least = self.min_chunk_size
         spans = pack_blocks(text, blocks, **self.sizes, min_size=least, is_html=is_html)
         chunks: list[Span] = []

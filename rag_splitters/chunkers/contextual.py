@@ -1,4 +1,4 @@
-"""ContextualChunker: what a chunk is about, before the chunk."""
+"""ContextualChunker: a short context before every chunk that says what it is about."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rag_splitters.meaning.situating import (
     anchor_of,
     heading_contexts,
     room_for_context,
-    shortened,
+    shorten,
 )
 from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each, check_whole
@@ -60,28 +60,28 @@ _Model = Annotated[
 
 
 class ContextualChunker(Chunker):
-    """Puts a short context before every chunk that says what it is about and where it stands.
+    """Puts a short context before every chunk, which says what it is about and where it comes from.
 
     Another chunker cuts the text; a chat model sees the document and the chunk, and writes the
     context. Use it if chunks speak of "the company" and "that year", and a search would miss them.
-    It costs one call for each chunk when indexing, and none when searching. With `llm=None` the
-    context is the title (metadata `title`, else the first heading) and the headings over the chunk,
-    at no cost.
+    Indexing needs one model call for each chunk, and searching none. With `llm=None`, the context
+    is the title (metadata `title`, else the first heading) and the headings above the chunk, and no
+    model is called.
 
-    The model sees the title and headings of the chunk, and of a long document only a window of
-    `document_window` characters, which neighbouring chunks share. The document comes before the
-    chunk in the prompt, and the first chunk of each window is asked about before the others, so
-    that a provider's prompt cache reads a window once for many chunks: OpenAI's caches by itself,
-    and for Anthropic's models the window is marked with `cache_control`. Each context is asked for
-    once, for all documents together. Those that arrived are in the `cache` before an error is
-    raised, so another try pays for the rest.
+    The model sees the title and headings of the chunk and, if the document is long, only a window
+    of `document_window` characters, which neighbouring chunks share. The document comes before the
+    chunk in the prompt, and the first chunk of each window is sent before the others, so that a
+    provider's prompt cache reads a window once for many chunks. OpenAI caches automatically; for
+    Anthropic's models, the window is marked with `cache_control`. Equal prompts are sent once, for
+    all documents together. Answers are written to the `cache` before an error is raised, so you
+    only pay for the rest when you try again.
 
-    Dropped: documents that the model failed on, with `on_error="skip"`.
+    Dropped: with `on_error="skip"`, documents that the model failed on.
     Rewrites: a chunk's text is the context, a blank line, and the chunk; `start` and `end` are the
     chunk's own. Metadata: `context`; `fallback`: "plain" for a chunk that the model failed on.
-    The context comes on top of the inner chunker's size. With `count_context` chunks are smaller
-    by a third, at most by 100 words, and a context that is too long is cut at a word. The words of
-    a context are the model's own: show users the chunk, not the context.
+    The context is added to the inner chunker's size. With `count_context`, chunks are smaller by a
+    third, but at most by 100 words, and a context that is too long is cut after a word. The model
+    words the context itself: show users the chunk, not the context.
 
     Raises ModelError, which names the document and the chunk, if a call fails or an answer is
     empty; ValueError if `llm` is not a chat model, if the prompt lacks {document} or {chunk}, if
@@ -98,34 +98,36 @@ class ContextualChunker(Chunker):
     """The chunker that cuts the text."""
 
     llm: _Model = None
-    """A LangChain chat model, a LlamaIndex LLM, a function from prompt to answer, or None."""
+    """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer; None: the
+    context is the title and headings, and no model is called."""
 
     prompt: Annotated[
         str, AfterValidator(lambda value: check_prompt(value, "document", "chunk"))
     ] = _PROMPT
-    """What the model is asked; {document} and {chunk} stand for the texts, and {headings}, which
-    may be left out, for the title and headings above the chunk. Put what does not change from chunk
-    to chunk first, and data between tags such as <chunk>: they are renamed if the data hold them.
-    """
+    """The prompt. {document} and {chunk} are replaced by the texts, and {headings}, which is
+    optional, by the title and headings above the chunk. Put first what is the same for all chunks,
+    and enclose data in tags such as <chunk>, which are renamed if the data contain them."""
 
     document_window: int | None = Field(default=8_000, ge=1)
-    """Number of characters around a chunk that the model sees; None: the whole document."""
+    """Number of characters of the document that the model sees; None: all of it."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
-    """Maximum number of calls at a time; None: 4, or 1 for a function that is not async."""
+    """Maximum number of concurrent calls; None: 4, or 1 for a function that is not async."""
 
     max_retries: int = Field(default=2, ge=0)
-    """Number of times that the model is asked again after an empty answer."""
+    """How often to ask the model again after an empty answer."""
 
     count_context: bool = False
     """Whether the context counts towards the inner chunker's size."""
 
     cache: Cache = Field(default=None, repr=False)
-    """A cache for contexts: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
+    """Cache for contexts: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder; None:
+    no cache."""
 
     cache_by: Literal["window", "chunk"] = "window"
-    """A kept context is used again for the same chunk in the same window; or, with "chunk", for the
-    same chunk of a document of the same title and `source`, whatever was edited around it."""
+    """When to reuse a context from the cache. "window": for the same chunk in the same window.
+    "chunk": for the same chunk of a document with the same title and `source`, even if the text
+    around it has changed."""
 
     on_error: Literal["raise", "skip", "plain"] = "raise"
     """What to do about a chunk that the model failed on. "raise": raise an error when the other
@@ -141,7 +143,7 @@ class ContextualChunker(Chunker):
         if self.llm is None:
             return [
                 [
-                    self._situated(source.text, span, context)
+                    self._with_context(source.text, span, context)
                     for span, context in zip(
                         spans, heading_contexts(source.text, source.metadata, spans), strict=True
                     )
@@ -153,7 +155,7 @@ class ContextualChunker(Chunker):
         places = iter(situations.places)
         results = [
             [
-                self._situated(source.text, span, situations.contexts[next(places).key])
+                self._with_context(source.text, span, situations.contexts[next(places).key])
                 for span in spans
             ]
             for source, spans in zip(sources, inner, strict=True)
@@ -161,7 +163,7 @@ class ContextualChunker(Chunker):
         return settle(type(self), self.on_error, sources, situations.failures(), results)
 
     async def _ask(self, situations: Situations) -> None:
-        """Ask for the contexts that are not in the cache."""
+        """Get the contexts from the cache, and from the model those that are not there."""
         if self.cache is not None:
             texts = await self.cache.read(situations.keys)
             contexts = [read_answer(text, None) for text in texts]
@@ -170,7 +172,7 @@ class ContextualChunker(Chunker):
         for keys, prompts in situations.batches():
             retries = self.max_retries
             answers = await ask_each(
-                model, prompts, None, _read, retries, cache=self.cache, keys=keys
+                model, prompts, None, _read_context, retries, cache=self.cache, keys=keys
             )
             situations.take(keys, answers)
 
@@ -181,7 +183,7 @@ class ContextualChunker(Chunker):
         return self.model_copy(update={"chunker": self.chunker.narrowed(prefix)})
 
     def _with_room(self) -> Chunker:
-        """The inner chunker, with room for a context if that counts towards the size."""
+        """Return the inner chunker, with room for the context if that counts towards the size."""
         if not self.count_context:
             return self.chunker
         room = room_for_context(self.chunker.fits)
@@ -199,17 +201,17 @@ class ContextualChunker(Chunker):
             model=self.llm.description if self.cache is None else cache_name(self.llm),
         )
 
-    def _situated(self, text: str, span: Span, context: str | ModelError) -> Span:
-        """The chunk with its context before it."""
+    def _with_context(self, text: str, span: Span, context: str | ModelError) -> Span:
+        """Put its context before a chunk."""
         content = span.text_of(text)
         if isinstance(context, ModelError):
             return replace(span, metadata={**span.metadata, "fallback": "plain"})
         if self.count_context:
-            context = shortened(context, content, self.chunker.fits)
+            context = shorten(context, content, self.chunker.fits)
         if not context:
             return span
         return replace(span, content=f"{context}\n\n{content}", context=context)
 
 
-def _read(index: int, answer: str | BaseModel) -> str:
+def _read_context(index: int, answer: str | BaseModel) -> str:
     return check_whole(str(answer)).strip()

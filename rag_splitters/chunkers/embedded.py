@@ -1,4 +1,4 @@
-"""What the strategies that embed share: one request for all texts, and sizes."""
+"""Base class of the strategies that use an embedding model."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ Passages: TypeAlias = tuple[list[Range], list[str]]
 
 
 class EmbeddingSizes(SizedChunker):
-    """A sized chunker that asks an embedding model where to cut.
+    """A sized chunker that finds the places to cut with an embedding model.
 
-    A subclass says which passages of a text are embedded (`_passages`), and where chunks begin
-    once the vectors are there (`_breaks`). The model is asked once for all texts; sizes, overlaps
-    and edges are those of `packing`, as in every strategy. Code fences, table rows, list items and
+    A subclass says which passages of a text to embed (`_passages`), and where chunks begin, given
+    their vectors (`_breaks`). The passages of all texts are embedded together. Sizes, overlaps and
+    edges are handled by `packing`, as in every strategy. Code fences, table rows, list items and
     quotations that fit into `chunk_size` less `chunk_overlap` are not cut.
 
     Raises ValueError if `min_chunk_size` is larger than `chunk_size`, or if `embeddings` is not a
@@ -48,26 +48,29 @@ class EmbeddingSizes(SizedChunker):
     model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
 
     embeddings: Embeddings
-    """A LangChain or LlamaIndex embedding model, a function texts -> vectors, or one of these as
-    `rag_splitters.models.Embedder(model, max_texts=..., max_tokens=...)`, which bounds requests."""
+    """A LangChain or LlamaIndex embedding model, or a function from texts to vectors. To limit the
+    size of requests, pass `rag_splitters.models.Embedder(model, max_texts=..., max_tokens=...)`."""
 
     min_chunk_size: int | float = 0.2
-    """Smaller chunks join a neighbour if the result fits: units, or a share of `chunk_size`."""
+    """Chunks smaller than this are merged with a neighbour if the result fits: a number of units
+    (an int), or a share of `chunk_size` (a float)."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
-    """Maximum number of requests at a time; None: that of the `Embedder`, which is 4 by default.
-    In synchronous use, models that only work on this machine take one at a time."""
+    """Maximum number of concurrent requests; None: that of the `Embedder`, which is 4 by default.
+    In synchronous use, models that run on this machine get one request at a time."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (ours), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
+    from a text to a list of (start, end)."""
 
     on_error: Literal["raise", "skip"] | Nested = "raise"
     """What to do about a document that the model failed on. "raise": raise an error when the others
-    are finished. "skip": leave it out, and log a warning. A chunker: take its borders, and log a
-    warning."""
+    are finished. "skip": leave it out, and log a warning. A chunker: cut where that chunker would,
+    and log a warning."""
 
     cache: Cache = Field(default=None, repr=False)
-    """A cache for embeddings: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
+    """Cache for embeddings: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder; None:
+    no cache."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -91,16 +94,16 @@ class EmbeddingSizes(SizedChunker):
 
     @abstractmethod
     def _passages(self, text: str) -> Passages:
-        """The units between which the text may be cut, and a passage to embed for each.
+        """Return the units between which the text may be cut, and a passage to embed for each.
 
-        There are no passages if the model need not be asked about the text.
+        There are no passages if the text can be cut without the model.
         """
 
     @abstractmethod
     def _breaks(
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
     ) -> list[int]:
-        """The numbers of the units, except the first, with which a chunk begins."""
+        """Return the indices of the units with which a chunk begins, without the first."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         units = [self._passages(source.text) for source in sources]
@@ -129,22 +132,22 @@ class EmbeddingSizes(SizedChunker):
         return settle(type(self), self.on_error, sources, failures, results)
 
     def _semantic(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
-        """Chunks that begin at the breaks that the vectors show."""
+        """Return chunks that begin at the breaks that the vectors show."""
         atoms = Atoms(text, **self.sizes)
         breaks = self._breaks(units, vectors, atoms.measure) if len(vectors) else []
-        return self._packed(text, units, [units[unit][0] for unit in breaks], atoms)
+        return self._pack(text, units, [units[unit][0] for unit in breaks], atoms)
 
     def _fallback(self, text: str, units: list[Range], spans: Sequence[Span]) -> list[Span]:
-        """Chunks that begin where the fallback's do."""
+        """Return chunks that begin where those of the fallback chunker do."""
         breaks = sorted({span.start for span in spans})
         fallback = {"fallback": type(self.on_error).__name__}
-        packed = self._packed(text, units, breaks, Atoms(text, **self.sizes))
-        return [replace(span, metadata={**span.metadata, **fallback}) for span in packed]
+        chunks = self._pack(text, units, breaks, Atoms(text, **self.sizes))
+        return [replace(span, metadata={**span.metadata, **fallback}) for span in chunks]
 
-    def _packed(
+    def _pack(
         self, text: str, units: list[Range], breaks: Sequence[int], atoms: Atoms
     ) -> list[Span]:
-        """Chunks that begin at the breaks; what is too big is cut by sentences, then words."""
+        """Return chunks that begin at the breaks, cut by sentences, then words, if too big."""
         starts = [start for start, _ in units]
         return pack(
             text,
@@ -158,7 +161,7 @@ class EmbeddingSizes(SizedChunker):
 
 
 def _place(rows: Sequence[Row], places: Sequence[Place]) -> str:
-    """Where the first text stands that has no vector."""
+    """Say where the first text without a vector is, and how many more there are."""
     offsets = [place[1] for row, place in zip(rows, places, strict=True) if not _is_vector(row)]
     return f"offset {offsets[0]}" + (f" and {len(offsets) - 1} more" if len(offsets) > 1 else "")
 
@@ -168,7 +171,7 @@ def _is_vector(row: Row) -> bool:
 
 
 def _places(sources: Sequence[Source], units: Sequence[Passages]) -> Iterator[Place]:
-    """The document and the offset of each passage, for error messages."""
+    """Yield the document and the offset of each passage, for error messages."""
     for source, (ranges, passages) in zip(sources, units, strict=True):
         for start, _ in ranges[: len(passages)]:
             yield source.number, source.offset + start

@@ -1,4 +1,4 @@
-"""EmbeddingChunker: sentences that the retrieval model finds alike."""
+"""EmbeddingChunker: groups sentences that the retrieval model finds similar."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
-from rag_splitters.meaning.similarity import joined_runs
+from rag_splitters.meaning.similarity import join_runs
 from rag_splitters.meaning.units import Range, sentence_units, unit_texts
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.sizing import Measure
@@ -22,15 +22,15 @@ class EmbeddingChunker(EmbeddingSizes):
 
     A sentence joins the current chunk if its cosine similarity to the chunk's running mean is at
     least `similarity_threshold` and the size allows it; otherwise it begins the next chunk. A chunk
-    below `min_chunk_size` takes the sentence in any case, or joins the chunk before if it is closer
-    to that. Use it with the model that will embed the chunks: each chunk's vector then lies near
-    all of its sentences.
+    below `min_chunk_size` takes the sentence in any case, or joins the previous chunk if it is
+    closer to that. Use it with the model that will embed the chunks: each chunk's vector then lies
+    near all of its sentences.
 
     Each sentence is embedded once, and all documents share a few requests. Sentences of less than
     40 characters share a vector with a neighbour.
 
     Source: the running mean of M. Hearst's block comparison (1997, TextTiling), with sentence
-    vectors in place of words; several packages call it "semantic chunking by centroid".
+    vectors instead of words. Several packages call it "semantic chunking by centroid".
 
     Raises ValueError if the threshold is outside [-1, 1], and ModelError if the model fails or
     answers with anything but vectors.
@@ -46,7 +46,7 @@ class EmbeddingChunker(EmbeddingSizes):
     """
 
     similarity_threshold: float = Field(default=0.7, ge=-1, le=1)
-    """Minimum cosine similarity of a sentence and a chunk's mean at which it joins."""
+    """Minimum cosine similarity, from -1 to 1, to a chunk's mean for a sentence to join it."""
 
     def _passages(self, text: str) -> Passages:
         units = sentence_units(text, self.segmenter, Atoms(text, **self.sizes))
@@ -62,4 +62,4 @@ class EmbeddingChunker(EmbeddingSizes):
         def is_small(first: int, last: int) -> bool:
             return measure.length(units[first][0], units[last][1]) < self.min_size
 
-        return joined_runs(vectors, self.similarity_threshold, fits, is_small)
+        return join_runs(vectors, self.similarity_threshold, fits, is_small)

@@ -1,4 +1,4 @@
-"""EntityChunker: sentences about the same entities, and no mention cut."""
+"""EntityChunker: keeps sentences about the same entities together."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ class EntityChunker(MergingChunker):
     """Keeps sentences about the same entities together, and never cuts a mention of one.
 
     Use it for news, contracts and patient records: texts in which names matter, and a chunk should
-    hold what is said about one. It knows no entities itself: pass a recogniser.
+    hold what is said about one. It has no recogniser of its own: pass one as `ner`.
 
-    A chain runs from each mention of an entity to its next one, at most `max_gap` sentences on. A
-    new chunk begins before a sentence that mentions entities if no chain runs on from what comes
-    before it; a sentence without any stays with the one before. Mentions belong to one entity if
-    their texts are equal apart from case. A single word also names the last entity with the same
-    label whose name begins or ends with it ("Lovelace": "Ada Lovelace"). Sentences are packed up to
-    `chunk_size`; if that forces a cut, it falls between sentences that share no entity if possible.
+    A chain links each mention of an entity to its next one, if that is at most `max_gap` sentences
+    away. A new chunk begins before a sentence that mentions entities if no chain crosses that
+    point; a sentence without entities stays with the one before it. Two mentions belong to the same
+    entity if their texts are equal apart from case. A single word also refers to the last entity
+    with the same label whose name begins or ends with it ("Lovelace": "Ada Lovelace"). Sentences
+    are packed up to `chunk_size`; if that forces a cut, it falls between sentences that share no
+    entity if possible.
 
-    A mention that is longer than `chunk_size` is cut like any text, and an overlap gives way to
-    mentions. Metadata `entities`: text, label, start and end (code points of the source) of each
-    mention inside the chunk, if there are any.
+    A mention that is longer than `chunk_size` is cut like any text, and an overlap is shortened
+    rather than cut a mention. Metadata `entities`: text, label, start and end (code points of the
+    source) of each mention inside the chunk, if there are any.
 
     Source: lexical chains (Morris and Hirst, 1991, Lexical Cohesion Computed by Thesaural
     Relations) over entities and sentences, as in the entity grid (Barzilay and Lapata, 2008,
     Modeling Local Coherence: An Entity-Based Approach).
 
-    Raises ValueError if `ner` is not a recogniser, if it fails on a document or finds a mention
+    Raises ValueError if `ner` is not a recogniser, if it fails on a document or reports a mention
     outside of it, or if the sizes are inconsistent, and ImportError at first use if spaCy or the
     named pipeline is missing.
 
@@ -58,17 +59,18 @@ class EntityChunker(MergingChunker):
     """
 
     ner: Recogniser
-    """A spaCy pipeline or its name, a Hugging Face pipeline, a GLiNER, or a function, which may be
-    asynchronous."""
+    """Entity recogniser: a spaCy pipeline or its name, a Hugging Face pipeline, a GLiNER model, or
+    a function from a text to (start, end, label) triples, which may be asynchronous."""
 
     labels: Texts = ()
-    """Only entities with these labels count; GLiNER needs them. Empty: all labels."""
+    """Labels of the entities to use; empty: all. GLiNER models need to be told which."""
 
     max_gap: int = Field(default=3, ge=1)
-    """Maximum number of sentences between two mentions of a chain."""
+    """Maximum distance, in sentences, between two mentions that are linked."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
+    from a text to a list of (start, end)."""
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         texts = [source.text for source in sources]
@@ -110,48 +112,48 @@ def _with_entities(text: str, start: int, end: int, mentions: Sequence[Mention])
     return Span(start, end, {"entities": entities} if entities else {})
 
 
-# Which sentences go on about the same entities
+# Chains of mentions
 
 
 def _rows(text: str, mentions: Iterable[Mention], cuts: Sequence[int]) -> list[tuple[int, Any]]:
-    """(sentence, entity) of every mention, ascending: the filled cells of the entity grid."""
-    named: dict[tuple[str, str], str] = {}  # the last long name that a word begins or ends
+    """Return (sentence, entity) of every mention, sorted: the cells of the entity grid."""
+    names: dict[tuple[str, str], str] = {}  # the last long name that begins or ends with a word
     rows = []
     for start, end, label in mentions:
         parts = text[start:end].casefold().split()
         entity = " ".join(parts)
         if len(parts) > 1:
-            named[parts[0], label] = named[parts[-1], label] = entity
+            names[parts[0], label] = names[parts[-1], label] = entity
         else:
-            entity = named.get((entity, label), entity)
+            entity = names.get((entity, label), entity)
         rows.append((bisect_right(cuts, start), entity))
     return rows
 
 
 def _borders(rows: Sequence[tuple[int, Any]], cuts: Sequence[int], max_gap: int) -> list[int]:
-    """The cuts before sentences that mention entities, over which no chain runs."""
+    """Return the cuts before sentences that mention entities, if no chain crosses them."""
     last_of: dict[Any, int] = {}
-    crossed = [0] * (len(cuts) + 2)  # how many chains begin, less how many end, at a sentence
+    crossed = [0] * (len(cuts) + 2)  # chains that begin at a sentence, less those that end
     for sentence, entity in rows:
         before = last_of.get(entity, sentence)
         if 0 < sentence - before <= max_gap:
             crossed[before + 1] += 1
             crossed[sentence + 1] -= 1
         last_of[entity] = sentence
-    borders, chains, done = [], 0, 0
+    borders, chains, first = [], 0, 0
     for sentence in sorted({sentence for sentence, _ in rows}):
-        chains += sum(crossed[done : sentence + 1])
-        done = sentence + 1
+        chains += sum(crossed[first : sentence + 1])
+        first = sentence + 1
         if not chains and sentence and sentence != rows[0][0]:
             borders.append(cuts[sentence - 1])
     return borders
 
 
-# No mention is cut
+# Mentions that must not be cut
 
 
 def _ranges(text: str, mentions: Iterable[Mention], measure: Measure, size: int) -> _Ranges:
-    """The mentions that fit in a chunk, each to the borders of its grapheme clusters."""
+    """Return the mentions that fit in a chunk, extended to whole grapheme clusters."""
     ranges: list[tuple[int, int]] = []
     for start, end, _ in mentions:
         low = ranges[-1][1] if ranges else 0
@@ -171,24 +173,24 @@ class _Ranges:
         self._ends = [end for _, end in ranges]
 
     def at(self, position: int) -> tuple[int, int] | None:
-        """The range that a cut at `position` would cut."""
+        """Return the range that a cut at `position` would divide."""
         index = bisect_left(self._starts, position) - 1
         if index < 0 or self._ends[index] <= position:
             return None
         return self._starts[index], self._ends[index]
 
     def floor(self, position: int) -> int:
-        """`position`, or the beginning of the range that it is inside of."""
+        """Return `position`, or the start of the range around it."""
         around = self.at(position)
         return around[0] if around else position
 
     def end_from(self, start: int) -> int:
-        """The end of the range that begins at `start`, or `start`."""
+        """Return the end of the range that begins at `start`, or `start`."""
         around = self.at(start + 1)
         return around[1] if around and around[0] == start else start
 
     def before(self, level: Finder) -> Finder:
-        """The finder without the cuts inside a range."""
+        """Return the finder without cuts inside a range."""
 
         def last(low: int, high: int) -> int:
             cut = level(low, high)
@@ -199,7 +201,7 @@ class _Ranges:
         return last
 
     def outside(self, starts: Starts) -> Starts:
-        """The places without those inside a range."""
+        """Return the places without those inside a range."""
 
         def first(start: int, low: int, end: int) -> int:
             place = starts.first(start, low, end)
@@ -217,13 +219,13 @@ class _Ranges:
 
 
 class _MentionPacker(Packer):
-    """A packer that cuts before a mention where it would have to cut inside of it."""
+    """A packer that cuts before a mention instead of inside it."""
 
     ranges: _Ranges
 
     def find_cut(self, start: int, begin: int, text_end: int) -> int:
         cut = super().find_cut(start, begin, text_end)
-        # A measure that is not monotone may say that less than the mention does not fit.
+        # If the measure is not monotone, part of a mention may not fit although all of it does.
         return cut if cut > begin or start < begin else self.ranges.end_from(begin)
 
     def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:

@@ -11,7 +11,7 @@ from rag_splitters.text.packing import pack
 
 
 class FixedSizeChunker(SizedChunker):
-    """Cuts windows of exactly `chunk_size` units, the last one shorter, and keeps all white space.
+    """Cuts windows of exactly `chunk_size` units and keeps all white space; the last is shorter.
 
     Use it as a baseline, or if all chunks must have the same size. A window may end inside a word
     if the unit is characters, and never ends inside a grapheme cluster. Windows that contain only
@@ -24,8 +24,8 @@ class FixedSizeChunker(SizedChunker):
     """
 
     chunk_overlap: Overlap = 0
-    """How much of a window the next one repeats exactly: a count of units, or a share of
-    `chunk_size`."""
+    """How much of the end of a window the next one repeats, exactly: a number of units (an int), or
+    a share of `chunk_size` (a float below 1)."""
 
     exact_overlap: ClassVar[bool] = True
 

@@ -28,20 +28,20 @@ class HierarchicalChunker(SizedChunker):
 
     Use it if small chunks are searched and large ones are read, for example by a retriever that
     merges children into their parents. The leaves are paragraphs (with the heading above them),
-    whole lists and quotes, tables and code. A leaf below a tenth of `chunk_size` joins a neighbour
-    of its section if both fit, and a lead-in such as "You need:" joins what follows. A leaf that is
-    larger than `chunk_size` is cut as in `ContentAwareChunker`. With `chunk_sizes`, the tree has
-    one level for each size instead. Each chunk of a level is cut into chunks of the next: whole
-    sections if they fit, else finer parts.
+    whole lists and quotes, tables and code. A leaf smaller than a tenth of `chunk_size` joins a
+    neighbour in its section if both fit, and a lead-in such as "You need:" joins what follows it. A
+    leaf that is larger than `chunk_size` is cut as in `ContentAwareChunker`. With `chunk_sizes`,
+    the tree has one level for each size instead, and each chunk of a level is cut into chunks of
+    the next: whole sections if they fit, else finer parts.
 
-    Metadata: `headings` over the chunk, the outermost first; `level`, 0 for the document; with
+    Metadata: `headings` above the chunk, the outermost first; `level`, 0 for the document; with
     `emit="all"` also `parent_id`, the id of the parent. Parents come before their children and
     contain them. No two chunks have the same span: a parent that consists of a single child is left
     out. Only leaves overlap, and with `emit="all"` not beyond the start of the parent.
 
-    Rewrites: HTML becomes plain text, as in `ContentAwareChunker`, and what that drops is dropped.
-    With `keep_tags=True`, chunks are parts of the HTML as it stands; then only the leaves drop
-    something, or all levels with `chunk_sizes`.
+    Rewrites: HTML becomes plain text, as in `ContentAwareChunker`, which also says what is dropped.
+    With `keep_tags=True`, chunks are parts of the HTML as it stands, and only leaves drop
+    something; with `chunk_sizes`, all levels do.
 
     Raises ValueError if `chunk_sizes` do not decrease from level to level, or if `chunk_size` is
     not the last of them.
@@ -60,13 +60,14 @@ class HierarchicalChunker(SizedChunker):
     metadata and the text."""
 
     section_keywords: tuple[str, ...] = ()
-    """Words that open a heading in plain text, in addition to "Chapter", "Section" and the like."""
+    """Words that begin a heading in plain text, in addition to "Chapter", "Section" and so on."""
 
     chunk_sizes: tuple[int, ...] | None = None
-    """Maximum chunk size of each level, the outermost first; None cuts by headings instead."""
+    """Maximum chunk size of each level, the outermost first, in units of `length_function`; None:
+    one level for the document, for each depth of headings, and for the paragraphs."""
 
     emit: Literal["leaves", "all"] = "leaves"
-    """Whether to return only the leaves, or the chunks of all levels."""
+    """Whether to return only the "leaves", or the chunks of "all" levels."""
 
     keep_tags: bool = False
     """Whether to keep the tags of HTML; without them, chunks are plain text."""
@@ -76,7 +77,7 @@ class HierarchicalChunker(SizedChunker):
 
     @classmethod
     def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The leaves' size from those of the levels; no levels if only the size is given."""
+        """`chunk_size` from the last of `chunk_sizes`; no levels if only `chunk_size` is passed."""
         sizes = parameters.get("chunk_sizes")
         if sizes and isinstance(sizes, (list, tuple)):
             leaf_size = {"chunk_size": sizes[-1]}
@@ -141,7 +142,7 @@ class HierarchicalChunker(SizedChunker):
         text_format: TextFormat,
         holds_text: Callable[[Span], bool] | None = None,
     ) -> list[Span]:
-        """The chunks of a text with these blocks, without leaves that hold no text."""
+        """Cut a text with these blocks into a tree, without leaves that hold no text."""
         outer, borders = [], []
         if self.chunk_sizes is None:
             outer = sections(blocks)
@@ -172,7 +173,7 @@ class HierarchicalChunker(SizedChunker):
         size: int,
         overlap: int = 0,
     ) -> list[Span]:
-        """Pieces of at most `size`. One begins at every border; those at `apart` repeat nothing."""
+        """Cut at every border, into pieces of at most `size`; those at `apart` repeat nothing."""
         is_html = format == "html"
         parts = between_dropped(text, blocks) if is_html else [(0, text, blocks)]
         spans: list[Span] = []
@@ -194,7 +195,7 @@ class HierarchicalChunker(SizedChunker):
     def _place(
         self, text: str, leaves: list[Span], outer: list[Node], outline: Outline
     ) -> list[Span]:
-        """The chunks with their headings, levels and parents."""
+        """Give the chunks their headings, levels and parents."""
         begins = list(_beginnings(text, leaves))
         nodes = [
             Node(leaf.start, leaf.end, level + 1, True)
@@ -211,13 +212,13 @@ class HierarchicalChunker(SizedChunker):
 
 
 def _within(offsets: Sequence[int], start: int, end: int) -> list[int]:
-    """The ascending offsets after `start` and up to `end`, counted from `start`."""
+    """Return the sorted offsets after `start` and up to `end`, relative to `start`."""
     inside = offsets[bisect_right(offsets, start) : bisect_right(offsets, end)]
     return [offset - start for offset in inside]
 
 
 def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:
-    """The start of each span's own text, which is not in the span before."""
+    """Yield the start of each span's own text, after its overlap."""
     end = 0
     for span in spans:
         yield skip_space(text, max(span.start, end))
@@ -225,7 +226,7 @@ def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:
 
 
 def _levels(positions: Iterable[int], outer: list[Node]) -> Iterator[int]:
-    """The level of the innermost node around each of the ascending positions, or -1."""
+    """Yield the level of the innermost node around each of the sorted positions, or -1."""
     waiting = sorted(outer, key=lambda node: (-node.start, node.end, -node.level))
     above: list[Node] = []
     for position in positions:

@@ -16,11 +16,12 @@ from rag_splitters.span import Source, Span
 class HybridChunker(Chunker):
     """Chains strategies: each one cuts what the previous one left too big.
 
-    Positions stay those of the source, and the metadata of all stages is kept; if two stages set
-    the same key, the later one wins. Use it to put a size on a strategy that has none, or to cut
-    inside fixed borders: pages first, then sentences. For titles, wrap it:
-    `TitledChunker(chunker=HybridChunker(...))`; as a stage, `TitledChunker` sees only its part.
-    If a stage rewrites a chunk, what the next stage makes of it has that chunk's whole position.
+    Use it to limit the size of a strategy that has no limit, or to cut inside fixed borders: pages
+    first, then sentences. All positions refer to the source, and the metadata of all stages is
+    kept; if two stages set the same key, the later one wins. For titles, wrap it:
+    `TitledChunker(chunker=HybridChunker(...))`; as a stage, `TitledChunker` would see only parts of
+    the document. If a stage rewrites a chunk, the pieces that the next stage cuts it into get the
+    position of the whole chunk.
 
     Raises ValueError if there are no stages.
 

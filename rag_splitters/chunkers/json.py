@@ -22,24 +22,24 @@ from rag_splitters.text.boundaries import (
 from rag_splitters.text.packing import pack
 
 _ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w(?:\\u[dD][c-fC-F]\w\w)?|\\u\w{4}|\\.", re.DOTALL)
-_SMALL = 10  # a chunk below this part of the size is packed with a neighbour
+_SMALL = 10  # chunks smaller than this fraction of the size are merged with a neighbour
 _STEP = re.compile(r"\.\w+|\[(?:'(?:\\.|[^'\\])*'|[^\]]*)\]")
 
 
 class JsonChunker(MergingChunker):
     """Keeps the objects and arrays of JSON whole if they fit, and cuts others between members.
 
-    Use it for JSON and JSON lines: answers of an API, exports, settings, GeoJSON, raw notebooks.
+    Use it for JSON and JSON lines: API responses, exports, settings, GeoJSON, raw notebooks.
     Members that fit are packed with their neighbours. A member that is too big is cut on its own,
-    so that a chunk holds neighbours of one object or array; only what is smaller than a tenth of a
-    chunk joins what is next to it. A string that is too big is cut at its line breaks, sentences
-    and words, and never inside an escape such as `\\u00e9`. A text that is not valid JSON is cut as
-    in `RecursiveChunker`.
+    so that a chunk holds neighbours of one object or array; only a piece smaller than a tenth of a
+    chunk is merged with whatever is next to it. A string that is too big is cut at its line breaks,
+    sentences and words, and never inside an escape such as `\\u00e9`. A text that is not valid JSON
+    is cut as in `RecursiveChunker`.
 
-    Metadata: `json_path`, where the chunk without its overlap stands, as in RFC 9535:
-    `$.orders[3].items`, or `$.orders[3:6]` for several elements of an array. The lines of JSON
-    lines count as elements: `$[7]`. Members nested deeper than 32 levels have the path of what is
-    around them. `fallback` says why a text was not read as JSON ("invalid JSON in line 3").
+    Metadata: `json_path`, the JSONPath (RFC 9535) of the chunk without its overlap:
+    `$.orders[3].items`, or `$.orders[3:6]` for several elements of an array. In JSON lines, each
+    line counts as an element: `$[7]`. Members nested deeper than 32 levels have the path of the
+    member around them. `fallback` says why a text was not read as JSON ("invalid JSON in line 3").
 
     Rewrites with `with_path=True`: `start` and `end` are those of the chunk without its path.
 
@@ -54,8 +54,8 @@ class JsonChunker(MergingChunker):
     """
 
     with_path: bool = False
-    """Whether to put the path before each chunk. It counts towards the size, and loses its first
-    steps if it would fill more than half of a chunk."""
+    """Whether to put the path before each chunk. The path counts towards the size, and its first
+    steps are left out if it would fill more than half of a chunk."""
 
     def spans(self, text: str) -> list[Span]:
         if not text.strip():
@@ -74,7 +74,7 @@ class JsonChunker(MergingChunker):
         return [self._with_path(text, span) for span in narrow._pack(text, members)]
 
     def _pack(self, text: str, members: JsonMembers) -> list[Span]:
-        """The chunks with their paths in the metadata."""
+        """Return the chunks, with their paths in the metadata."""
         atoms = Atoms(text, (), **self.sizes)
         measure, size = atoms.measure, self.chunk_size
         spans = pack(
@@ -94,9 +94,9 @@ class JsonChunker(MergingChunker):
         return spans
 
     def _prefix(self, span: Span, rest: str | None = None) -> str:
-        """A chunk's path and a blank line, without the steps that leave no room for the rest.
+        """Return a chunk's path and a blank line, without first steps if there is no room for them.
 
-        The rest is the chunk's text or, if that is not known yet, half of a chunk.
+        `rest` is the chunk's text; None reserves half of a chunk for it.
         """
         path = str(span.metadata["json_path"])
         steps = _STEP.findall(path)
@@ -108,14 +108,14 @@ class JsonChunker(MergingChunker):
         return f"{path}\n\n"
 
     def _with_path(self, text: str, span: Span) -> Span:
-        """The chunk with its path before it, if that fits."""
+        """Put its path before a chunk, if that fits."""
         content = span.text_of(text)
         prefix = self._prefix(span, content)
         return replace(span, content=prefix + content, context=prefix[:-2]) if prefix else span
 
 
 def _levels(text: str, members: JsonMembers) -> list[Finder]:
-    """Members from the outermost to the innermost, then the parts of a long string."""
+    """Return the levels of cuts: members, the outermost first, then parts of long strings."""
 
     def line_breaks() -> list[int]:
         return [escape.end() for escape in _ESCAPE.finditer(text) if escape[0] == "\\n"]
@@ -130,7 +130,7 @@ def _levels(text: str, members: JsonMembers) -> list[Finder]:
 
 
 def _words(text: str) -> Finder:
-    """The finder of ends of words but those behind a colon: a name stays with its value."""
+    """Return the finder of word ends, except after a colon: a name stays with its value."""
     last_word = words(text)
 
     def last(low: int, high: int) -> int:
@@ -143,7 +143,7 @@ def _words(text: str) -> Finder:
 
 
 def _whole(text: str) -> Finder:
-    """The finder of all places but those inside an escape."""
+    """Return the finder of all places except those inside an escape."""
     starts, ends = list[int](), list[int]()
     for escape in _ESCAPE.finditer(text) if "\\" in text else ():
         starts.append(escape.start())

@@ -36,16 +36,16 @@ class KeywordChunker(SizedChunker):
     """
 
     keywords: Texts = ()
-    """Words or phrases that start a chunk at their line; they match as whole words."""
+    """Words or phrases: a chunk begins at each line with one of them, as a whole word."""
 
     patterns: Texts = ()
-    """Regular expressions that start a chunk at the line of each match."""
+    """Regular expressions: a chunk begins at the line of each match."""
 
     whole_line: bool = False
     """Whether the keyword or the match must fill the whole line."""
 
     ignore_case: bool = False
-    """Whether upper and lower case letters match each other."""
+    """Whether to ignore the case of letters."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -68,7 +68,7 @@ class KeywordChunker(SizedChunker):
         return [self._with_keyword(span, starts, marks) for span in spans]
 
     def _marks(self, text: str) -> Iterator[tuple[int, str]]:
-        """The start and the keyword of every line that starts a section, once per pattern."""
+        """Yield the start and the keyword of every line at which a section begins."""
         flags = re.MULTILINE | (re.IGNORECASE if self.ignore_case else 0)
         expressions = [(_phrase(keyword), keyword) for keyword in self.keywords]
         expressions += [(pattern, "") for pattern in self.patterns]
@@ -87,7 +87,7 @@ class KeywordChunker(SizedChunker):
 
     @staticmethod
     def _with_keyword(span: Span, starts: list[int], marks: dict[int, str]) -> Span:
-        """The span with the keyword of the section in which it ends."""
+        """Add the keyword of the section in which the span ends."""
         section = bisect_right(starts, span.end - 1) - 1
         if section < 0:
             return span
@@ -99,7 +99,7 @@ def _matched_text(match: re.Match[str]) -> str:
 
 
 def _phrase(keyword: str) -> str:
-    """The keyword as a pattern that matches whole words if it begins or ends with a letter."""
+    """Return a pattern for a keyword; where that has a letter at an edge, a word must end."""
     before = r"(?<!\w)" if _LETTER.match(keyword[0]) else ""
     after = r"(?!\w)" if _LETTER.match(keyword[-1]) else ""
     return before + re.escape(keyword) + after

@@ -10,7 +10,7 @@ _PRESETS = {"javascript": "js", "typescript": "ts", "tsx": "ts"}
 
 
 def preset_for(language: str | None) -> str:
-    """The key in `LANGUAGES` of a language that `structure.kinds` names; it need not be there."""
+    """Return the key that a language of `structure.kinds` would have in `LANGUAGES`."""
     return _PRESETS.get(language or "", language or "")
 
 

@@ -1,4 +1,4 @@
-"""ModalityChunker: separate chunkers for text, tables, images, code and formulas."""
+"""ModalityChunker: a separate chunker each for text, tables, images, code and formulas."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Region(NamedTuple):
 
 
 class _Source:
-    """A text, with what all of its parts need.
+    """A text, with the information that all of its parts need.
 
     Parameters:
         text: the text.
@@ -80,7 +80,9 @@ class _Source:
         self._references = definitions(text) if text_format == "markdown" else {}
         self._tags = tags
         self._tag_starts = [tag.start for tag in tags]
-        self._hidden = Dropped(text, [Block("dropped", t.start, t.end) for t in _dropped(tags)])
+        self._hidden = Dropped(
+            text, [Block("dropped", t.start, t.end) for t in _dropped_tags(tags)]
+        )
         self._starts = [block.start for block in blocks]
 
     def images(self, start: int, end: int) -> list[Image]:
@@ -91,9 +93,9 @@ class _Source:
     def excerpt(
         self, start: int, end: int, replacements: Sequence[Replacement], least: int = 1
     ) -> Excerpt:
-        """A part of the text, without the data of data URIs from `least` characters on.
+        """Return a part of the text, without the data of data URIs from `least` characters on.
 
-        Without its tags if it is to be plain, else with these replacements.
+        Tags are removed if chunks are plain text; otherwise these replacements are made.
         """
         data = data_in(self.text, start, end, least)
         if not self.is_plain:
@@ -103,7 +105,7 @@ class _Source:
         return strip_tags(self.text, list(self._clipped(start, end)), tags).excerpt
 
     def _clipped(self, start: int, end: int) -> Iterator[Block]:
-        """What of the blocks is in a part of the text."""
+        """Yield the blocks in a part of the text, clipped to it."""
         index = max(bisect_right(self._starts, start) - 1, 0)
         while index < len(self._blocks) and self._starts[index] < end:
             block = self._blocks[index]
@@ -113,7 +115,7 @@ class _Source:
 
 
 def _with_data(tags: Sequence[Tag], data: Sequence[Replacement]) -> Sequence[Tag]:
-    """The tags, and the data outside of them as dropped parts."""
+    """Return the tags, and the data outside of them as dropped parts."""
     if not data:
         return tags
     outermost: list[Tag] = []
@@ -124,7 +126,7 @@ def _with_data(tags: Sequence[Tag], data: Sequence[Replacement]) -> Sequence[Tag
     return outermost
 
 
-def _dropped(tags: Sequence[Tag]) -> Iterator[Tag]:
+def _dropped_tags(tags: Sequence[Tag]) -> Iterator[Tag]:
     return (tag for tag in tags if tag.kind == "dropped")
 
 
@@ -135,22 +137,22 @@ class ModalityChunker(Chunker):
     by an image model and code by a code model. It reads Markdown and HTML. Each field takes a
     chunker, "keep" (one unchanged chunk, however large) or "drop" (no chunk).
 
-    A formula is one that stands alone (`$$`, `\\[`). `$x$` and short code in a sentence are text.
-    An image alone in its paragraph is a chunk, and is not in the text around it. An image in a
-    sentence is a chunk too, and its alternative text replaces its markup in the sentence; "drop"
-    drops only the chunk. The content of an image's chunk is its alternative text, its caption and
-    its address. An image that is embedded in the document (as a data URI) is in the metadata only.
+    Only display formulas (`$$`, `\\[`) count as formulas; `$x$` and short code in a sentence are
+    text. An image alone in its paragraph becomes a chunk and leaves the text around it. An image in
+    a sentence becomes a chunk too, and its alternative text replaces its markup in the sentence;
+    "drop" drops only the chunk. The text of an image's chunk is its alternative text, its caption
+    and its address. The data of an image that is embedded as a data URI is only in the metadata.
 
     Rewrites: images, sentences with images, and whatever the chunkers rewrite. HTML becomes plain
-    text, as in `ContentAwareChunker`, and tables that would be written as in the source are written
-    in Markdown; with `keep_tags=True`, HTML stays HTML.
+    text, as in `ContentAwareChunker`, and its tables become Markdown unless the chunker for tables
+    renders them in another way; with `keep_tags=True`, HTML stays HTML.
 
     Metadata: `modality` ("text", "table", "image", "code", "formula"); for images `image_url`, or
     `image_data` (base64) and `image_mimetype`, and `alt` and `caption`; for code `language`.
 
     Dropped: the modalities with "drop"; the markup of images; the base64 data of data URIs outside
-    of images (in code only from 32 characters on, and never data that is percent-encoded or
-    continues after white space); and of HTML what `ContentAwareChunker` drops.
+    of images (in code only if it has at least 32 characters, and never if it is percent-encoded or
+    continues after white space); and, in HTML, whatever `ContentAwareChunker` drops.
 
     Raises ValueError if the format is unknown, or if a field is not a chunker, "keep" or "drop".
 
@@ -169,10 +171,10 @@ class ModalityChunker(Chunker):
     """Chunker for the texts and addresses of images; or "keep" or "drop"."""
 
     code: Handling = RecursiveChunker(separators=("\n\n", "\n"))
-    """Chunker for code blocks, with their fences; or "keep" or "drop"."""
+    """Chunker for code blocks, including their fences; or "keep" or "drop"."""
 
     formula: Handling = "keep"
-    """Chunker for formulas that stand alone; or "keep" or "drop"."""
+    """Chunker for display formulas; or "keep" or "drop"."""
 
     format: Format = "auto"
     """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
@@ -225,13 +227,13 @@ class ModalityChunker(Chunker):
         return parts
 
     def _table(self, chunker: TableChunker, source: _Source, table: Table) -> list[Span]:
-        """The chunks of a table; one of HTML is written in Markdown, unless tags are kept."""
+        """Cut a table; an HTML table is written in Markdown unless tags are kept."""
         if source.is_plain and chunker.render == "source":
             chunker = chunker.model_copy(update={"render": "markdown"})
         return chunker.table_spans(table)
 
     def _region(self, source: _Source, region: _Region) -> Parts:
-        """A table, code or a formula."""
+        """Handle a table, code or a formula."""
         start, end, block = region.start, region.end, region.block
         language = block.title if block and region.modality == "code" else ""
         metadata = {"language": language} if language else {}
@@ -243,7 +245,7 @@ class ModalityChunker(Chunker):
     def _block_images(
         self, source: _Source, region: _Region, title: str, images: Sequence[Image]
     ) -> Parts:
-        """The images of a block that contains nothing else, each with the markup around it."""
+        """Handle the images of a block without text, each with the markup around it."""
         if not images:
             return self._prose(source, region.start, region.end)
         parts: Parts = []
@@ -262,7 +264,7 @@ class ModalityChunker(Chunker):
         return self._handle(text, excerpt, Span(start, end, captioned.metadata, modality="image"))
 
     def _prose(self, source: _Source, start: int, end: int) -> Parts:
-        """Prose and the images in it."""
+        """Handle prose and the images in it."""
         text, dropped = source.text, source.dropped
         begin, stop = dropped.around(start, end)
         if begin >= stop:
@@ -277,7 +279,7 @@ class ModalityChunker(Chunker):
         return parts
 
     def _handle(self, text: str, excerpt: Excerpt, span: Span) -> Parts:
-        """One part of the text, handled according to the field of its modality."""
+        """Handle a part of the text as the field of its modality says."""
         handling: Chunker | str = getattr(self, str(span.modality))
         if handling == "drop" or not excerpt.text.strip():
             return []
@@ -307,7 +309,7 @@ def _regions(text: str, text_format: TextFormat, blocks: Sequence[Block]) -> Ite
 
 
 def _only_images(text: str, block: Block, markdown: bool) -> bool:
-    """Does this block contain images, their captions, and nothing else?"""
+    """Whether this block contains images, their captions, and nothing else."""
     images = find_images(text, block.start, block.end, {}, markdown)
     edges = [block.start, *(edge for each in images for edge in (each.start, each.end)), block.end]
     between = zip(edges[::2], edges[1::2], strict=True)
@@ -322,7 +324,7 @@ def _markup(image: Image) -> list[Replacement]:
 
 
 def _outermost(replacements: Sequence[Replacement]) -> Iterator[Replacement]:
-    """The replacements in order, without those inside others."""
+    """Yield the replacements in order, without those inside others."""
     position = 0
     for replacement in sorted(replacements):
         if replacement[0] >= position:

@@ -17,8 +17,8 @@ class PageChunker(SizedChunker):
     """Makes each page a chunk. A page that is too big is cut as in `RecursiveChunker`.
 
     Use it for PDFs, slides and contracts, if an answer has to name its page. Pages end at form
-    feeds, or where `page_break` matches. If a loader made a document of each page, its number is
-    read from the metadata: `page`, counted from 0 as by LangChain's loaders, or `page_number` or
+    feeds, or where `page_break` matches. If a loader made each page a document, the page number is
+    read from the metadata: `page`, counted from 0 as LangChain's loaders do, or `page_number` or
     `page_label`, counted from 1.
 
     Metadata: `page_start` and `page_end`, counted from 1.
@@ -31,10 +31,10 @@ class PageChunker(SizedChunker):
     """
 
     page_break: str = "\f"
-    """Regular expression that matches the break between two pages."""
+    """Regular expression for the break between two pages; by default, a form feed."""
 
     pages_per_chunk: int = Field(default=1, ge=1)
-    """Number of pages in a chunk, if they fit."""
+    """Maximum number of pages in a chunk; fewer if they do not fit into `chunk_size`."""
 
     @field_validator("page_break")
     @classmethod

@@ -1,4 +1,4 @@
-"""ParagraphChunker: one chunk per paragraph, or several paragraphs packed."""
+"""ParagraphChunker: chunks of one or several whole paragraphs."""
 
 from __future__ import annotations
 

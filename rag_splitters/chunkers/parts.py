@@ -1,4 +1,4 @@
-"""Parts of texts that go to other chunkers: each chunker plans all of its parts at once."""
+"""Parts of texts that other chunkers cut; each chunker plans all of its parts at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Part:
     Parameters:
         chunker: the chunker.
         excerpt: the part's text, with positions.
-        span: the part as a span of the whole text; its chunks inherit what this says.
+        span: the part as a span of the whole text; its chunks inherit the span's properties.
     """
 
     chunker: Chunker
@@ -29,11 +29,11 @@ class Part:
 
 
 Parts: TypeAlias = "list[Span | Part]"
-"""A text in order: chunks that are finished, and parts that other chunkers cut."""
+"""A text as a sequence of finished chunks and of parts that other chunkers cut."""
 
 
 async def plan_parts(sources: Sequence[Source], parts: Sequence[Parts]) -> list[list[Span]]:
-    """The chunks of each source, once the chunkers of its parts have cut them.
+    """Let the chunkers of the parts cut them, and return all chunks of each source.
 
     Parameters:
         sources: the texts.
@@ -66,7 +66,7 @@ async def plan_parts(sources: Sequence[Source], parts: Sequence[Parts]) -> list[
 
 
 def in_order(spans: list[Span]) -> list[Span]:
-    """The spans by their beginnings: an image stands in the middle of its sentence's span."""
+    """Sort spans by their starts: an image may be in the middle of its sentence's span."""
     order = sorted(range(len(spans)), key=lambda index: spans[index].start)
     places = {index: place for place, index in enumerate(order)}
     for span in spans:
@@ -76,9 +76,10 @@ def in_order(spans: list[Span]) -> list[Span]:
 
 
 def spans_as_parts(chunker: Chunker, text: str, spans: Sequence[Span]) -> Parts:
-    """The chunks of one strategy as parts for the next one.
+    """Make the chunks of one strategy parts for the next one.
 
-    The pieces of a rewritten chunk have its whole position, as nothing says where in it they stand.
+    The pieces of a rewritten chunk get the position of the whole chunk, because nothing says where
+    in it they come from.
     """
     return [
         Part(

@@ -1,4 +1,4 @@
-"""PropositionChunker: passages rewritten as standalone statements by a chat model."""
+"""PropositionChunker: a chat model rewrites passages as standalone statements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.fields import FunctionOrName
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
 from rag_splitters.meaning.situating import heading_contexts
-from rag_splitters.meaning.windows import numbered
+from rag_splitters.meaning.windows import number_sentences
 from rag_splitters.models import Llm, ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import Cache, check_cache
@@ -65,26 +65,26 @@ If the passage states nothing, answer: none""",
 class PropositionChunker(SizedChunker):
     """Rewrites passages as standalone statements with a chat model, each with its evidence.
 
-    The text is cut into passages of whole sentences, of at most `chunk_size`, which do not cross a
-    paragraph's end if possible. The model sees the title and headings of each passage and its
-    sentences with numbers, and answers with propositions, each with the numbers of its evidence.
-    The passages of all texts are sent side by side. Use it if questions ask for single facts and
-    you can afford a model call for each passage when indexing.
+    The text is cut into passages of whole sentences, of at most `chunk_size`, which if possible do
+    not cross the end of a paragraph. The model sees each passage as numbered sentences, with its
+    title and headings, and answers with propositions, each with the numbers of the sentences that
+    support it. The passages of all texts are sent concurrently. Use it if questions ask for single
+    facts and you can afford a model call for each passage when indexing.
 
     Rewrites: a chunk's text is the proposition, and `start` and `end` bound its evidence, so
     several chunks may have the same position. Propositions longer than `chunk_size` are cut.
     Metadata `proposition`: True, or False for sentences without a proposition, which stay as they
     are (with `fallback`: "keep" if the model failed). Dropped: whatever the propositions leave out
-    of the sentences that they are made from, and with `on_error="skip"` documents that the model
-    failed on. The model decides what they leave out, and it may also say something
-    that the text does not: show users the evidence, not the proposition.
+    of the sentences that they are made from and, with `on_error="skip"`, documents that the model
+    failed on. The model may leave things out, and may say things that the text does not: show users
+    the evidence, not the proposition.
 
     LangChain and LlamaIndex models are asked for structured output (`Propositions`), functions for
-    lines such as "3-4: text", or "none". An answer can be used if every proposition has a text and
-    numbers of sentences in the passage. Otherwise the model is asked again and told what was wrong.
+    lines such as "3-4: text", or "none". An answer is valid if every proposition has a text and the
+    numbers of sentences in the passage. Otherwise the model is told what was wrong and asked again.
 
-    Raises ModelError, which names the document, the passage and the answer's beginning, if a call
-    fails or no answer can be used; ValueError if `llm` is not a chat model, if the prompt lacks
+    Raises ModelError, which names the document, the passage and the beginning of the answer, if a
+    call fails or no answer is valid; ValueError if `llm` is not a chat model, if the prompt lacks
     {sentences}, if a `chunk_overlap` is given, or if the sizes are inconsistent.
 
     Source: Chen et al. (2023), Dense X Retrieval: What Retrieval Granularity Should We Use?
@@ -98,12 +98,12 @@ class PropositionChunker(SizedChunker):
     """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer."""
 
     prompt: Annotated[str, AfterValidator(lambda value: check_prompt(value, "sentences"))] = _PROMPT
-    """What the model is asked; {sentences} stands for the numbered sentences of a passage. It may
-    also hold {headings}, the title and headings above them, and {form}, how to answer. Put data
-    between tags such as <sentences>: they are renamed if the data hold them."""
+    """The prompt. {sentences} is replaced by the numbered sentences of a passage. Optional:
+    {headings}, the title and headings above them, and {form}, how to answer. Enclose data in tags
+    such as <sentences>, which are renamed if the data contain them."""
 
     max_retries: int = Field(default=2, ge=0)
-    """Number of times that the model is asked again after an answer that cannot be used."""
+    """How often to ask the model again after an invalid answer."""
 
     on_error: Literal["raise", "skip", "keep"] = "raise"
     """What to do about a passage that the model failed on. "raise": raise an error when the other
@@ -111,19 +111,21 @@ class PropositionChunker(SizedChunker):
     passage as it is, and log a warning."""
 
     cache: Cache = Field(default=None, repr=False)
-    """A cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder."""
+    """Cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder; None:
+    no cache."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
-    """Maximum number of calls at a time; None: 4, or 1 for a function that is not async."""
+    """Maximum number of concurrent calls; None: 4, or 1 for a function that is not async."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
+    from a text to a list of (start, end)."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.chunk_overlap:
             raise ValueError(
-                "leave chunk_overlap out: a proposition stands for itself, "
+                "PropositionChunker takes no chunk_overlap, because propositions do not overlap; "
                 f"got {self.chunk_overlap}"
             )
         check_cache(self.cache, self.llm)
@@ -166,7 +168,7 @@ class PropositionChunker(SizedChunker):
         return [
             fill(
                 self.prompt,
-                sentences=numbered(source.text, passage.sentences),
+                sentences=number_sentences(source.text, passage.sentences),
                 headings=path,
                 form=_FORM.instruction(is_structured=self.llm.is_structured),
             )
@@ -174,11 +176,11 @@ class PropositionChunker(SizedChunker):
         ]
 
     def _passages(self, text: str) -> list[Passage]:
-        """The passages of a text, each with its sentences."""
+        """Cut a text into passages, each with its sentences."""
         cuts = segmenter_cuts(self.segmenter, text)
-        packed = pack(text, [paragraphs(text), positions(cuts), words(text)], **self.sizes)
+        spans = pack(text, [paragraphs(text), positions(cuts), words(text)], **self.sizes)
         passages = []
-        for number, span in enumerate(packed):
+        for number, span in enumerate(spans):
             inner = cuts[bisect_left(cuts, span.start + 1) : bisect_left(cuts, span.end)]
             whole = [cut for cut in inner if at_cluster(text, span.start, cut)]
             edges = [span.start, *(skip_space(text, cut) for cut in whole), span.end]
@@ -196,7 +198,7 @@ class PropositionChunker(SizedChunker):
         sentences: Sequence[tuple[int, int]],
         answer: list[Proposition] | ModelError,
     ) -> list[Span]:
-        """The propositions of a passage as spans, and the sentences without one, by position."""
+        """Return the propositions of a passage, and the sentences without one, by position."""
         if isinstance(answer, ModelError):
             return self._sentences(text, sentences, fallback="keep")
         spans: dict[tuple[int, int, str], Span] = {}
@@ -204,7 +206,7 @@ class PropositionChunker(SizedChunker):
         for proposition in answer:
             pieces = self._pieces(proposition.text.strip())
             if not all(map(self.fits, pieces)):
-                continue  # a single cluster that is too big: only the source's own stands alone
+                continue  # a single grapheme cluster: only one of the source may be too big
             evidence = [number - 1 for number in proposition.evidence]
             covered.update(evidence)
             start, end = sentences[min(evidence)][0], sentences[max(evidence)][1]
@@ -219,16 +221,16 @@ class PropositionChunker(SizedChunker):
         return sorted([*spans.values(), *uncovered], key=lambda span: (span.start, span.end))
 
     def _pieces(self, content: str) -> list[str]:
-        """A proposition in pieces of at most `chunk_size`."""
+        """Cut a proposition into pieces of at most `chunk_size`."""
         if self.fits(content):
             return [content]
-        packed = pack(content, recursive_levels(content), **self.sizes)
-        return [span.text_of(content) for span in packed]
+        spans = pack(content, recursive_levels(content), **self.sizes)
+        return [span.text_of(content) for span in spans]
 
     def _sentences(
         self, text: str, sentences: Sequence[tuple[int, int]], **details: str
     ) -> list[Span]:
-        """Neighbouring sentences as they stand."""
+        """Return neighbouring sentences unchanged, cut to `chunk_size`."""
         start, end = sentences[0][0], sentences[-1][1]
         part = text[start:end]
         metadata = {"proposition": False, **details}

@@ -1,4 +1,4 @@
-"""RecursiveChunker: cuts at the best separator that fits."""
+"""RecursiveChunker: cuts at the coarsest separator that fits."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 
 def recursive_levels(text: str) -> list[Finder]:
-    """The default levels: paragraph, line, sentence, clause, word."""
+    """Return the default levels of a text: paragraph, line, sentence, clause, word."""
     finders = (paragraphs, unwrapped_lines, sentences, clauses, words)
     return [finder(text) for finder in finders]
 
 
 class RecursiveChunker(MergingChunker):
-    """Cuts at the best separator that fits, and at a finer one only if a piece is too big.
+    """Cuts at the coarsest separator that fits, and at a finer one only if a piece is too big.
 
     Use it by default. It keeps whole paragraphs if they fit, else whole lines, sentences, clauses
     or words. Headings and lead-ins, such as a line that ends with a colon, stay with what follows
-    them. A single line break inside a paragraph that was wrapped to a width ranks below the end of
-    a sentence. With a `language`, a signature that fits is not cut. Separators of your own are
-    obeyed exactly, without these rules.
+    them. In a paragraph that was wrapped to a line width, the end of a sentence is preferred to a
+    line break. With a `language`, a signature that fits is not cut. Your own separators are applied
+    exactly, without these rules.
 
-    It corresponds to LangChain's `RecursiveCharacterTextSplitter`. Only `keep_separator="none"`
-    drops text: the separators at which the text is cut, and those at its edges.
+    It corresponds to LangChain's `RecursiveCharacterTextSplitter`. Text is dropped only with
+    `keep_separator="none"`: the separators at which the text is cut, and those at its edges.
 
     Raises ValueError if both separators and language are given, if the language is unknown, if a
     separator is not a valid regular expression, or if the sizes are inconsistent.
@@ -46,7 +46,8 @@ class RecursiveChunker(MergingChunker):
     """
 
     separators: Texts | None = None
-    """Separators from coarse to fine; None: paragraphs, lines, sentences, clauses and words."""
+    """Separators from coarse to fine; None: paragraphs, lines, sentences, clauses and words, or the
+    separators of `language`."""
 
     is_regex: bool = False
     """Whether the separators are regular expressions."""
@@ -54,19 +55,21 @@ class RecursiveChunker(MergingChunker):
     language: Annotated[
         str | None, BeforeValidator(lambda value: getattr(value, "value", value))
     ] = None
-    """Programming or markup language whose separators to use, named as in LangChain."""
+    """Programming or markup language whose separators to use, by its name in LangChain, such as
+    "python" or "js"; None: no language."""
 
     keep_separator: KeepSeparator = "auto"
-    """Where a separator goes: to the "start" of the next chunk (True), to the "end" of the one
-    before, or to "none" (False); "auto": punctuation to the end, anything else to the start."""
+    """Where to keep a separator: at the "start" of the chunk after it (True), at the "end" of the
+    chunk before it, or nowhere ("none" or False). "auto": punctuation at the end, anything else at
+    the start."""
 
     strip_whitespace: bool = True
-    """Whether to leave out white space at the edges of chunks."""
+    """Whether to remove white space at the edges of chunks."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.language is not None and self.separators is not None:
-            raise ValueError(f"give separators or language ({self.language!r}), not both")
+            raise ValueError(f"pass separators or language ({self.language!r}), not both")
         if self.language is not None and self.language not in LANGUAGES:
             names = ", ".join(sorted(LANGUAGES))
             raise ValueError(f"language must be one of {names}; got {self.language!r}")

@@ -32,9 +32,9 @@ _AMOUNTS = {
 class SemanticChunker(EmbeddingSizes):
     """Cuts between sentences where the meaning changes most.
 
-    Each sentence is embedded together with its neighbours. A chunk ends where the groups of
-    sentences before and behind are further apart than a threshold, which is computed from the text
-    itself. A segment that is too big is cut where its distances are greatest, and a fragment joins
+    Each sentence is embedded together with its neighbours. A chunk ends where the distance between
+    the groups of sentences before and after is greater than a threshold, which is computed from the
+    text itself. A segment that is too big is cut at its greatest distances, and a fragment joins
     the neighbour that it is closer to. Use it for texts that change their subject without saying
     so: transcripts, reports, pages without headings.
 
@@ -42,8 +42,8 @@ class SemanticChunker(EmbeddingSizes):
     characters share a group with a neighbour.
 
     Source: G. Kamradt (2024), 5 Levels of Text Splitting, level 4, and LangChain's
-    `SemanticChunker` after it. That one knows no sizes and compares groups that share sentences;
-    groups that share none show a border more clearly, at the same cost.
+    `SemanticChunker`, which is based on it. LangChain's has no maximum size, and compares groups
+    that share sentences; groups that share none show a border more clearly, at the same cost.
 
     Raises ValueError if both `breakpoint_threshold_amount` and `number_of_chunks` are given or the
     amount is out of range, and ModelError if the model fails or answers with anything but vectors.
@@ -59,18 +59,20 @@ class SemanticChunker(EmbeddingSizes):
     """
 
     buffer_size: int = Field(default=1, ge=0)
-    """Number of sentences on each side that are embedded together with a sentence."""
+    """Number of neighbours on each side that are embedded together with a sentence."""
 
     breakpoint_threshold_type: Literal[
         "percentile", "standard_deviation", "interquartile", "gradient", "absolute"
     ] = "percentile"
-    """How the threshold is computed; "absolute" is a cosine distance, the same for all texts."""
+    """How to compute the threshold from the distances in the text; "absolute" is a fixed cosine
+    distance, the same for all texts."""
 
     breakpoint_threshold_amount: float | None = Field(default=None, ge=0)
-    """A percentile, a factor or a distance; None: 95, 3, 1.5, 95 or 0.5, in the types' order."""
+    """The percentile, factor or distance of the threshold; None: 95 for "percentile" and
+    "gradient", 3 for "standard_deviation", 1.5 for "interquartile", 0.5 for "absolute"."""
 
     number_of_chunks: int | None = Field(default=None, ge=1)
-    """Cut at the greatest distances into this many chunks, in place of a threshold."""
+    """Number of segments, cut at the greatest distances; None: cut at the threshold instead."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -79,7 +81,7 @@ class SemanticChunker(EmbeddingSizes):
             return
         if self.number_of_chunks is not None:
             raise ValueError(
-                f"give number_of_chunks ({self.number_of_chunks}) or "
+                f"pass number_of_chunks ({self.number_of_chunks}) or "
                 f"breakpoint_threshold_amount ({amount}), not both"
             )
         if self.breakpoint_threshold_type in ("percentile", "gradient") and amount > 100:
@@ -101,7 +103,7 @@ class SemanticChunker(EmbeddingSizes):
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
     ) -> list[int]:
         distances = neighbour_distances(vectors, self.buffer_size)
-        breaks = _spaced(self._candidates(distances), units, measure, self.min_size)
+        breaks = _with_least_size(self._candidates(distances), units, measure, self.min_size)
         edges = [0, *breaks, len(units)]
         budget = max(1, self.chunk_size - self.overlap)
         divide = _divider(units, distances, measure, budget, self.min_size)
@@ -109,7 +111,7 @@ class SemanticChunker(EmbeddingSizes):
         return sorted({*breaks, *cuts})
 
     def _candidates(self, distances: NDArray[np.float64]) -> list[int]:
-        """The units before which the text may be cut, the greatest distance first."""
+        """Return the units before which the text may be cut, the greatest distance first."""
         import numpy as np
 
         order = np.argsort(-distances, kind="stable")
@@ -120,20 +122,20 @@ class SemanticChunker(EmbeddingSizes):
         return [int(place) + 1 for place in order[is_break[order]]]
 
 
-def _spaced(
+def _with_least_size(
     candidates: Iterable[int], units: list[Range], measure: Measure, least: int
 ) -> list[int]:
-    """The candidates in ascending order, less those that would leave less than `least`.
+    """Return the candidates in ascending order, without those that would leave a tiny chunk.
 
-    The first candidates count most, so a fragment joins the neighbour that it is closer to.
+    The first candidates take precedence, so a fragment joins the neighbour that it is closer to.
     """
     edges = [0, len(units)]
     for unit in candidates:
         place = bisect_left(edges, unit)
         before, after = edges[place - 1], edges[place]
-        left = measure.length(units[before][0], units[unit - 1][1])
-        right = measure.length(units[unit][0], units[after - 1][1])
-        if min(left, right) >= least:
+        size_before = measure.length(units[before][0], units[unit - 1][1])
+        size_after = measure.length(units[unit][0], units[after - 1][1])
+        if min(size_before, size_after) >= least:
             insort(edges, unit)
     return edges[1:-1]
 
@@ -145,10 +147,10 @@ def _divider(
     budget: int,
     least: int,
 ) -> Callable[[int, int], Iterable[int]]:
-    """What cuts the units i to j where they are more than `budget`: at the greatest distances."""
+    """Return a function that cuts the units i to j into at most `budget`, at great distances."""
     ends = [end for _, end in units]
 
-    def divided(i: int, j: int) -> Iterable[int]:
+    def divide(i: int, j: int) -> Iterable[int]:
         while i < j and measure.length(units[i][0], ends[j - 1]) > budget:
             full = bisect_right(ends, measure.furthest(units[i][0], budget), i, j)
             if full <= i + 1:  # one unit fills the chunk
@@ -163,4 +165,4 @@ def _divider(
             yield place
             i = place
 
-    return divided
+    return divide

@@ -24,10 +24,10 @@ class SentenceChunker(SizedChunker):
     """Packs whole sentences up to `chunk_size`.
 
     Use it for prose, if no chunk should end in the middle of a sentence. A sentence that is larger
-    than `chunk_size` is cut at a line end that wraps no paragraph, else after a clause in the last
-    third of the chunk, else between words. Headings and lead-ins, such as a line that ends with a
-    colon, stay with what follows them. A code fence, a table row, a list item or a quotation is not
-    cut if it fits into `chunk_size` less `chunk_overlap`.
+    than `chunk_size` is cut at a line break that does not merely wrap a paragraph, else after a
+    clause in the last third of the chunk, else between words. Headings and lead-ins, such as a line
+    that ends with a colon, stay with what follows them. A code fence, a table row, a list item or a
+    quotation is not cut if it fits into `chunk_size` less `chunk_overlap`.
 
     Raises ValueError if both `overlap_sentences` and `chunk_overlap` are given, if the segmenter is
     unknown or does not return an ascending list of (start, end), or if `secondary_chunking_regex`
@@ -39,16 +39,18 @@ class SentenceChunker(SizedChunker):
     """
 
     overlap_sentences: int = Field(default=0, ge=0)
-    """Maximum number of whole sentences that the next chunk repeats, instead of `chunk_overlap`."""
+    """Maximum number of whole sentences that the next chunk repeats; an alternative to
+    `chunk_overlap`."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """Segmenter: "rules", "punkt", "spacy:<model>" or a function text -> (start, end) pairs."""
+    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
+    from a text to a list of (start, end)."""
 
     paragraph_separator: str | None = None
-    """Text between paragraphs: a chunk ends there in preference to the end of any sentence."""
+    """Text that separates paragraphs; chunks preferably end there. None: ends of sentences only."""
 
     secondary_chunking_regex: str | None = None
-    """Regular expression for the phrases between which a sentence is cut that is too big."""
+    """Regular expression for phrases; a sentence that is too big is cut between them."""
 
     @classmethod
     def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,14 +78,14 @@ class SentenceChunker(SizedChunker):
         atoms = Atoms(text, ranges, **self.sizes)
         if self.overlap_sentences:
             return self._overlapping(text, atoms)
-        if self.segmenter == "rules":  # they need not find all sentences first
+        if self.segmenter == "rules":  # these find sentences only where a chunk may end
             return pack(text, self._levels(text, sentences(text)), **self.sizes, atoms=atoms)
         cuts = segmenter_cuts(self.segmenter, text)
         levels = self._levels(text, positions(cuts))
         return pack(text, levels, **self.sizes, atoms=atoms, sentence_cuts=cuts)
 
     def _levels(self, text: str, cuts: Finder) -> list[Finder]:
-        """Paragraphs and phrases only if the user says what they are."""
+        """Return the levels of cuts; paragraphs and phrases only if the user defined them."""
         coarse, fine = self.paragraph_separator, self.secondary_chunking_regex
         return [
             *([separators(text, (coarse,), keep="end")] if coarse else []),

@@ -1,4 +1,4 @@
-"""SentenceWindowChunker: each sentence a chunk, with its neighbours in the metadata."""
+"""SentenceWindowChunker: single sentences, with their neighbours in the metadata."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class SentenceWindowChunker(SizedChunker):
     """Makes each sentence a chunk, and puts the text around it into the metadata.
 
     Use it to search single sentences, whose embeddings are precise, and to give the model the
-    window around each hit. A heading or a lead-in is one chunk with the sentence that follows it,
-    and a code fence or a table row that fits is one sentence. A sentence that is larger than
-    `chunk_size` is cut as in `SentenceChunker`, and its parts count as sentences.
+    window around each hit. A heading or a lead-in forms one chunk with the sentence that follows
+    it, and a code fence or a table row that fits counts as one sentence. A sentence that is larger
+    than `chunk_size` is cut as in `SentenceChunker`, and its parts count as sentences.
 
-    Metadata: `window`, the chunk with up to `window_size` chunks before and after it, as they stand
-    in the text. `SentenceWindowNodeParser` also adds `original_text`, the chunk itself, as
-    LlamaIndex's parser of that name does; `MetadataReplacementPostProcessor("window")` puts the
-    window in the place of the sentence.
+    Metadata: `window`, the part of the text from up to `window_size` chunks before the chunk to as
+    many after it. `SentenceWindowNodeParser` also adds `original_text`, the chunk itself, as
+    LlamaIndex's parser of that name does; `MetadataReplacementPostProcessor("window")` replaces the
+    sentence by the window.
 
     Raises ValueError if `window_size` is negative, if the segmenter is unknown or does not return
     an ascending list of (start, end), or if the sizes are inconsistent.
@@ -39,10 +39,11 @@ class SentenceWindowChunker(SizedChunker):
     """
 
     window_size: int = Field(default=3, ge=0)
-    """Number of sentences before and after each sentence that its window takes in."""
+    """Number of sentences in the window before each sentence, and the same after it."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """Segmenter: "rules", "punkt", "spacy:<model>" or a function text -> (start, end) pairs."""
+    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
+    from a text to a list of (start, end)."""
 
     def spans(self, text: str) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)
@@ -62,7 +63,7 @@ class SentenceWindowChunker(SizedChunker):
 
 
 def _without_leads(text: str, cuts: list[int]) -> list[int]:
-    """The cuts, moved before headings and lead-ins, which stay with what follows them."""
+    """Move cuts before headings and lead-ins, which stay with what follows them."""
     breaks, begin = list[int](), 0
     for cut in cuts:
         start = lead_start(text, begin, cut)
@@ -73,5 +74,5 @@ def _without_leads(text: str, cuts: list[int]) -> list[int]:
 
 
 def _fences_and_rows(text: str) -> list[tuple[int, int]]:
-    """The parts of a text in which full stops end no sentences."""
+    """Return the parts of a text in which full stops do not end sentences."""
     return [part for part in find_atoms(text) if text[part[0]] in "`~|"]

@@ -38,21 +38,22 @@ class SeparatorChunker(SizedChunker):
     """
 
     chunk_size: Size | None = None  # type: ignore[assignment]
-    """Maximum chunk size, overlap included, in units of `length_function`; None: no limit, and
-    each piece is a chunk of its own."""
+    """Maximum chunk size, overlap included, in units of `length_function`; None: each piece is a
+    chunk of its own, however large."""
 
     separators: Texts = ("\n\n", "\n")
-    """Separators, tried in this order at each position; "\n" matches any kind of line break."""
+    """Separators, tried in this order at each position. "\n" matches any kind of line break."""
 
     is_regex: bool = False
     """Whether the separators are regular expressions."""
 
     keep_separator: KeepSeparator = "none"
-    """Whether to drop a separator ("none" or False), or to keep it at the "start" (True) or the
-    "end" of a piece; "auto": punctuation at the end, anything else at the start."""
+    """Whether to drop separators ("none" or False), or to keep each at the "start" of the piece
+    after it (True) or at the "end" of the piece before it. "auto": punctuation at the end, anything
+    else at the start."""
 
     strip_whitespace: bool = False
-    """Whether to leave out white space at the edges of chunks."""
+    """Whether to remove white space at the edges of chunks."""
 
     @field_validator("separators", mode="after")
     @classmethod

@@ -9,8 +9,8 @@ from rag_splitters.fields import Overlap
 class SlidingWindowChunker(FixedSizeChunker):
     """Cuts windows of `chunk_size` units, each of which repeats the end of the previous one.
 
-    Use it if the text has no structure to cut at and an answer may lie across a boundary. Each
-    window starts exactly `chunk_overlap` before the previous end, but never inside a grapheme
+    Use it if the text has no structure to cut at and an answer may cross a boundary. Each window
+    starts exactly `chunk_overlap` before the end of the previous one, but never inside a grapheme
     cluster, and the last window ends where the text ends. The usual advice is an overlap of 10 to
     15 %.
 
@@ -22,5 +22,5 @@ class SlidingWindowChunker(FixedSizeChunker):
     """
 
     chunk_overlap: Overlap = 0.1
-    """How much of a window the next one repeats exactly: a count of units, or a share of
-    `chunk_size`."""
+    """How much of the end of a window the next one repeats, exactly: a number of units (an int), or
+    a share of `chunk_size` (a float below 1)."""

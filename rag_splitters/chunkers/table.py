@@ -21,23 +21,23 @@ class TableChunker(SizedChunker):
     """Makes every table a chunk, and cuts a long table by rows with its header in every chunk.
 
     Use it for reports, price lists and data sheets, where a row means nothing without its header.
-    It reads Markdown pipe tables, HTML tables (with several header rows, and cells over rows and
-    columns), and lines of CSV or TSV (with line breaks in quotes). The text between tables goes to
-    the chunker in `text`.
+    It reads Markdown pipe tables, HTML tables (with several header rows, and cells that span rows
+    and columns), and lines of CSV or TSV (with line breaks in quotes). The chunker in `text` cuts
+    the text between tables.
 
-    The header counts towards `chunk_size`. A row that does not fit next to it is cut by cells, each
-    under its own label. A cell that does not fit is cut as text. If a label leaves no room, the row
-    is cut as text without the header. A header that never fits is a chunk of its own.
-    `chunk_overlap` repeats whole rows of the same table, as many as fit. A cell over several rows
-    is in the chunks of each row, if it fits next to the row's own cells.
+    The header counts towards `chunk_size`. A row that does not fit together with it is cut between
+    cells, each under its own label. A cell that does not fit is cut as text. If a label leaves no
+    room, the row is cut as text without the header. A header that never fits is a chunk of its own.
+    `chunk_overlap` repeats whole rows of the same table, as many as fit. A cell that spans several
+    rows is repeated in the chunks of each row, if it fits together with the row's own cells.
 
-    Rewrites: `start` and `end` bound the rows of a chunk, and in the first chunk of a table also
-    the header. The repeated header has no position.
+    Rewrites: `start` and `end` bound the rows of a chunk and, in the first chunk of a table, also
+    the header. A repeated header has no position.
 
     Metadata: `modality` ("table" or "text"); for tables `row_start` and `row_end` (the first and
-    last body row, counted from 1), `columns` (the labels over the chunk), and `caption`.
+    last body row, counted from 1), `columns` (the labels above the chunk), and `caption`.
 
-    Dropped: the base64 data of data URIs in tables; in HTML the head, and the scripts, styles,
+    Dropped: the base64 data of data URIs in tables; in HTML, the head, and the scripts, styles,
     declarations and comments between blocks; in an HTML table that is cut or rendered, everything
     outside of its cells, its caption (which is in the metadata) and its attributes; in a cell that
     is cut or rendered, the tags.
@@ -54,25 +54,26 @@ class TableChunker(SizedChunker):
     """
 
     render: Render = "source"
-    """How to write tables: as in the source, as Markdown, or as a JSON object for each row."""
+    """How to write tables: as in the "source", in "markdown", or in "json" with an object for each
+    row."""
 
     rows_per_chunk: int | None = Field(default=None, ge=1)
-    """Maximum number of rows in a chunk; None means as many as fit."""
+    """Maximum number of rows in a chunk; None: as many as fit."""
 
     text: Nested | None = Field(
         default_factory=lambda data: RecursiveChunker(
             **{name: data[name] for name in _SIZES if name in data}
         )
     )
-    """Chunker for the text between tables; None drops that text, and the default is a
-    `RecursiveChunker` of the same sizes."""
+    """Chunker for the text between tables; by default, a `RecursiveChunker` with the same sizes.
+    None drops that text."""
 
     format: Format = "auto"
-    """Format of the text; "auto" detects it from the metadata and the text. "text" finds CSV and
-    TSV in prose, "csv" and "tsv" are one table."""
+    """Format of the text; "auto" detects it from the metadata and the text. With "text", CSV and
+    TSV are found in prose; with "csv" and "tsv", the whole text is one table."""
 
     def table_spans(self, table: Table) -> list[Span]:
-        """The chunks of one table."""
+        """Cut one table."""
         return Cutter(table, self.render, **self.sizes, rows_per_chunk=self.rows_per_chunk).spans()
 
     def fits(self, content: str) -> bool:
@@ -87,7 +88,7 @@ class TableChunker(SizedChunker):
         return await plan_parts(sources, [self._parts(source) for source in sources])
 
     def _parts(self, source: Source) -> Parts:
-        """The chunks of the tables, and the text between them."""
+        """Return the chunks of the tables, and the parts between them."""
         text = source.text
         text_format = detect_format(text, source.metadata) if self.format == "auto" else self.format
         blocks = read_blocks(text, "html") if text_format == "html" else None

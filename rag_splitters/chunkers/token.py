@@ -9,7 +9,7 @@ from rag_splitters.text.packing import pack
 
 
 class TokenChunker(SlidingWindowChunker):
-    """Cuts windows of `chunk_size` tokens by any tokenizer, and never inside a character.
+    """Cuts windows of `chunk_size` tokens with any tokenizer, and never inside a character.
 
     Use it if the only thing that matters is a model's limit in tokens. Each window has at most
     `chunk_size` tokens when it is encoded on its own.
@@ -23,13 +23,13 @@ class TokenChunker(SlidingWindowChunker):
     """
 
     chunk_size: Size = 256
-    """Maximum size of a window, in tokens."""
+    """Maximum size of a window, overlap included, in tokens."""
 
     length_function: Unit = "tokens"
-    """The tokenizer: "tokens" (cl100k_base), "tokens:<name>", or the tokenizer itself."""
+    """Tokenizer: "tokens" (cl100k_base), "tokens:<encoding or model>", or a tokenizer object."""
 
     strip_whitespace: bool = False
-    """Whether to drop the white space at both ends of a window."""
+    """Whether to remove white space at the edges of windows."""
 
     def spans(self, text: str) -> list[Span]:
         return pack(text, (), **self.sizes, trim=self.strip_whitespace, is_exact=True)

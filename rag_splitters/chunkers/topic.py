@@ -26,20 +26,20 @@ class TopicChunker(MergingChunker):
     """Cuts where the topic changes, according to a topic model of the document's own sentences.
 
     Use it for long texts that go through several subjects without headings: transcripts, minutes,
-    reports. It compares the words of one text with each other, so it needs no language model, and
-    finds little in a text of a few sentences.
+    reports. It compares the words within one text, so it needs no language model, but it finds
+    little in a text of a few sentences.
 
     With "nmf", sentences are TF-IDF vectors, non-negative matrix factorisation finds the topics,
     and dynamic programming finds the partition into contiguous segments with the least variance,
-    where each border has a price. With "lda", latent Dirichlet allocation over each sentence and
+    with a penalty for each border. With "lda", latent Dirichlet allocation over each sentence and
     its neighbours replaces the first two steps. Inside a segment whole sentences are packed up to
-    `chunk_size`. A text of fewer than three sentences, or without words, is only packed. A code
-    fence, a table row, a list item or a quotation counts as one sentence, and is not cut if it fits
-    into `chunk_size` less `chunk_overlap`.
+    `chunk_size`. A text of fewer than three sentences, or without words, is packed without a model.
+    A code fence, a table row, a list item or a quotation counts as one sentence, and is not cut if
+    it fits into `chunk_size` less `chunk_overlap`.
 
     Metadata, if topics were found: `topic`, its number in the document (0 for the first that
-    appears; the same number later on means the same topic), and `topic_terms`, its strongest terms,
-    at most five. If a chunk holds parts of several topics (`min_chunk_size`), the largest counts.
+    appears; a topic that returns keeps its number), and `topic_terms`, its strongest terms,
+    at most five. A chunk that holds parts of several topics (`min_chunk_size`) gets the largest.
 
     Source: Lee and Seung (1999), Learning the Parts of Objects by Non-Negative Matrix
     Factorization; Blei, Ng and Jordan (2003), Latent Dirichlet Allocation; Utiyama and Isahara
@@ -58,13 +58,14 @@ class TopicChunker(MergingChunker):
     """The topic model: "nmf", or "lda" (slower, and less accurate in our measurements)."""
 
     n_topics: _Topics | Literal["auto"] = "auto"
-    """Number of topics to look for; "auto": one for every three sentences, 2 to 10."""
+    """Number of topics to look for; "auto": one for every three sentences, from 2 to 10."""
 
     random_state: int = Field(default=0, ge=0, lt=2**32)
-    """Seed of the model: the same seed gives the same chunks."""
+    """Seed of the topic model: the same seed gives the same chunks."""
 
     segmenter: Annotated[FunctionOrName, AfterValidator(check_segmenter)] = "rules"
-    """"rules" (built in), "punkt", "spacy:<model>", or a function text -> list of (start, end)."""
+    """How to find sentences: "rules" (built in), "punkt" (NLTK), "spacy:<model>", or a function
+    from a text to a list of (start, end)."""
 
     def spans(self, text: str) -> list[Span]:
         atoms = Atoms(text, **self.sizes)
@@ -89,14 +90,14 @@ class TopicChunker(MergingChunker):
             atoms=atoms,
             sentence_cuts=own_cuts(self.segmenter, text) if self.overlap else None,
         )
-        return _named(spans, borders, segments) if segments else spans
+        return _with_topics(spans, borders, segments) if segments else spans
 
 
-def _named(
+def _with_topics(
     spans: Sequence[Span], borders: Sequence[int], segments: Sequence[Segment]
 ) -> list[Span]:
-    """The spans with the topic of which each adds the most text to the one before."""
-    named, previous_end = [], 0
+    """Add to each span the topic that most of its new text belongs to."""
+    results, previous_end = [], 0
     for span in spans:
         start = max(span.start, previous_end)
         previous_end = span.end
@@ -105,5 +106,5 @@ def _named(
         shares = [after - before for before, after in pairwise(edges)]
         segment = segments[first + shares.index(max(shares))]
         metadata = {"topic": segment.topic, "topic_terms": list(segment.terms)}
-        named.append(Span(span.start, span.end, metadata))
-    return named
+        results.append(Span(span.start, span.end, metadata))
+    return results

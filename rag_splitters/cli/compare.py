@@ -36,8 +36,8 @@ def compare(
         typer.Option(
             "--questions",
             "-q",
-            help="JSON lines with question, document, references. Without it, the chunks "
-            "themselves are described.",
+            help="JSON lines with question, document, references. Without it, the report "
+            "describes the chunks themselves.",
         ),
     ] = None,
     strategies: Annotated[
@@ -64,12 +64,12 @@ def compare(
     cache: Annotated[
         Path | None, typer.Option(help="Folder that keeps embeddings for the next run.")
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with charts.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     json: Annotated[Path | None, typer.Option(help="Write all values as JSON.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write tables as Markdown.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the metrics as CSV.")] = None,
 ) -> None:
-    """Compare strategies by how well retrieval finds the answers, and recommend one.
+    """Compare strategies by how well retrieval finds the answers, and say which one to take.
 
     The questions name the passages that answer them, as quotations or positions. DOCS may also be
     one folder in the format of Chroma's report, with corpora/ and questions.csv. Without
@@ -91,15 +91,12 @@ def compare(
     models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
     out = console()
     if questions is None and not _is_benchmark(paths):
-        if html is not None:
-            raise ValueError("--html needs --questions: the page shows what a search finds")
         recommendation = evaluation.recommend(
             _documents(paths),
             models["embeddings"] if embeddings else None,
             chunkers=_chunkers(strategies, models) if strategies else None,
         )
         out.print(recommendation.report)
-        out.print(str(recommendation), highlight=False)
         _write(recommendation.report, outputs, out)
         return
     benchmark = _benchmark(paths, questions)
@@ -112,7 +109,6 @@ def compare(
         budgets=budgets,
     )
     out.print(report)
-    out.print(evaluation.advice(report))
     _write(report, outputs, out)
 
 

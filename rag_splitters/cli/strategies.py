@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich import box
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.chunkers.by_name import chunker_class, parameter_docs, strategy_name
+from rag_splitters.chunkers.by_name import chunker_class, default_as_python, parameter_docs
 from rag_splitters.cli.options import complete_strategy
 from rag_splitters.cli.views import console, unwrapped
 
@@ -48,15 +48,6 @@ def _show_strategy(out: Console, kind: type[Chunker]) -> None:
         table.add_column(heading, overflow="fold")
     for parameter, (default, meaning) in parameter_docs(kind).items():
         table.add_row(
-            Text(parameter, style="bold"), Text(_default(default)), Text(" ".join(meaning.split()))
+            Text(parameter, style="bold"), Text(default_as_python(default)), Text(" ".join(meaning.split()))
         )
     out.print(table)
-
-
-def _default(value: Any) -> str:
-    """A default as Python, with chunkers by their names."""
-    if isinstance(value, Chunker):
-        return repr(strategy_name(value))
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_default, value))}]"
-    return repr(value)

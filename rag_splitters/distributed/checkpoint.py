@@ -1,7 +1,7 @@
 """The checkpoint between splitting and embedding: a folder of Parquet files with all documents.
 
-It has a row for each document of the dataset, with its parents and children if it has to be
-written, and a file that says how far the run is.
+The files have a row for each document of the dataset, with its parents and children if it has to be
+written. Another file holds the state of the run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Checkpoint:
         return f"{self.path}/{_CHUNKS}"
 
     def read_state(self) -> dict[str, Any] | None:
-        """Return what `write_state` wrote last; None if there is no checkpoint."""
+        """Return the last state that `write_state` wrote; None if there is no checkpoint."""
         system, root = self._open()
         try:
             with system.open_input_stream(f"{root}/{_STATE}") as file:
@@ -52,7 +52,7 @@ class Checkpoint:
         return state
 
     def write_state(self, state: Mapping[str, Any]) -> None:
-        """Write how far the run is."""
+        """Write the state of the run."""
         system, root = self._open()
         with system.open_output_stream(f"{root}/{_STATE}") as file:
             file.write(json.dumps(state).encode())
@@ -69,22 +69,22 @@ class Checkpoint:
         others = [each.path for each in system.get_file_info(FileSelector(root))]
         if others and self.read_state() is None:
             raise ValueError(
-                f"checkpoint={self.path!r} is a folder of something else, which has "
+                f"checkpoint={self.path!r} is not the folder of a checkpoint, because it holds "
                 f"{Path(others[0]).name!r}: pass a new folder"
             )
         if system.get_file_info(f"{root}/{_CHUNKS}").type is FileType.Directory:
             system.delete_dir(f"{root}/{_CHUNKS}")
 
     def list_files(self) -> dict[str, int]:
-        """Return the Parquet files, and how many documents each has."""
+        """Return the Parquet files, with the number of documents in each."""
         from pyarrow import dataset
 
         system, root = self._open()
         try:
-            found = dataset.dataset(f"{root}/{_CHUNKS}", filesystem=system, format="parquet")
-        except FileNotFoundError:  # Ray writes no file for no rows
+            files = dataset.dataset(f"{root}/{_CHUNKS}", filesystem=system, format="parquet")
+        except FileNotFoundError:  # Ray writes no file if there are no rows
             return {}
-        return {each.path: each.count_rows() for each in found.get_fragments()}
+        return {each.path: each.count_rows() for each in files.get_fragments()}
 
     def read_rows(self, columns: Sequence[str], files: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Return the rows of some files."""
@@ -101,18 +101,18 @@ class Checkpoint:
 
         if "://" not in self.path:
             return LocalFileSystem(), self.path
-        # Spark calls it s3a.
+        # Spark uses the scheme s3a.
         system, root = FileSystem.from_uri(self.path.replace("s3a://", "s3://"))
         return system, root
 
 
 def document_schema() -> pa.Schema:
-    """The columns of the Parquet files.
+    """Return the columns of the Parquet files.
 
     - `document_id`; `key`, the end of the key of its record in the docstore;
-    - `status`: "added", "changed", "unchanged" or "failed", as the document was when it was cut;
-    - `digest`, which tells versions of a document apart; null if it failed;
-    - `parents` and `children`: how many it has;
+    - `status`: "added", "changed", "unchanged" or "failed", at the time when the document was cut;
+    - `digest`, a hash of this version of the document; null if it failed;
+    - `parents` and `children`: the number of its parents and children;
     - `draft`: the document with its parents and children as JSON, if it has to be written;
     - `error`: why it failed.
     """
@@ -135,7 +135,7 @@ def document_schema() -> pa.Schema:
 def draft_to_json(draft: Draft) -> str:
     """Write a draft as JSON; lone surrogates become escapes, because Arrow cannot hold them.
 
-    Raises TypeError for metadata of a splitter's own that JSON cannot hold.
+    Raises TypeError if a splitter adds metadata that JSON cannot represent.
 
     >>> draft = Draft("a", Entry("Tea.", {}, "a"), [Entry("Tea.", {}, "p")], [])
     >>> draft_from_json("a", draft_to_json(draft)) == draft
@@ -148,6 +148,6 @@ def draft_to_json(draft: Draft) -> str:
 
 
 def draft_from_json(identity: str, text: str) -> Draft:
-    """Read what `draft_to_json` wrote."""
+    """Read a draft that `draft_to_json` wrote."""
     (source,), parents, children = ([Entry(*row) for row in rows] for rows in json.loads(text))
     return Draft(identity, source, parents, children)

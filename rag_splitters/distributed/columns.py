@@ -1,4 +1,4 @@
-"""The columns of tables: which columns of documents are read, and which columns chunks have."""
+"""The columns of tables: those that documents are read from, and those of chunks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.extras import install_command
+from rag_splitters.fields import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,7 +17,7 @@ TEXT = 2
 """The position of the text among the chunks' columns."""
 
 METADATA = 12
-"""The position of the metadata that have no column of their own."""
+"""The position of the metadata without a column of their own."""
 
 ERROR = "error"
 """The column that says why a document could not be split."""
@@ -26,7 +27,7 @@ TYPED = ("parent_id", "headings", "level", "modality", "page_start", "page_end")
 
 
 def arrow() -> Any:
-    """The module `pyarrow`. Raises ImportError that names the extras that install it."""
+    """Import `pyarrow`. Raises ImportError, which names the extras that install it."""
     try:
         import pyarrow
     except ImportError as error:
@@ -37,10 +38,10 @@ def arrow() -> Any:
 
 
 def chunk_fields(with_error: bool = False) -> list[pa.Field]:
-    """The chunks' own columns, the same for every strategy, in order.
+    """Return the chunks' own columns in order, which are the same for every strategy.
 
     Parameters:
-        with_error: whether there is a column for the errors of documents, which is the last one.
+        with_error: whether there is a last column for the errors of documents.
     """
     pa = arrow()
     text, number = pa.string(), pa.int64()
@@ -62,6 +63,28 @@ def chunk_fields(with_error: bool = False) -> list[pa.Field]:
     return [*fields, pa.field(ERROR, text)] if with_error else fields
 
 
+def check_options(
+    text_column: str,
+    id_column: str | None,
+    metadata_columns: Sequence[str] | None,
+    batch_size: int,
+    on_error: str,
+) -> None:
+    """Raise ValueError if options for tables of documents are invalid."""
+    if isinstance(metadata_columns, str):
+        raise ValueError(f"metadata_columns must be a list of names, got {metadata_columns!r}")
+    if text_column == id_column:
+        raise ValueError(f"text_column and id_column must differ, got {id_column!r} twice")
+    whole_number(batch_size, "batch_size", 1)
+    if on_error not in ("raise", "row"):
+        raise ValueError(f"on_error must be 'raise' or 'row', got {on_error!r}")
+
+
+def input_columns(text_column: str, id_column: str | None) -> list[str]:
+    """Return the columns with the texts and, if there is one, the ids of documents."""
+    return [text_column] if id_column is None else [text_column, id_column]
+
+
 def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
     """Raise ValueError if a column is missing or occurs twice."""
     counts = Counter(schema.names)
@@ -75,7 +98,7 @@ def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
 def metadata_fields(
     schema: pa.Schema, names: Sequence[str], own: Sequence[pa.Field]
 ) -> list[pa.Field]:
-    """The documents' columns that their chunks repeat, with the types that the chunks have.
+    """Return the documents' columns that their chunks repeat, with the types for chunks.
 
     Parameters:
         own: the chunks' own columns.
@@ -86,8 +109,8 @@ def metadata_fields(
     check_names(schema, names)
     if clashes := [name for name in names if is_own(name, own)]:
         raise ValueError(
-            f"chunks have columns of their own with the names {clashes}: rename the documents' "
-            "columns, or list in metadata_columns only those that the chunks should repeat"
+            f"chunks have their own columns {clashes}: rename these columns of the documents, or "
+            "list in metadata_columns only those that chunks should repeat"
         )
     return [_repeatable(schema.field(name)) for name in names]
 
@@ -98,7 +121,7 @@ def is_own(name: str, own: Sequence[pa.Field]) -> bool:
 
 
 def check_text_type(name: str, kind: pa.DataType) -> None:
-    """Raise TypeError if a column does not hold texts; one that holds only nulls may."""
+    """Raise TypeError if a column does not hold texts; it may hold only nulls."""
     if "ArrowPythonObjectType" in str(kind):  # Ray's type for strings that Arrow refuses
         raise TypeError(
             f"column {name!r} holds Python objects: replace lone surrogates, which Arrow cannot "
@@ -116,14 +139,14 @@ def check_id_type(name: str, kind: pa.DataType) -> None:
 
 
 def wrong_type(name: str, expected: str, kind: object) -> TypeError:
-    """The error for a column of the wrong type."""
+    """Return the error for a column of the wrong type."""
     return TypeError(f"column {name!r} must hold {expected}, but its type is {kind}: cast it first")
 
 
 def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """The values of one of the chunks' own columns.
+    """Return the values of one of the chunks' own columns as an Arrow array.
 
-    Raises: TypeError if a user's own strategy sets a value of another type than the column's.
+    Raises: TypeError if a user's own strategy sets a value that has not the column's type.
     """
     pa = arrow()
     try:
@@ -143,6 +166,6 @@ _STRINGS = ("string", "large_string", "string_view")
 
 
 def _repeatable(field: pa.Field) -> pa.Field:
-    """The field; views become plain strings or bytes, because Arrow cannot repeat views."""
+    """Return the field; views become strings or bytes, because Arrow cannot repeat views."""
     plain = {"string_view": arrow().string(), "binary_view": arrow().binary()}
     return field.with_type(plain.get(str(field.type), field.type))

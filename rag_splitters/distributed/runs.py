@@ -1,4 +1,4 @@
-"""A run that indexes a dataset, from the side of the driver: its stages, progress and summary."""
+"""The driver's side of a run that indexes a dataset: its stages, progress and summary."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from rag_splitters.parent_child.indexing import settings_of
 from rag_splitters.parent_child.stores import Docstore
 
 _LOG = logging.getLogger(__name__)
-_SHARD_DOCUMENTS = 2_000_000  # whose keys a worker holds in memory at once, in about 200 MB
+_SHARD_DOCUMENTS = 2_000_000  # a worker holds their keys in memory, in about 200 MB
 _MAX_SHARDS = 256
 _SECONDS_PER_REPORT = 2.0
 
 Progress = Callable[[int, int], None]
-"""Takes the number of documents that have been written, and of those that are to be."""
+"""A function (written, total), which gets numbers of documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSummary:
-    """What indexing a dataset did. Every count is of documents unless it says otherwise.
+    """The result of indexing a dataset, in numbers of documents unless it says otherwise.
 
     `documents` is the sum of `added`, `changed`, `unchanged` and `failed`.
     """
@@ -45,26 +45,26 @@ class IndexSummary:
     documents: int
     """Documents in the dataset; equal ones with the same id count once."""
     added: int
-    """Documents that the index did not have."""
+    """Documents that were not in the index before."""
     changed: int
     """Documents that were replaced because they, the splitters or the settings have changed, or
     because parts of them were missing."""
     unchanged: int
-    """Documents that were there already; nothing was embedded or written for them."""
+    """Documents that were already in the index; nothing was embedded or written for them."""
     failed: int
-    """Documents that could not be cut or stored; what the index had of them stays."""
+    """Documents that could not be cut or stored; earlier versions stay in the index."""
     deleted: int
-    """Documents that were removed because they are in the scope, but not in the dataset."""
+    """Documents that were removed because they were in the scope, but not in the dataset."""
     parents: int
-    """Parents that the dataset's documents have in the index."""
+    """Number of parents of the dataset's documents in the index."""
     children: int
-    """Children that the dataset's documents have in the index."""
+    """Number of children of the dataset's documents in the index."""
     errors: tuple[str, ...] = ()
-    """Why the first of the failed documents failed; the checkpoint has all of them in `error`."""
+    """Messages for the first documents that failed; the checkpoint has all, in `error`."""
 
 
 class Engine(Protocol):
-    """What runs the stages on many machines."""
+    """The framework that runs the stages on many machines."""
 
     def prepare(self, job: Job) -> None:
         """Run the first stage on the dataset, and write its rows to the checkpoint."""
@@ -83,7 +83,7 @@ def make_job(
     batch_size: int,
     on_error: Literal["raise", "row"],
 ) -> Job:
-    """Make a job with a name of its own."""
+    """Make a job with a unique name."""
     return Job(
         open_index,
         Checkpoint(checkpoint),
@@ -105,18 +105,18 @@ def run_job(job: Job, engine: Engine, *, resume: bool, progress: Progress | None
         files = job.checkpoint.list_files()
         shards = make_shards(sum(files.values()))
         counts = _merge(engine.work(job, "count", shards))
-        _LOG.info("the documents are cut: %s", counts)
+        _LOG.info("all documents have been cut: %s", counts)
         if counts["repeated"]:
             raise ValueError(repeated_message(counts["repeated"]))
         total = counts["added"] + counts["changed"]
         if total:
-            with _reported(worker.stores.docstore, job, total, progress or _log_progress):
+            with _report(worker.stores.docstore, job, total, progress or _log_progress):
                 engine.work(job, "write", [[file] for file in files])
-        _LOG.info("everything is written; comparing it with the docstore")
+        _LOG.info("all documents have been written; checking them in the docstore")
         settled = _merge(engine.work(job, "settle", shards))
         if settled["missing"]:
             raise RuntimeError(
-                "documents were written, and then the docstore did not have them: "
+                "documents were written, but they are missing in the docstore: "
                 f"{', '.join(map(repr, settled['missing']))}. Another process may have deleted them"
             )
         _check_children(run(worker.stores.children.count()), counts["children"])
@@ -135,7 +135,7 @@ def run_job(job: Job, engine: Engine, *, resume: bool, progress: Progress | None
 
 
 def make_shards(documents: int) -> list[Shard]:
-    """Divide all documents, by how their keys begin, into shards that fit into memory.
+    """Divide all documents by the beginnings of their keys into shards that fit into memory.
 
     >>> len(make_shards(5_000)), len(make_shards(100_000_000))
     (1, 50)
@@ -146,7 +146,7 @@ def make_shards(documents: int) -> list[Shard]:
 
 
 def _prepare(job: Job, engine: Engine, settings: str, resume: bool) -> None:
-    """Cut the dataset's documents, unless an interrupted run has done so."""
+    """Cut the dataset's documents, unless they are resumed from an interrupted run."""
     state = job.checkpoint.read_state() if resume else None
     if state is None or not state["is_prepared"]:
         job.checkpoint.clear()
@@ -161,7 +161,7 @@ def _prepare(job: Job, engine: Engine, settings: str, resume: bool) -> None:
 
 
 def _merge(results: Iterable[Row]) -> Row:
-    """Add up what shards counted, and join their examples."""
+    """Add up the counts of shards, and join their examples."""
     merged: Row = {}
     for result in results:
         for name, value in result.items():
@@ -176,7 +176,7 @@ def _check_children(stored: int | None, expected: int) -> None:
     if stored is not None and stored < expected:
         raise RuntimeError(
             f"the vector store has {stored:,} children, and the documents have {expected:,}: "
-            "open_index must open the same server in every worker as here"
+            "open_index must open the same server in every worker and in this process"
         )
 
 
@@ -185,17 +185,17 @@ def _log_progress(written: int, total: int) -> None:
 
 
 @contextmanager
-def _reported(docstore: Docstore, job: Job, total: int, progress: Progress) -> Iterator[None]:
-    """Report, from a thread, what the workers say in the docstore that they have written."""
+def _report(docstore: Docstore, job: Job, total: int, progress: Progress) -> Iterator[None]:
+    """Report the workers' progress, which they record in the docstore, from a thread."""
     ended = threading.Event()
 
     def watch() -> None:
         last = -1
         while not ended.wait(_SECONDS_PER_REPORT):
-            with suppress(OSError):  # the next look may succeed, and the workers notice it too
+            with suppress(OSError):  # the next attempt may succeed, and workers will notice it, too
                 keys = run(docstore.list_keys(job.progress_prefix))
                 rows = run(docstore.read(keys))
-                # A batch that was repeated counts twice.
+                # A repeated batch counts twice.
                 written = min(total, sum(int(row.text) for row in rows if row is not None))
                 if written != last:
                     progress(written, total)

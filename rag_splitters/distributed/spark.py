@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.chunker import Chunker
 from rag_splitters.distributed.checkpoint import document_schema
-from rag_splitters.distributed.columns import arrow, chunk_fields, wrong_type
+from rag_splitters.distributed.columns import arrow, chunk_fields, input_columns, wrong_type
 from rag_splitters.distributed.runs import IndexSummary, Progress, make_job, run_job
-from rag_splitters.distributed.splitter import TableSplitter, unpickled
+from rag_splitters.distributed.splitter import TableSplitter, load_splitter
 from rag_splitters.distributed.stages import Job, OpenIndex, Row, WorkStage, prepare, work
 from rag_splitters.extras import install_command
 from rag_splitters.fields import whole_number
@@ -34,20 +34,20 @@ def split_dataframe(
     on_error: Literal["raise", "row"] = "raise",
     **options: Any,
 ) -> DataFrame:
-    """The chunks of a DataFrame's documents, lazily, as rows with the columns of `TableSplitter`.
+    """Split a DataFrame's documents lazily, into rows with the columns of `TableSplitter`.
 
-    If a worker dies, Spark repeats its partition. A model is then paid again for the partition's
+    If a worker dies, Spark repeats its partition. You then pay a model again for the partition's
     documents, unless the chunker has a cache that all workers share.
 
     The work runs in Spark's Python workers. Each keeps the chunker, and with it a tokenizer or a
     model, for its next partition. The cluster works on as many partitions at once as it has cores;
     if there are fewer partitions, use `dataframe.repartition(n)`. The workers must be able to
-    import this package. If their Python is not the driver's, set `PYSPARK_PYTHON`.
+    import this package. If they use another Python than the driver, set `PYSPARK_PYTHON`.
 
     Parameters:
         dataframe: the documents.
-        chunker: any chunker; it is pickled, and its models take their keys from the workers'
-            environment.
+        chunker: any chunker; it is pickled, and its models read their keys from the environment of
+            the workers.
         text_column, id_column, metadata_columns, page_break, batch_size, on_error: see
             `TableSplitter`.
         options: options of `DataFrame.mapInArrow`: `barrier`, `profile`.
@@ -75,16 +75,16 @@ def split_dataframe(
     own_fields = chunk_fields(with_error=on_error == "row")
     repeated = chunks.names[len(own_fields) :]
     own = from_arrow_schema(arrow().schema(own_fields))
-    read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *repeated]))
+    inputs = list(dict.fromkeys([*input_columns(text_column, id_column), *repeated]))
     payload: bytes = pyspark.cloudpickle.dumps(splitter)
 
     def split(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            documents = arrow().Table.from_batches([batch]).rename_columns(read)
-            yield from unpickled(payload).split_batches(documents)
+            documents = arrow().Table.from_batches([batch]).rename_columns(inputs)
+            yield from load_splitter(payload).split_batches(documents)
 
     schema = StructType([*own, *(columns[name] for name in repeated)])
-    return _numbered(dataframe, read).mapInArrow(split, schema, **options)
+    return _select_by_number(dataframe, inputs).mapInArrow(split, schema, **options)
 
 
 def index_dataframe(
@@ -106,11 +106,11 @@ def index_dataframe(
 
     It does what `rag_splitters.distributed.ray.index_dataset` does, and has the same parameters.
     Spark's Python workers do the work; each opens the index once and keeps it, with the model, for
-    its next task. One task writes one Parquet file of the checkpoint after the other, so that there
-    are as many as the DataFrame has partitions: with few, use `dataframe.repartition(n)`.
+    its next task. Each task writes one Parquet file of the checkpoint, so that there are as many
+    files as the DataFrame has partitions; if it has few, use `dataframe.repartition(n)`.
 
-    If a worker dies, Spark repeats its task as often as `spark.task.maxFailures` says, which is not
-    at all with `local[n]`. What is written already is not embedded again.
+    If a worker dies, Spark repeats its task as often as `spark.task.maxFailures` allows, which is
+    not at all with `local[n]`. What has been written is not embedded again.
 
     Parameters:
         dataframe: the documents.
@@ -120,7 +120,7 @@ def index_dataframe(
             progress: see `rag_splitters.distributed.ray.index_dataset`.
 
     Raises: ImportError if Spark is not installed; TypeError if this is not a DataFrame; and what
-    `index_dataset` raises, which Spark wraps in an error of its own if a worker raised it.
+    `index_dataset` raises; Spark wraps an error that a worker raised in one of its own.
     """
     pyspark = _pyspark("index_dataframe", dataframe)
     whole_number(writers, "writers", 1)
@@ -135,35 +135,35 @@ def index_dataframe(
         on_error,
     )
     names = job.check_columns(_arrow_schema(dataframe.schema, text_column, id_column))
-    read = list(dict.fromkeys([text_column, *([id_column] if id_column else []), *names]))
-    engine = _Engine(pyspark, dataframe, read, writers)
+    inputs = list(dict.fromkeys([*input_columns(text_column, id_column), *names]))
+    engine = _Engine(pyspark, dataframe, inputs, writers)
     return run_job(job, engine, resume=resume, progress=progress)
 
 
 class _Engine:
     """Runs the stages of indexing; see `rag_splitters.distributed.runs.Engine`."""
 
-    def __init__(self, pyspark: Any, dataframe: DataFrame, read: Sequence[str], writers: int):
+    def __init__(self, pyspark: Any, dataframe: DataFrame, inputs: Sequence[str], writers: int):
         self._pyspark, self._dataframe = pyspark, dataframe
-        self._read, self._writers = list(read), writers
+        self._inputs, self._writers = list(inputs), writers
 
     def prepare(self, job: Job) -> None:
         from pyspark.sql.pandas.types import from_arrow_schema
 
-        payload, read = self._pickled(job), self._read
+        payload, inputs = self._pickle(job), self._inputs
 
         def cut(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                documents = arrow().Table.from_batches([batch]).rename_columns(read)
+                documents = arrow().Table.from_batches([batch]).rename_columns(inputs)
                 yield from prepare(payload, documents)
 
-        rows = _numbered(self._dataframe, read).mapInArrow(
+        rows = _select_by_number(self._dataframe, inputs).mapInArrow(
             cut, from_arrow_schema(document_schema())
         )
         rows.write.parquet(job.checkpoint.chunks)
 
     def work(self, job: Job, stage: WorkStage, items: Sequence[Sequence[str]]) -> list[Row]:
-        payload = self._pickled(job)
+        payload = self._pickle(job)
 
         def do(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
@@ -174,13 +174,13 @@ class _Engine:
         results = frame.repartition(min(len(table), self._writers)).mapInArrow(do, "result string")
         return [json.loads(row.result) for row in results.collect()]
 
-    def _pickled(self, job: Job) -> bytes:
+    def _pickle(self, job: Job) -> bytes:
         payload: bytes = self._pyspark.cloudpickle.dumps(job)
         return payload
 
 
 def _pyspark(function: str, dataframe: object) -> Any:
-    """The module `pyspark`. Raises ImportError without it, and TypeError for another dataframe."""
+    """Import `pyspark`. Raises ImportError without it, and TypeError for another dataframe."""
     try:
         import pyspark.cloudpickle
         import pyspark.sql.pandas.types
@@ -191,8 +191,8 @@ def _pyspark(function: str, dataframe: object) -> Any:
     return pyspark
 
 
-def _numbered(dataframe: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Some columns, under other names: Spark reads a dot in a column's name as a path."""
+def _select_by_number(dataframe: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Select columns under other names, because Spark reads a dot in a name as a path."""
     numbers = [f"c{number}" for number in range(len(dataframe.columns))]
     return dataframe.toDF(*numbers).select(
         [numbers[dataframe.columns.index(name)] for name in names]
@@ -200,7 +200,7 @@ def _numbered(dataframe: DataFrame, names: Sequence[str]) -> DataFrame:
 
 
 def _arrow_schema(schema: StructType, text: str, id: str | None) -> pa.Schema:
-    """The columns with the Arrow types of texts and ids; all other columns have the type null."""
+    """Return the columns with the Arrow types of texts and ids; others have the type null."""
     from pyspark.sql.types import IntegralType, NullType, StringType
 
     pa = arrow()

@@ -20,12 +20,13 @@ from rag_splitters.distributed.columns import (
     arrow,
     check_id_type,
     check_names,
+    check_options,
     check_text_type,
     chunk_fields,
+    input_columns,
     is_own,
     metadata_fields,
 )
-from rag_splitters.fields import whole_number
 from rag_splitters.models import ModelError, collect_failures
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.span import Source, Span
@@ -54,38 +55,38 @@ class TableSplitter:
     """Cuts the documents in the rows of a table into chunks, which are the rows of another table.
 
     The chunks, their positions and their ids are those of the front ends for a document with the
-    same text, metadata and id, whatever is in the rows around it. So many machines give the same
+    same text, metadata and id, and do not depend on other rows. So many machines give the same
     result as one process. There is one difference: the rows of a table have no order, so two rows
     with the same id and text have chunks with the same ids.
 
     The columns of the chunks are
 
     - `chunk_id`, a UUIDv5; `document_id`, the document's id as text, or a UUID of its text and
-      metadata where it has none or null; `text`; `start_index` and `end_index`, code points in the
-      document's text; `chunk_index`;
-    - `parent_id`, `headings`, `level`, `modality`, `page_start` and `page_end`, null where the
-      strategy does not know them, and `chunk_metadata`, a JSON object with everything else;
+      metadata if it has none; `text`; `start_index` and `end_index`, code points in the document's
+      text; `chunk_index`;
+    - `parent_id`, `headings`, `level`, `modality`, `page_start` and `page_end`, which are null if
+      the strategy does not set them, and `chunk_metadata`, a JSON object with everything else;
     - `error`, only with `on_error="row"`;
     - the id column under its own name, and the documents' metadata columns.
 
-    A null text gives no chunks, like a blank one. Lone surrogates become U+FFFD, because Arrow
-    cannot hold them; a model may answer with them.
+    A null text gives no chunks, like a blank one. Lone surrogates, which a model may return, become
+    U+FFFD, because Arrow cannot hold them.
 
     Parameters:
-        chunker: any chunker; of a front end's splitter or parser, the strategy and its `page_break`
-            are used.
+        chunker: any chunker. From a front end's splitter or parser, only the strategy and its
+            `page_break` are used.
         text_column: the column with the texts: strings of any Arrow type.
         id_column: the column with the documents' ids: strings or whole numbers.
-        metadata_columns: the columns that are the documents' metadata: strategies may read them,
-            every chunk repeats them, and if a document has no id, its chunks' ids depend on them.
-            None: all other columns.
-        page_break: a regular expression for the separator of pages; None: the chunker's own.
-        batch_size: number of documents that are read, and passed to a model, at once.
+        metadata_columns: the columns with the documents' metadata: strategies may read them, every
+            chunk repeats them, and if a document has no id, its chunks' ids depend on them. None:
+            all other columns.
+        page_break: regular expression for the break between pages; None: the chunker's own.
+        batch_size: number of documents to read, and to pass to a model, at once.
         on_error: what to do about a document that the strategy or its model fails on. "raise":
-            raise an error. "row": give the document one row, in which `error` says why,
+            raise an error. "row": return one row for the document, in which `error` is the message,
             `document_id` and the document's own columns are as usual, and all else is null; `error`
             is null for chunks. A missing package, and a model that would fail on every document
-            because its key is refused, raise an error in any case.
+            because its key is rejected, raise an error in any case.
 
     Raises: TypeError if `chunker` is not a chunker; ValueError if the options contradict each
     other.
@@ -112,49 +113,44 @@ class TableSplitter:
             raise TypeError(f"chunker must be a Chunker, got {self.chunker!r}")
         if getattr(self.chunker, "id_func", None) is not None:
             raise ValueError(
-                "id_func cannot be used with tables: it needs nodes. Use the parser without it"
+                "id_func cannot be used with tables, because it needs nodes: create the parser "
+                "without it"
             )
-        if isinstance(self.metadata_columns, str):
-            raise ValueError(
-                f"metadata_columns must be a list of names, got {self.metadata_columns!r}"
-            )
-        if self.text_column == self.id_column:
-            raise ValueError(f"text_column and id_column must differ, got {self.id_column!r} twice")
-        whole_number(self.batch_size, "batch_size", 1)
-        if self.on_error not in ("raise", "row"):
-            raise ValueError(f"on_error must be 'raise' or 'row', got {self.on_error!r}")
+        check_options(
+            self.text_column, self.id_column, self.metadata_columns, self.batch_size, self.on_error
+        )
         optional_page_break(self.page_break)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """The columns of the chunks of a table with these columns.
+        """Return the columns of the chunks for a table with these columns.
 
         Raises: ValueError if a column is missing, occurs twice, or has the name of one of the
         chunks' own columns; TypeError if texts or ids have the wrong type.
         """
-        read = [self.text_column, *([] if self.id_column is None else [self.id_column])]
-        check_names(schema, read)
+        inputs = input_columns(self.text_column, self.id_column)
+        check_names(schema, inputs)
         check_text_type(self.text_column, schema.field(self.text_column).type)
         if self.id_column is not None:
             check_id_type(self.id_column, schema.field(self.id_column).type)
-        others = [name for name in schema.names if name not in read]
+        others = [name for name in schema.names if name not in inputs]
         names = others if self.metadata_columns is None else self.metadata_columns
         own = self._own_fields()
-        keys = [name for name in read[1:] if not is_own(name, own) and name not in names]
+        keys = [name for name in inputs[1:] if not is_own(name, own) and name not in names]
         return arrow().schema([*own, *metadata_fields(schema, [*keys, *names], own)])
 
     def _own_fields(self) -> list[pa.Field]:
         return chunk_fields(with_error=self.on_error == "row")
 
     def split_table(self, table: pa.Table) -> pa.Table:
-        """The chunks of a table's documents, in order.
+        """Return the chunks of a table's documents, in order.
 
-        Raises: whatever `output_schema` raises; ValueError that names the document if the strategy
-        fails.
+        Raises: whatever `output_schema` raises; ValueError, which names the document, if the
+        strategy fails.
         """
         return arrow().Table.from_batches(list(self.split_batches(table)))
 
     def split_batches(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        """`split_table` in bounded batches; at least one, which has the columns if nothing else."""
+        """Yield the chunks in batches of limited size; there is at least one, even if empty."""
         schema = self.output_schema(table.schema)
         parts = (
             part
@@ -189,7 +185,7 @@ class TableSplitter:
             yield _chunk_batch(own, chunks, metadata, numbers)
 
     def _rows(self, sources: Sequence[Source]) -> Iterator[tuple[Source, Iterable[_ChunkRow]]]:
-        """Each document with the rows of its chunks, or with the row that says why it has none."""
+        """Yield each document with the rows of its chunks, or with its error row."""
         if self.on_error == "raise":
             for source, spans in zip(sources, _split_sources(self.chunker, sources), strict=True):
                 yield source, _chunk_rows(source, self._with_pages(source, spans))
@@ -204,7 +200,7 @@ class TableSplitter:
                 yield source, [_error_row(source, error)]
 
     def _sources(self, rows: pa.RecordBatch, metadata: Sequence[str]) -> list[Source]:
-        """The documents in some rows, with the columns that are their metadata."""
+        """Return the documents in some rows, with their metadata."""
         texts = rows.column(self.text_column).to_pylist()
         key = self.id_column
         ids = [None] * len(texts) if key is None else rows.column(key).to_pylist()
@@ -226,10 +222,10 @@ class TableSplitter:
 
 
 def _split_sources(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list[Span]]:
-    """The spans of each source, with errors that name the document.
+    """Yield the spans of each source.
 
-    Raises: ValueError that names the document. A missing package is no document's fault: its
-    ImportError is raised as it is.
+    Raises: ValueError, which names the document. A missing package is not the fault of a document,
+    so its ImportError is raised unchanged.
     """
     results = chunker.split(sources)
     for source in sources:
@@ -251,10 +247,10 @@ def _split_sources(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list
 
 
 def _split_each(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list[Span] | ValueError]:
-    """The spans of each source, or the error that names it.
+    """Yield the spans of each source, or an error that names it.
 
-    A model is asked about each source once. If a strategy cannot split the sources together for
-    another reason, they are split one by one.
+    A model is asked only once about each source. If a strategy fails on the sources for another
+    reason, they are split one by one.
     """
     try:
         with collect_failures() as failures:
@@ -281,7 +277,7 @@ def _split_each(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list[Sp
 
 
 def _error_row(source: Source, error: ValueError) -> _ChunkRow:
-    """The row of a document that could not be split."""
+    """Return the row of a document that could not be split."""
     values: dict[str, str] = {
         "document_id": source_identity(source.text, source.metadata, source.id),
         ERROR: without_surrogates(str(error)),
@@ -290,9 +286,9 @@ def _error_row(source: Source, error: ValueError) -> _ChunkRow:
 
 
 def _chunk_rows(source: Source, spans: Sequence[Span]) -> Iterator[_ChunkRow]:
-    """The rows of a document's chunks.
+    """Yield the rows of a document's chunks.
 
-    Raises: ValueError that names the document, if metadata cannot be written as JSON.
+    Raises: ValueError, which names the document, if its metadata cannot be written as JSON.
     """
     text, new_id = source.text, ChunkIds(source.text, source.metadata, source.id).of
     document_id = source_identity(text, source.metadata, source.id) if spans else ""
@@ -313,10 +309,10 @@ def _chunk_rows(source: Source, spans: Sequence[Span]) -> Iterator[_ChunkRow]:
 
 
 def _metadata_batch(rows: pa.RecordBatch, fields: Sequence[pa.Field]) -> pa.RecordBatch:
-    """The documents' columns that their chunks repeat, with the types of `fields`."""
+    """Return the documents' columns that their chunks repeat, with the types of `fields`."""
     pa = arrow()
     columns = [rows.column(field.name) for field in fields]
-    converted = [  # through Python objects, because Arrow 17 cannot cast views
+    converted = [  # via Python objects, because Arrow 17 cannot cast views
         column if column.type == field.type else pa.array(column.to_pylist(), field.type)
         for column, field in zip(columns, fields, strict=True)
     ]
@@ -329,7 +325,7 @@ def _chunk_batch(
     metadata: pa.RecordBatch,
     numbers: Sequence[int],
 ) -> pa.RecordBatch:
-    """A record batch of chunks.
+    """Return a record batch of chunks.
 
     Parameters:
         metadata: the columns of the documents that the chunks repeat.
@@ -356,7 +352,7 @@ def _failure(source: Source, error: Exception) -> ValueError:
 
 
 def _names(message: str, sources: Sequence[Source]) -> str:
-    """The names of the documents that a model's error refers to by number."""
+    """Name the documents that a model's error refers to by number."""
     mentioned = {int(n) for match in _NUMBERS.findall(message) for n in match if n}
     numbers = sorted(number for number in mentioned if number < len(sources))
     numbers = numbers or [0, len(sources) - 1]
@@ -365,7 +361,7 @@ def _names(message: str, sources: Sequence[Source]) -> str:
 
 
 def _json(details: Mapping[str, Any]) -> str:
-    """The metadata as JSON; lone surrogates become escapes, because Arrow cannot hold them."""
+    """Write metadata as JSON; lone surrogates are escaped, because Arrow cannot hold them."""
     text = json.dumps(details, ensure_ascii=False, allow_nan=False)
     return text if without_surrogates(text) == text else json.dumps(details)
 
@@ -387,7 +383,7 @@ def asks_model(chunker: Chunker) -> bool:
 
 
 @lru_cache(maxsize=4)
-def unpickled(payload: bytes) -> TableSplitter:
-    """The pickled splitter: one object for all work of a process, so that models load once."""
+def load_splitter(payload: bytes) -> TableSplitter:
+    """Return the pickled splitter, one per process, so that its models load once."""
     splitter: TableSplitter = pickle.loads(payload)  # noqa: S301  (our own, from the driver)
     return splitter

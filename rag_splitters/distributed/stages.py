@@ -29,8 +29,14 @@ from rag_splitters.distributed.checkpoint import (
     draft_from_json,
     draft_to_json,
 )
-from rag_splitters.distributed.columns import arrow, check_id_type, check_names, check_text_type
-from rag_splitters.fields import whole_number
+from rag_splitters.distributed.columns import (
+    arrow,
+    check_id_type,
+    check_names,
+    check_options,
+    check_text_type,
+    input_columns,
+)
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import has_metadata
 from rag_splitters.parent_child.consistency import check_scope
@@ -71,7 +77,7 @@ _ATTEMPTS = 2
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be indexed, and where; it is sent to the workers."""
+    """The documents to index and the index to write, as sent to the workers."""
 
     open_index: OpenIndex
     checkpoint: Checkpoint
@@ -82,7 +88,7 @@ class Job:
     batch_size: int
     on_error: Literal["raise", "row"]
     name: str
-    """Distinguishes this run from others, so that a worker opens the index anew for each run."""
+    """A unique name of the run, so that a worker opens the index again for each run."""
 
     def __post_init__(self) -> None:
         if not callable(self.open_index):
@@ -90,20 +96,14 @@ class Job:
                 "open_index must be a function without parameters that opens the index, got "
                 f"{type(self.open_index).__name__}: open stores cannot be sent to workers"
             )
-        if isinstance(self.metadata_columns, str):
-            raise ValueError(
-                f"metadata_columns must be a list of names, got {self.metadata_columns!r}"
-            )
-        if self.text_column == self.id_column:
-            raise ValueError(f"text_column and id_column must differ, got {self.id_column!r} twice")
-        whole_number(self.batch_size, "batch_size", 1)
-        if self.on_error not in ("raise", "row"):
-            raise ValueError(f"on_error must be 'raise' or 'row', got {self.on_error!r}")
+        check_options(
+            self.text_column, self.id_column, self.metadata_columns, self.batch_size, self.on_error
+        )
 
     @property
     def progress_prefix(self) -> str:
-        """The prefix of the docstore's keys under which workers say how much they have written."""
-        # By the folder: a run that goes on with another one's documents removes what that one left.
+        """Prefix of the docstore's keys under which workers record their progress."""
+        # Named by the folder, so that a resumed run removes the records of the interrupted one.
         return f"{STATE_PREFIX}run/{stable_uuid(self.checkpoint.path)}/"
 
     def check_columns(self, schema: pa.Schema) -> list[str]:
@@ -112,10 +112,10 @@ class Job:
         Raises ValueError if a column is missing or occurs twice, and TypeError if texts or ids have
         the wrong type.
         """
-        read = [self.text_column, *([] if self.id_column is None else [self.id_column])]
-        others = [name for name in schema.names if name not in read]
+        inputs = input_columns(self.text_column, self.id_column)
+        others = [name for name in schema.names if name not in inputs]
         names = others if self.metadata_columns is None else list(self.metadata_columns)
-        check_names(schema, [*read, *names])
+        check_names(schema, [*inputs, *names])
         check_text_type(self.text_column, schema.field(self.text_column).type)
         if self.id_column is not None:
             check_id_type(self.id_column, schema.field(self.id_column).type)
@@ -155,7 +155,7 @@ class Worker:
         yield arrow().RecordBatch.from_pylist(rows, document_schema())
 
     def write(self, files: Sequence[str]) -> Row:
-        """Embed and write what files of the checkpoint have to be written.
+        """Embed and write the new and changed documents in some files of the checkpoint.
 
         Raises RuntimeError if the documents are not in the stores afterwards.
         """
@@ -172,9 +172,9 @@ class Worker:
         return {"written": written}
 
     def count(self, shard: Shard) -> Row:
-        """Count the documents of a shard, by status, with their parents and children.
+        """Count the documents of a shard by status, with their parents and children.
 
-        "repeated" has examples of ids that several documents have.
+        "repeated" holds examples of ids that several documents share.
         """
         names = ["document_id", "status", "digest", "parents", "children", "error"]
         digests: dict[str, str] = {}
@@ -195,9 +195,9 @@ class Worker:
         return {**counts, "repeated": repeated[:MAX_EXAMPLES], "errors": errors[:MAX_EXAMPLES]}
 
     def settle(self, shard: Shard) -> Row:
-        """Remove what is gone from the scope, and count how many documents those were.
+        """Remove the documents in the scope that are not in the dataset, and count them.
 
-        "missing" has examples of documents that are not in the docstore, but should be.
+        "missing" holds examples of documents that should be in the docstore, but are not.
         """
         names = {
             row["key"]: row["document_id"] if row["digest"] else None
@@ -215,7 +215,7 @@ class Worker:
         return {"deleted": deleted, "missing": missing[:MAX_EXAMPLES]}
 
     def _rows_of(self, shard: Shard, columns: Sequence[str]) -> Iterator[Row]:
-        """The rows of the checkpoint for the documents of a shard, with their keys."""
+        """Yield the rows of the checkpoint for the documents of a shard, with their keys."""
         checkpoint, prefixes = self.job.checkpoint, set(shard)
         for row in checkpoint.read_rows(["key", *columns], list(checkpoint.list_files())):
             if row["key"][:2] in prefixes:
@@ -253,7 +253,7 @@ class Worker:
             }
 
     def _documents(self, table: pa.Table) -> list[Entry]:
-        """The documents in the rows of a table."""
+        """Return the documents in the rows of a table."""
         job = self.job
         metadata = job.check_columns(table.schema)
         texts = table.column(job.text_column).to_pylist()
@@ -269,7 +269,7 @@ class Worker:
     def _cut(
         self, documents: Mapping[str, Entry]
     ) -> Iterator[tuple[Entry, tuple[Draft, str] | Exception]]:
-        """Each document with its draft, also as JSON, or with the error that it causes.
+        """Yield each document with its draft, also as JSON, or with the error that it causes.
 
         If the documents cannot be cut together, they are cut one by one.
         """
@@ -278,7 +278,7 @@ class Worker:
         try:
             drafts = run(draft_documents(self.stores, documents))
             texts = list(map(draft_to_json, drafts))
-        except ImportError:  # no document is to blame
+        except ImportError:  # not the fault of a document
             raise
         except Exception as error:
             if getattr(error, "fatal", False):
@@ -292,9 +292,9 @@ class Worker:
         yield from zip(documents.values(), zip(drafts, texts, strict=True), strict=True)
 
     def _failed_row(self, document: Entry, reason: str) -> Row:
-        """The row of a document that cannot be indexed.
+        """Return the row of a document that cannot be indexed.
 
-        Raises ValueError unless such documents are to have a row.
+        Raises ValueError unless `on_error` is "row".
         """
         if self.job.on_error == "raise":
             raise ValueError(reason)
@@ -309,7 +309,7 @@ class Worker:
         }
 
     def _write_drafts(self, drafts: Sequence[Draft]) -> None:
-        """Write documents, and read them back."""
+        """Write documents, and check that they are in the stores."""
         remaining = drafts
         for _ in range(_ATTEMPTS):  # another process may write the same documents
             run(add_drafts(self.stores, remaining))
@@ -318,13 +318,13 @@ class Worker:
             if not remaining:
                 return
         raise RuntimeError(
-            f"documents such as {remaining[0].identity!r} were written, and then the stores did "
-            "not have them: either a store has lost data, or another process writes the same "
-            "documents. Run it again with resume=True"
+            f"documents such as {remaining[0].identity!r} were written, but are missing in the "
+            "stores: either a store has lost data, or another process writes the same documents. "
+            "Run it again with resume=True"
         )
 
     def _remove(self, keys: Sequence[str]) -> int:
-        """Remove those of the documents with these keys that are in the scope."""
+        """Remove the documents with these keys that are in the scope."""
         rows = run(self.stores.docstore.read([RECORD_PREFIX + key for key in keys]))
         records = [record for row in rows if (record := Record.from_row(row)) is not None]
         in_scope = [
@@ -334,31 +334,31 @@ class Worker:
 
 
 @lru_cache(maxsize=1)
-def opened(payload: bytes) -> Worker:
-    """The worker for a pickled job: one for all work of a process, so that its model loads once."""
+def open_worker(payload: bytes) -> Worker:
+    """Return the worker for a pickled job, one per process, so that its model loads once."""
     job: Job = pickle.loads(payload)  # noqa: S301  (our own, from the driver)
     return Worker(job)
 
 
 def prepare(payload: bytes, table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """The stage "prepare" in a worker's process."""
-    return opened(payload).prepare(table)
+    """Run the stage "prepare" in a worker's process."""
+    return open_worker(payload).prepare(table)
 
 
 def work(payload: bytes, stage: WorkStage, table: pa.Table) -> pa.RecordBatch:
-    """Another stage in a worker's process: its items, and its results, are lists as JSON."""
-    worker = opened(payload)
+    """Run another stage in a worker's process; items and results are lists in JSON."""
+    worker = open_worker(payload)
     do = {"write": worker.write, "count": worker.count, "settle": worker.settle}[stage]
     results = [json.dumps(do(json.loads(item))) for item in table.column("item").to_pylist()]
     return arrow().RecordBatch.from_pydict({"result": results})
 
 
 def repeated_message(identities: Sequence[str]) -> str:
-    """What is wrong if several documents have an id, with examples of such ids."""
+    """Return the error message for ids that several documents share."""
     names = ", ".join(map(repr, identities))
     return (
-        f"several documents that differ have the same id, such as {names}: ids must be unique, "
-        "because the rows of a dataset have no order in which the last one could win"
+        f"different documents have the same id, such as {names}: ids must be unique, because the "
+        "rows of a dataset have no order, so none of them is the last one"
     )
 
 

@@ -1,7 +1,7 @@
 """Docling: our strategies as Docling's chunkers, and a `DoclingDocument` as a source for them.
 
-`DoclingChunker` takes the place of Docling's own chunkers. `read_docling` gives the Markdown of a
-document with its pages, for any strategy. Needs the extra `docling`.
+`DoclingChunker` replaces Docling's own chunkers. `read_docling` returns the Markdown of a document
+with its pages, for any strategy. Needs the extra `docling`.
 """
 
 from __future__ import annotations

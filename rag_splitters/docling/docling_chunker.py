@@ -1,4 +1,4 @@
-"""DoclingChunker: any strategy as a chunker of Docling's."""
+"""DoclingChunker: any strategy as a Docling chunker."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from rag_splitters.structure.outline import Outline
 class DoclingChunker(BaseChunker):
     """Cuts a `DoclingDocument` with any of our strategies, as Docling's own chunkers do.
 
-    Use it where a `HybridChunker` or `HierarchicalChunker` stands. Each chunk's `meta` has the
-    items that it was made from, with their labels, pages and boxes, the `headings` that it stands
-    under, the `captions` of tables and pictures that its text does not repeat, and the document's
-    `origin`. The text is Markdown: see `DoclingText`. Sizes are the strategy's own, and do not
-    count what `contextualize` puts before the text.
+    Use it instead of Docling's `HybridChunker` or `HierarchicalChunker`. Each chunk's `meta` has
+    the items that it was made from, with their labels, pages and boxes, the `headings` above it,
+    the `captions` of tables and pictures that are not in its text, and the document's `origin`. The
+    text is Markdown: see `DoclingText`. Sizes are those of the strategy, and do not include the
+    text that `contextualize` adds.
 
     Raises ValueError if `chunker` is not a chunker or the configuration of one.
 
@@ -48,11 +48,11 @@ class DoclingChunker(BaseChunker):
         return value
 
     def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[BaseChunk]:
-        """The chunks of a document.
+        """Cut a document into chunks.
 
         Parameters:
             dl_doc: the document.
-            kwargs: ignored; other chunkers of Docling's have options here.
+            kwargs: ignored; Docling's own chunkers have options here.
 
         Raises: whatever the strategy raises.
         """
@@ -63,7 +63,7 @@ class DoclingChunker(BaseChunker):
             yield _doc_chunk(span, whole, outline, dl_doc)
 
     def contextualize(self, chunk: BaseChunk) -> str:
-        """The chunk's text after those of its headings and captions that it does not hold itself.
+        """Return a chunk's text after its headings and captions, if the text does not hold them.
 
         >>> from docling_core.types.doc.document import DoclingDocument
         >>> document = DoclingDocument(name="note")
@@ -104,5 +104,5 @@ def _once(items: list[DocItem]) -> list[DocItem]:
 
 
 def _captions(meta: DocMeta) -> list[str]:
-    """The captions, without the warning that Docling gives to whoever reads the attribute."""
+    """Return the captions, without Docling's warning about access to this attribute."""
     return list(meta.__dict__.get("captions") or [])

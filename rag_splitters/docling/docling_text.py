@@ -1,11 +1,12 @@
-"""A DoclingDocument as Markdown, with the place of each of its items, its headings and pages."""
+"""A DoclingDocument as Markdown, with the positions of its items, headings and pages."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from docling_core.transforms.serializer.base import SerializationResult
 from docling_core.transforms.serializer.markdown import MarkdownDocSerializer, MarkdownParams
@@ -26,8 +27,8 @@ from rag_splitters.structure.outlined import Heading
 
 _PAGE_BREAK = "\f"
 _LIKE_HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
-_REACH = 1000  # characters: how far on the text of an item is looked for in its list
-_DEEPEST = 6  # of headings in Markdown
+_REACH = 1000  # characters within which the text of an item is searched for in its list
+_DEEPEST = 6  # level of headings in Markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,13 @@ class ItemRange:
 class DoclingText:
     """A document as Markdown, in reading order, without page headers and footers.
 
-    Tables are pipe tables, and a form feed stands where a page ends. Pages that go back, as those
-    of a footnote may, count as the page before. A line that looks like a heading and is none begins
-    with a backslash.
+    Tables are pipe tables, and a form feed marks the end of a page. If an item's page is before
+    that of an earlier item, as that of a footnote may be, it counts as the later page. A line that
+    only looks like a heading gets a backslash.
 
     Parameters:
         text: the Markdown.
-        items: where each item stands, in order; a caption and its table have ranges of their own.
+        items: the positions of the items, in order; a caption and its table have separate ranges.
         headings: the titles and section headers.
         pages: the first and the last page, counted from 1; None if the document has no pages.
 
@@ -68,11 +69,11 @@ class DoclingText:
 
     @classmethod
     def of(cls, document: DoclingDocument) -> DoclingText:
-        """The Markdown of a document, in linear time."""
+        """Write a document as Markdown, in linear time."""
         whole = cls()
         parts: list[str] = []
         length = 0
-        for node, result in _serialized(document):
+        for node, result in _serialize(document):
             text = _clean(result.text, node)
             items = [span.item for span in result.spans]
             starts = _starts_of(text, items)
@@ -83,7 +84,7 @@ class DoclingText:
             for start, end, item in zip(starts, [*starts[1:], len(text)], items, strict=True):
                 whole.items.append(ItemRange(begin + start, begin + end, item))
             if isinstance(node, DocItem) and all(item is not node for item in items):
-                # a picture, of which the Markdown has nothing but its caption
+                # a picture, of which Markdown holds only the caption
                 whole.items.append(ItemRange(begin + lead, begin + len(text), node))
             if isinstance(node, (TitleItem, SectionHeaderItem)):
                 whole._add_heading(node, begin + lead, begin + len(text))
@@ -92,7 +93,7 @@ class DoclingText:
         return whole
 
     def items_between(self, start: int, end: int) -> list[DocItem]:
-        """The items that a part of the text overlaps with; else the one before it."""
+        """Return the items that overlap a part of the text, else the one before it."""
         first = bisect_right(self.items, start, key=lambda each: each.end)
         items: list[DocItem] = []
         for each in self.items[first:]:
@@ -108,13 +109,13 @@ class DoclingText:
     def _with_breaks(
         self, text: str, starts: list[int], items: Sequence[DocItem]
     ) -> tuple[str, list[int]]:
-        """The text of a part with a form feed before each item that begins a page.
+        """Add a form feed before each item that begins a page to the text of a part.
 
-        The breaks before the part stand on lines of their own; those inside of a list at the end of
-        a line, where they change nothing in the Markdown.
+        Breaks before the part are on lines of their own. Those inside a list are at the end of a
+        line, where they do not change the meaning of the Markdown.
         """
         pieces: list[str] = []
-        moved: list[int] = []
+        new_starts: list[int] = []
         last = added = 0
         for number, (start, item) in enumerate(zip(starts, items, strict=True)):
             breaks = _PAGE_BREAK * self._breaks_before(item)
@@ -127,11 +128,11 @@ class DoclingText:
                 pieces += [text[last:cut], breaks]
                 last = cut
             added += len(breaks)
-            moved.append(start + added)
-        return "".join([*pieces, text[last:]]), moved
+            new_starts.append(start + added)
+        return "".join([*pieces, text[last:]]), new_starts
 
     def _breaks_before(self, item: DocItem) -> int:
-        """The number of pages that end before an item."""
+        """Return the number of pages that end before an item."""
         page = item.prov[0].page_no if item.prov else None
         if page is None:
             return 0
@@ -142,14 +143,18 @@ class DoclingText:
         return self.pages[1] - last
 
 
-def read_docling(document: DoclingDocument) -> Source:
-    """A document that Docling has read, as a source for any strategy.
+def read_docling(document: DoclingDocument, metadata: Mapping[str, Any] | None = None) -> Source:
+    """Convert a `DoclingDocument` to a source for any strategy.
 
-    The text is the Markdown of `DoclingText`, so strategies find its headings, lists, tables and
-    code. The metadata are `source` (the name of the file), `mimetype` (that of Markdown), `title`,
-    and `page_start` and `page_end`, by which chunks know their pages.
+    The text is the Markdown of `DoclingText`, in which strategies find headings, lists, tables and
+    code. The metadata is `source` (the name of the file), `mimetype` (that of Markdown), `title`,
+    and `page_start` and `page_end`, from which chunks get their pages.
 
-    Raises TypeError if it is not a DoclingDocument.
+    Parameters:
+        document: what Docling's `DocumentConverter` returns in `.document`.
+        metadata: more metadata to add; it wins over what Docling says.
+
+    Raises TypeError if `document` is not a DoclingDocument.
 
     >>> document = DoclingDocument(name="note")
     >>> _ = document.add_title("Tea")
@@ -162,16 +167,16 @@ def read_docling(document: DoclingDocument) -> Source:
     whole = DoclingText.of(document)
     name = document.origin.filename if document.origin else document.name
     title = next((each.text for each in whole.headings if each.level == 1), None)
-    metadata: dict[str, object] = {"source": name, "mimetype": "text/markdown"}
+    details: dict[str, Any] = {"source": name, "mimetype": "text/markdown"}
     if title:
-        metadata["title"] = title
+        details["title"] = title
     if whole.pages:
-        metadata["page_start"], metadata["page_end"] = whole.pages
-    return Source(whole.text, metadata, name)
+        details["page_start"], details["page_end"] = whole.pages
+    return Source(whole.text, {**details, **(metadata or {})}, name)
 
 
-def _serialized(document: DoclingDocument) -> Iterator[tuple[NodeItem, SerializationResult]]:
-    """Each item of a document with its Markdown; lists and runs of text as a whole."""
+def _serialize(document: DoclingDocument) -> Iterator[tuple[NodeItem, SerializationResult]]:
+    """Yield each item of a document with its Markdown; lists and runs of text as a whole."""
     params = MarkdownParams(
         image_placeholder="", escape_underscores=False, escape_html=False, compact_tables=True
     )
@@ -186,7 +191,7 @@ def _serialized(document: DoclingDocument) -> Iterator[tuple[NodeItem, Serializa
 
 
 def _clean(text: str, node: NodeItem) -> str:
-    """The Markdown of an item without form feeds of its own, and without false headings."""
+    """Remove form feeds from the Markdown of an item, and escape false headings."""
     text = text.replace(_PAGE_BREAK, " ").strip("\n")
     if isinstance(node, (TitleItem, SectionHeaderItem)):
         return " ".join(text.split())
@@ -194,9 +199,9 @@ def _clean(text: str, node: NodeItem) -> str:
 
 
 def _starts_of(text: str, items: Sequence[DocItem]) -> list[int]:
-    """Where each item begins in the Markdown of a list, of a run of text or of a captioned table.
+    """Return the starts of items in the Markdown of a list, a run of text or a captioned table.
 
-    Items come in order, and each is looked for only near where the one before it ends.
+    Items are in order, and each is searched for only near the end of the one before it.
     """
     starts: list[int] = []
     after = 0

@@ -16,7 +16,7 @@ from rag_splitters.evaluation.intrinsic import (
 )
 from rag_splitters.evaluation.questions import Benchmark, Question, read_benchmark, read_questions
 from rag_splitters.evaluation.report import Report
-from rag_splitters.evaluation.suggestion import Suggestion, advice, suggestion
+from rag_splitters.evaluation.suggestion import Suggestion, suggestion, verdict
 
 __all__ = [
     "Benchmark",
@@ -27,7 +27,6 @@ __all__ = [
     "Recommendation",
     "Report",
     "Suggestion",
-    "advice",
     "candidates",
     "compare",
     "intrinsic",
@@ -36,4 +35,5 @@ __all__ = [
     "recommend",
     "suggest",
     "suggestion",
+    "verdict",
 ]

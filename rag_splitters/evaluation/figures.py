@@ -26,7 +26,8 @@ from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import LengthFunction, sizer
 
 References: TypeAlias = Callable[[str], Iterable[Range]]
-"""From a text to the ranges that a reader needs together: from what is named to the pronoun."""
+"""A function from a text to the ranges that a reader needs together, each from what is named to the
+word that refers to it."""
 
 FIGURES = {
     "size_compliance": "size compliance",
@@ -43,7 +44,7 @@ FIGURES = {
 """The titles of all figures by name."""
 
 FAULTS = ("mid_sentence", "orphan_headings", "lead_ins", "tiny")
-"""The figures of which less is better."""
+"""The figures that count faults, so that less is better."""
 
 _REFERRING = re.compile(
     r"(?:[\w'’-]+[ ,]+){0,2}"
@@ -56,12 +57,13 @@ _REFERRING = re.compile(
 class DocumentFigures:
     """The figures of chunks in one document; what belongs to the text is computed once.
 
-    A figure is a share or a mean from 0 to 1, or None if it is not defined: without chunks, or in a
-    text without what it is about. Chunks whose position is unknown hold nothing of the text.
+    A figure is a share or a mean from 0 to 1. It is None where it is not defined: if there are no
+    chunks, or if the text has nothing that it counts, such as no references. Leave out chunks whose
+    position is unknown.
 
     Parameters:
         text: the document.
-        references: what a reader needs together; None: `referring_sentences`.
+        references: finds the ranges that a reader needs together; None: `referring_sentences`.
 
     >>> figures = DocumentFigures("# Tea\\n\\nBoil water. It sings.")
     >>> figures.block_integrity([(0, 5), (7, 29)]), figures.orphan_headings([(0, 5), (7, 29)])
@@ -108,19 +110,20 @@ class DocumentFigures:
     def block_integrity(self, chunks: Sequence[Range]) -> float | None:
         """The share of blocks that are whole in at least one chunk.
 
-        The published code counts a block as cut if a chunk begins inside of it, also if another
-        chunk holds all of it. With overlap, that differs. Blocks are found by this package.
+        The published code counts a block as cut if any chunk begins inside it, even if another
+        chunk holds all of it, so the two differ for chunks that overlap. The blocks are those that
+        this package finds.
         """
-        return _share_held(self.blocks, chunks)
+        return _share_whole(self.blocks, chunks)
 
     def reference_completeness(self, chunks: Sequence[Range]) -> float | None:
         """The share of references that are whole in at least one chunk; None without references.
 
-        The published code finds pairs of a noun and its pronoun by a coreference model, which is
-        not free for commercial use. `referring_sentences` takes its place, and a function of your
-        own can do the same as the model.
+        The published code finds pairs of a noun and its pronoun with a coreference model, whose
+        licence forbids commercial use. Here `referring_sentences` takes its place. To use a
+        coreference model, pass a function as `references`.
         """
-        return _share_held(self.references, chunks)
+        return _share_whole(self.references, chunks)
 
     def sentence_cuts(self, chunks: Sequence[Range]) -> list[tuple[bool, bool]]:
         """For each chunk, whether it begins and whether it ends inside a sentence."""
@@ -196,17 +199,18 @@ def fill(sizes: Sequence[int]) -> float | None:
 def cohesion(chunks: NDArray[np.float32], sentences: Sequence[NDArray[np.float32]]) -> float | None:
     """How similar the sentences of a chunk are to the whole chunk.
 
-    The mean over all chunks with at least two sentences of the mean cosine similarity between each
-    sentence and the chunk; below 0, it counts as 0. The same as the published code.
+    For each chunk with at least two sentences: the mean cosine similarity between the chunk and its
+    sentences. The figure is the mean over these chunks, and 0 if that is negative, as in the
+    published code.
 
     Parameters:
         chunks: the normalised vectors of the chunks.
         sentences: for each chunk, the normalised vectors of its sentences.
     """
     means = [
-        float((own @ chunk).mean())
-        for chunk, own in zip(chunks, sentences, strict=True)
-        if len(own) > 1
+        float((vectors @ chunk).mean())
+        for chunk, vectors in zip(chunks, sentences, strict=True)
+        if len(vectors) > 1
     ]
     return _clipped_mean(means)
 
@@ -216,10 +220,10 @@ def coherence(
 ) -> float | None:
     """How similar each chunk is to the part of the document around it.
 
-    The mean cosine similarity between each chunk and the window of the text in whose middle it
-    stands. The published code makes windows of whole chunks that move on by one chunk, so that most
-    of the text is embedded many times, and a chunk is compared with many windows. Our windows are
-    those of `context_windows`, the same for all strategies.
+    The mean cosine similarity between each chunk and the window of text whose middle is nearest to
+    it. The windows come from `context_windows` and are the same for all strategies. The published
+    code builds windows of whole chunks, one for each chunk, which embeds most of the text many
+    times and compares a chunk with many windows.
 
     Parameters:
         chunks: the normalised vectors of the chunks.
@@ -230,7 +234,7 @@ def coherence(
 
 
 def context_windows(text: str, size: int, unit: LengthFunction) -> list[Range]:
-    """Windows of at most `size` units, each of which begins about where the one before is halfway.
+    """Windows of at most `size` units; each begins at about the middle of the one before.
 
     >>> context_windows("one two three four five", 2, "words")
     [(0, 8), (4, 14), (8, 19), (14, 23)]
@@ -261,9 +265,10 @@ def nearest_windows(windows: Sequence[Range], chunks: Sequence[Range]) -> list[i
 def referring_sentences(text: str) -> list[Range]:
     """Sentences that begin with a word for something named before, with the sentence before them.
 
-    Found by a list of English words (he, it, this, these, the latter and the like) among the first
-    three of a sentence. So some are found that refer to nothing ("It rains."), and references to
-    farther sentences and in other languages are not. A heading is not the sentence before.
+    A sentence counts if one of its first three words is he, it, this, these, the latter or the
+    like. So it finds some sentences that refer to nothing ("It rains."), and misses references to
+    earlier sentences than the one before, and all other languages. A heading does not count as the
+    sentence before.
 
     >>> text = "Ann has a tram. It is green. Trams are loud."
     >>> [text[start:end] for start, end in referring_sentences(text)]
@@ -293,10 +298,10 @@ def mean_of(values: Iterable[float | None]) -> float | None:
 
 
 def score(figures: Mapping[str, float | None]) -> float | None:
-    """The mean of the figures, those counted inversely of which less is better.
+    """The mean of all figures but `fill`; a figure of which less is better counts as 1 minus it.
 
-    The paper's score is the mean of its five figures. This one takes our own in as well (without
-    `fill`, which says nothing about quality), and leaves out those that are not known.
+    The paper's score is the mean of its five figures. This one adds our own, but for `fill`, which
+    says nothing about quality, and leaves out figures that are None.
 
     >>> score({"block_integrity": 1.0, "mid_sentence": 0.5, "cohesion": None})
     0.75
@@ -310,11 +315,11 @@ def score(figures: Mapping[str, float | None]) -> float | None:
 
 
 def _share(values: Iterable[bool]) -> float | None:
-    found = list(values)
-    return sum(found) / len(found) if found else None
+    flags = list(values)
+    return sum(flags) / len(flags) if flags else None
 
 
-def _share_held(parts: Sequence[Range], chunks: Sequence[Range]) -> float | None:
+def _share_whole(parts: Sequence[Range], chunks: Sequence[Range]) -> float | None:
     """The share of parts of a text that are whole in at least one chunk."""
     ordered = sorted(chunks)
     starts = [start for start, _ in ordered]
@@ -322,11 +327,11 @@ def _share_held(parts: Sequence[Range], chunks: Sequence[Range]) -> float | None
     for _, end in ordered:
         reach.append(max(end, reach[-1]) if reach else end)
 
-    def is_held(start: int, end: int) -> bool:
+    def is_whole(start: int, end: int) -> bool:
         index = bisect_right(starts, start) - 1
         return index >= 0 and reach[index] >= end
 
-    return _share(is_held(start, end) for start, end in parts)
+    return _share(is_whole(start, end) for start, end in parts)
 
 
 def _clipped_mean(values: Sequence[float]) -> float | None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -36,80 +35,48 @@ from rag_splitters.evaluation.figures import (
     cohesion,
     context_windows,
     fill,
-    mean_of,
     nearest_windows,
-    score,
     size_compliance,
     tiny,
 )
+from rag_splitters.evaluation.intrinsic_results import Figures, IntrinsicResults
 from rag_splitters.evaluation.locating import LocatedChunk, locate_chunks
 from rag_splitters.evaluation.metrics import Range
+from rag_splitters.evaluation.page.intrinsic_page import intrinsic_page
+from rag_splitters.evaluation.printing import plain_text, write
+from rag_splitters.evaluation.tables import rich_verdict
 from rag_splitters.fields import whole_number
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import LengthFunction
 
 if TYPE_CHECKING:
-    from rich.console import ConsoleOptions, RenderResult
+    from rich.console import Console, ConsoleOptions, RenderResult
 
-Figures = dict[str, float | None]
-
-_MIN_WIDTH = {
-    "orphan headings": 90,
-    "lead-ins": 100,
-    "tiny": 110,
-    "cohesion": 75,
-    "coherence": 85,
-    "fill": 130,
-}
-"""The narrowest terminal that shows each figure; the others are always shown."""
+_NARROW_FIRST = (
+    "block_integrity",
+    "mid_sentence",
+    "reference_completeness",
+    "orphan_headings",
+    "tiny",
+    "size_compliance",
+    "lead_ins",
+    "cohesion",
+    "coherence",
+    "fill",
+)
+"""The figures in the order in which a terminal shows them while there is room."""
 
 _Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class IntrinsicReport:
-    """The figures of each strategy in each document; it prints as a table, the best score first.
+class IntrinsicReport(IntrinsicResults):
+    """The figures of each strategy in each document, which print as a verdict and a table."""
 
-    Parameters:
-        chunkers: the strategies by name.
-        figures: by strategy, then by document: the figures named in
-            `rag_splitters.evaluation.figures.FIGURES`, None where a figure is not defined.
-        counts: the number of chunks of each strategy in all documents.
-        mean_sizes: their mean size.
-        unit: the unit of sizes.
-        model: the embedding model, or None if there was none.
-    """
-
-    chunkers: Mapping[str, Any]
-    figures: Mapping[str, Mapping[str, Figures]]
-    counts: Mapping[str, int]
-    mean_sizes: Mapping[str, float]
-    unit: str
-    model: str | None
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the strategies, the best score first."""
-        return sorted(self.chunkers, key=lambda name: -(self.score(name) or 0.0))
-
-    def figure(self, name: str, figure: str, document: str | None = None) -> float | None:
-        """A figure of a strategy in one document, or its mean over all documents that have it.
-
-        Raises ValueError if there is no such strategy, figure or document.
-        """
-        for value, values in ((name, self.figures), (figure, FIGURES)):
-            if value not in values:
-                raise ValueError(f"there is no {value!r}: there are {', '.join(values)}")
-        documents = self.figures[name]
-        if document is None:
-            return mean_of(each[figure] for each in documents.values())
-        if document not in documents:
-            raise ValueError(f"there is no document {document!r}")
-        return documents[document][figure]
-
-    def score(self, name: str, document: str | None = None) -> float | None:
-        """The mean of the figures; see `rag_splitters.evaluation.figures.score`."""
-        return score({figure: self.figure(name, figure, document) for figure in FIGURES})
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One page with the verdict and all figures; written to `path` if one is given."""
+        verdict = recommendation(self)
+        return write(intrinsic_page(self, verdict.headline, verdict.reasons), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The figures as a table of Markdown; written to `path` if one is given."""
@@ -118,7 +85,7 @@ class IntrinsicReport:
         for name in self.names:
             cells = " | ".join(self._cells(name))
             lines.append(f"| {name.replace('|', chr(92) + '|')} | {cells} |")
-        return _write("\n".join(lines) + "\n", path)
+        return write("\n".join(lines) + "\n", path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """All figures by strategy and document; written to `path` if one is given."""
@@ -134,7 +101,7 @@ class IntrinsicReport:
             for name in self.names
         ]
         whole = {"unit": self.unit, "model": self.model, "strategies": strategies}
-        return _write(json.dumps(whole, indent=1) + "\n", path)
+        return write(json.dumps(whole, indent=1) + "\n", path)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """One line for each strategy, document and figure; no document means all of them."""
@@ -146,7 +113,7 @@ class IntrinsicReport:
                 for figure in FIGURES:
                     value = self.figure(name, figure, document)
                     writer.writerow((name, document or "", figure, "" if value is None else value))
-        return _write(file.getvalue(), path)
+        return write(file.getvalue(), path)
 
     def _cells(self, name: str) -> list[str]:
         values = [self.score(name), *(self.figure(name, figure) for figure in FIGURES)]
@@ -159,13 +126,11 @@ class IntrinsicReport:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(strategies={self.names})"
 
-    def __str__(self) -> str:
-        console = Console(file=io.StringIO(), highlight=False)
-        with console.capture() as captured:
-            console.print(self)
-        return captured.get()
+    __str__ = plain_text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        verdict = recommendation(self)
+        yield rich_verdict(verdict.headline, verdict.reasons)
         count = len(next(iter(self.figures.values())))
         caption = (
             f"Means over {count} document{'' if count == 1 else 's'}, in percent. Less is better "
@@ -173,25 +138,36 @@ class IntrinsicReport:
             + (self.model or "No embedding model, so neither cohesion nor coherence.")
         )
         table = Table(box=box.SIMPLE_HEAD, caption=caption, caption_justify="left")
-        table.add_column("strategy", overflow="fold")
+        name_width = min(24, max(map(len, self.names)))
+        table.add_column("strategy", overflow="fold", min_width=name_width)
         titles = ["chunks", f"mean {self.unit}", "score", *FIGURES.values()]
         rows = {name: self._cells(name) for name in self.names}
-        shown = [
-            column
-            for column, title in enumerate(titles)
-            if options.max_width >= _MIN_WIDTH.get(title, 0)
-            and any(cells[column] for cells in rows.values())
-        ]
-        for column in shown:
+        columns = self._columns(titles, rows, options.max_width - name_width - 4)
+        for column in columns:
             table.add_column(titles[column].replace(" ", "\n"), justify="right", no_wrap=True)
         for name, cells in rows.items():
-            table.add_row(Text(name, style="bold"), *(cells[column] for column in shown))
+            table.add_row(Text(name, style="bold"), *(cells[column] for column in columns))
         yield table
+
+    def _columns(
+        self, titles: Sequence[str], rows: Mapping[str, Sequence[str]], room: int
+    ) -> list[int]:
+        """The columns for which there is room, in their order in the table."""
+        counts = len(titles) - len(FIGURES)
+        order = [*range(counts), *(counts + list(FIGURES).index(name) for name in _NARROW_FIRST)]
+        columns = []
+        for column in order:
+            cells = [cells[column] for cells in rows.values()]
+            width = 3 + max(map(len, (*titles[column].split(), *cells)))
+            if any(cells) and width <= room:
+                columns.append(column)
+                room -= width
+        return sorted(columns)
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The strategy to take without questions, and why.
+    """The strategy to take without questions, and why; it prints as a few sentences.
 
     Parameters:
         name: the strategy's name in the report.
@@ -209,38 +185,63 @@ class Recommendation:
     best_for: Mapping[str, str]
     report: IntrinsicReport
 
-    def __str__(self) -> str:
-        text = f"Take {self.name}: its mean figure is {self.score:.1%}"
+    @property
+    def headline(self) -> str:
+        """Which strategy has the best figures, in one sentence."""
         if self.runner_up is None:
-            return f"{text}. There was nothing to choose from."
-        other = self.report.score(self.runner_up) or 0.0
-        wins = sum(name == self.name for name in self.best_for.values())
-        documents = f"{wins} of {len(self.best_for)} documents"
-        text += f", that of {self.runner_up} {other:.1%}. It is the best for {documents}."
-        better, worse = self._reasons(self.runner_up)
-        if better:
-            text += f" Against {self.runner_up}, it has better {_listed(better)}."
-        if worse:
-            text += f" It has worse {_listed(worse)}."
-        if not better and not worse:
-            text += " Both have the same figures, so take the cheaper one."
-        return text + (
-            " These figures describe the chunks, and do not say what a search finds: write some "
-            "questions and compare by them before you rely on it."
-        )
+            return f"Only {self.name} was described, so there is nothing to choose from."
+        if self._lead < _SMALL_LEAD:
+            return f"No clear winner: {self.name} and {self.runner_up} have about the same figures."
+        return f"Best figures: {self.name}."
 
-    def _reasons(self, other: str) -> tuple[list[str], list[str]]:
-        """The figures in which it is better and worse by at least half a percent, most first."""
-        leads: list[tuple[float, str]] = []
+    @property
+    def reasons(self) -> str:
+        """What to take, why, and how far to trust it, in a few sentences."""
+        parts = [f"Its score, the mean of its figures, is {self.score:.1%}."]
+        if self.runner_up is not None:
+            wins = sum(name == self.name for name in self.best_for.values())
+            anyway = " anyway" if self._lead < _SMALL_LEAD else ""
+            parts = [
+                f"Take {self.name}{anyway}: its score, the mean of its figures, is "
+                f"{self.score:.1%}, against {self.score - self._lead:.1%} for {self.runner_up}. It "
+                f"has the best score in {wins} of {len(self.best_for)} documents.",
+                self._differences(self.runner_up),
+            ]
+        return " ".join([*filter(None, parts), _LIMITS])
+
+    def __str__(self) -> str:
+        return f"{self.headline} {self.reasons}"
+
+    @property
+    def _lead(self) -> float:
+        """The lead over the runner-up."""
+        return self.score - (self.report.score(self.runner_up or self.name) or 0.0)
+
+    def _differences(self, other: str) -> str:
+        """The figures in which it is better and worse than another strategy, in words."""
+        differences: list[tuple[float, str]] = []
         for figure, title in FIGURES.items():
             own, others = self.report.figure(self.name, figure), self.report.figure(other, figure)
             if own is not None and others is not None and figure != "fill":
                 lead = (others - own) if figure in FAULTS else (own - others)
-                leads.append((lead, f"{title} ({own:.1%}, not {others:.1%})"))
-        leads.sort(key=lambda each: -abs(each[0]))
-        better = [words for lead, words in leads if lead >= 0.005]
-        worse = [words for lead, words in leads if lead <= -0.005]
-        return better[:4], worse[:4]
+                differences.append((lead, f"{title} ({own:.1%} against {others:.1%})"))
+        differences.sort(key=lambda each: -abs(each[0]))
+        better = [words for lead, words in differences if lead >= _SMALL_LEAD][:4]
+        worse = [words for lead, words in differences if lead <= -_SMALL_LEAD][:4]
+        if not better and not worse:
+            return "No figure differs by half a point, so take the one that costs less."
+        sides = [("better", better), ("worse", worse)]
+        listed = [f"{word} in {_listed(figures)}" for word, figures in sides if figures]
+        return f"It is {', and '.join(listed)}."
+
+
+_SMALL_LEAD = 0.005
+"""Differences below half a point are not worth a sentence."""
+
+_LIMITS = (
+    "These figures describe the chunks. They do not say what a search finds: write some questions "
+    "and compare by them before you rely on this."
+)
 
 
 def intrinsic(
@@ -258,9 +259,8 @@ def intrinsic(
     """Describe the chunks of each strategy by figures that need no questions.
 
     The first five figures are those of "Adaptive Chunking" (de Moura Junior, Lelong and Blangero,
-    2026, arXiv 2603.25333). We had its abstract and the authors' published code, not its text; the
-    functions in `rag_splitters.evaluation.figures` define each figure and say where they differ
-    from that code:
+    2026, arXiv 2603.25333), after the authors' published code. The functions in
+    `rag_splitters.evaluation.figures` define each figure and say where they differ from that code:
 
     - `size_compliance`: the share of chunks of 100 to 1,100 tokens.
     - `cohesion`: mean cosine similarity between a chunk and its sentences.
@@ -276,25 +276,25 @@ def intrinsic(
     share of the largest one (`fill`).
 
     Compare strategies of about the same size: larger chunks have better figures by their size
-    alone, and find less for the same number of tokens.
+    alone, and retrieve less of the answers for the same number of tokens.
 
     Parameters:
         chunkers: strategies, as for `compare`.
         documents: texts by name.
         embeddings: an embedding model, as for `compare`; None: no cohesion and no coherence.
-        sizes: the least and the largest size that comply.
-        context_size: size of the text around a chunk for `coherence`. A model that reads less than
-            that compares a chunk with the beginning of the text around it.
+        sizes: the smallest and the largest acceptable size, for `size_compliance`.
+        context_size: size of the text around a chunk, for `coherence`. If the model reads less, it
+            compares the chunk with the beginning of that text.
         length_function: the unit of these sizes.
-        references: a function from a text to ranges (start, end) that a reader needs together, such
-            as a coreference model's; None: English sentences found by their first words.
-        cache: where embeddings are kept, as for `compare`.
+        references: a function from a text to ranges (start, end) that a reader needs together, for
+            example by a coreference model; None: `figures.referring_sentences`, for English.
+        cache: where to store embeddings, as for `compare`.
         show_progress: show progress bars if standard error is a terminal.
 
     Returns: an `IntrinsicReport`, which prints as a table.
 
-    Raises: ValueError if there are no documents or strategies, if no chunks come of them, or if a
-    number is out of range; ModelError if the model fails.
+    Raises: ValueError if there are no documents or strategies, if a strategy gives no chunks, or if
+    a number is out of range; ModelError if the model fails.
 
     >>> from rag_splitters import SentenceChunker
     >>> documents = {"tale": "The lamp is in the hall. It is old. The cat is out."}
@@ -303,9 +303,9 @@ def intrinsic(
     >>> report.figure("small", "reference_completeness"), report.names
     (0.0, ['large', 'small'])
     """
-    least, most = whole_number(sizes[0], "the least size", 0), whole_number(sizes[1], "sizes", 1)
+    least, most = whole_number(sizes[0], "the smallest size", 0), whole_number(sizes[1], "sizes", 1)
     if least > most:
-        raise ValueError(f"sizes must be (least, largest), got {sizes}")
+        raise ValueError(f"sizes must be (smallest, largest), got {sizes}")
     whole_number(context_size, "context_size", 1)
     if not any(text.strip() for text in documents.values()):
         raise ValueError("there are no documents: pass at least one text that is not blank")
@@ -324,11 +324,11 @@ def intrinsic(
         by_document = _by_document(chunks, lengths)
         embed = None if model is None else partial(_unit_vectors, model, bar(f"Embedding: {name}"))
         figures[name] = {}
-        for document, own in texts.items():
+        for document, base in texts.items():
             if document in by_document:
                 parts, their_sizes = by_document[document]
-                row = _without_model(own, parts, their_sizes, (least, most))
-                row |= _with_model(own.text, parts, embed, context_size, length_function)
+                row = _without_model(base, parts, their_sizes, (least, most))
+                row |= _with_model(base.text, parts, embed, context_size, length_function)
                 figures[name][document] = {figure: row[figure] for figure in FIGURES}
     unit = length_function.partition(":")[0] if isinstance(length_function, str) else "units"
     return IntrinsicReport(
@@ -346,18 +346,18 @@ def recommend(
 ) -> Recommendation:
     """Recommend a strategy for documents without questions, and say why.
 
-    It is the one with the best mean figure of `intrinsic`; see there what the figures are. On the
-    public data, this order did not agree with what a search finds, as the documentation's page on
-    evaluation shows. So it tells which strategy cuts your documents with the fewest faults, and
-    `compare` with questions tells which one finds the answers.
+    It is the strategy with the best mean of the figures of `intrinsic`, so the one that cuts your
+    documents with the fewest faults. Which strategy finds the answers is another matter: on public
+    data the two did not agree (see the documentation's page on evaluation). Use `compare` with
+    questions for that.
 
     Parameters:
         documents: texts by name.
-        embeddings: an embedding model, for two of the figures; None: without these two.
+        embeddings: an embedding model, for cohesion and coherence; None: without these two.
         chunkers: the strategies to choose from; None: recursive, sentence, paragraph and
-            content-aware, all with `chunk_size` tokens, because figures of different sizes do not
-            compare.
-        chunk_size: their size.
+            content-aware, all with `chunk_size` tokens, because figures of chunks of different
+            sizes cannot be compared.
+        chunk_size: the size of these default strategies.
         options: further options of `intrinsic`.
 
     Returns: a `Recommendation`, which prints as a few sentences.
@@ -379,7 +379,11 @@ def recommend(
             name: kind(chunk_size=chunk_size, length_function="tokens")
             for name, kind in kinds.items()
         }
-    report = intrinsic(chunkers, documents, embeddings, **options)
+    return recommendation(intrinsic(chunkers, documents, embeddings, **options))
+
+
+def recommendation(report: IntrinsicReport) -> Recommendation:
+    """The strategy of a report with the best mean figure."""
     best, *others = report.names
     best_for = {
         document: max(
@@ -403,9 +407,9 @@ def _by_document(
 ) -> dict[str, tuple[list[LocatedChunk], list[int]]]:
     groups: dict[str, tuple[list[LocatedChunk], list[int]]] = {}
     for chunk, size in zip(chunks, sizes, strict=True):
-        own = groups.setdefault(chunk.document, ([], []))
-        own[0].append(chunk)
-        own[1].append(size)
+        members, member_sizes = groups.setdefault(chunk.document, ([], []))
+        members.append(chunk)
+        member_sizes.append(size)
     return groups
 
 
@@ -440,7 +444,7 @@ def _with_model(
     located = [(chunk, chunk.position) for chunk in chunks if chunk.position is not None]
     windows = context_windows(text, context_size, unit)
     sentences = [[chunk.text[a:b] for a, b in sentence_spans(chunk.text)] for chunk in chunks]
-    texts = [chunk.text for chunk in chunks] + [each for own in sentences for each in own]
+    texts = [chunk.text for chunk in chunks] + [each for part in sentences for each in part]
     texts += [text[start:end] for start, end in windows]
     vectors = embed(texts)
     ends = np.cumsum([len(chunks), *map(len, sentences)])
@@ -464,9 +468,3 @@ def _unit_vectors(
 
 def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _write(content: str, path: str | Path | None) -> str:
-    if path is not None:
-        Path(path).write_text(content, encoding="utf-8", errors="backslashreplace", newline="")
-    return content

@@ -1,4 +1,4 @@
-"""Which strategy of a comparison to take, and how certain that choice is."""
+"""The verdict of a comparison: the winner, or what to take if there is none."""
 
 from __future__ import annotations
 
@@ -8,27 +8,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_splitters.evaluation.intervals import Estimate
-from rag_splitters.evaluation.results import Results
+from rag_splitters.chunker import Chunker
+from rag_splitters.chunkers.by_name import required_models
+from rag_splitters.evaluation.intervals import Estimate, leads_over
+from rag_splitters.evaluation.results import Results, Strategy
 from rag_splitters.fields import whole_number
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """The strategy to take, and how certain that choice is.
+    """The strategy to take, and how certain that choice is; it prints as a few sentences.
+
+    If there is a clear winner, take it. Otherwise take the cheapest of the tied strategies whose
+    mean is within one standard error of the highest mean (the one-standard-error rule of Breiman et
+    al., 1984).
 
     Parameters:
-        name: the strategy's name in the results.
-        chunker: the strategy.
+        name: the name of the strategy to take.
+        chunker: the strategy to take.
         metric: the metric that decided.
         score: its mean of that metric over all questions.
-        held_out: the mean over questions that were not used for the choice. Expect this one:
-            `score` is too optimistic, because it is the best of many.
-        folds: the share of folds in which it was chosen.
-        wins: the share of bootstrap resamples in which it is the best.
-        runner_up: the second best strategy; None if there is only one strategy.
-        gap: its lead over the runner-up; None if there is none.
-        rivals: the strategies that are statistically tied with it, the best first.
+        best: the strategy with the highest mean.
+        rivals: the other strategies that may be the best one, the highest mean first: they are
+            statistically tied with `best`. Empty if there is a clear winner.
+        close: `best` and the tied strategies whose mean is within one standard error of it.
+        runner_up: the strategy with the second highest mean; None if there is only one strategy.
+        gap: the lead of `best` over the runner-up, with an interval that is adjusted for the number
+            of strategies; None without a runner-up.
+        held_out: the mean of the strategy that looks best, over questions that were not used to
+            choose it. It is more realistic than the highest mean, which is the best of many.
+        folds: the share of folds in which `best` was chosen.
+        wins: the share of bootstrap resamples in which `best` is the best.
         results: the comparison.
     """
 
@@ -36,48 +46,110 @@ class Suggestion:
     chunker: Any
     metric: str
     score: Estimate
+    best: str
+    rivals: tuple[str, ...]
+    close: tuple[str, ...]
+    runner_up: str | None
+    gap: Estimate | None
     held_out: Estimate
     folds: float
     wins: float
-    runner_up: str | None
-    gap: Estimate | None
-    rivals: tuple[str, ...]
     results: Results
 
     @property
     def is_certain(self) -> bool:
-        """Whether its lead over every other strategy is significant (95% intervals)."""
+        """Whether there is a clear winner: all other strategies are significantly worse."""
         return not self.rivals
 
-    def __str__(self) -> str:
+    @property
+    def headline(self) -> str:
+        """The verdict in one sentence."""
+        count = len(self.results.strategies)
+        if self.runner_up is None or self.gap is None:
+            return f"Only {self.best} was measured, so there is nothing to choose from."
+        if self.is_certain:
+            return f"Clear winner: {self.best}."
+        if len(self.rivals) == count - 1:
+            return f"No clear winner: {_all(count)} are statistically tied."
+        tied = len(self.rivals) + 1
+        return f"No clear winner: {tied} of {count} strategies are statistically tied for the best."
+
+    @property
+    def reasons(self) -> str:
+        """What to take, and why, in a few sentences."""
         title = self.results.settings.titles[self.metric]
-        text = (
-            f"Take {self.name}: {title} {self.score.percent()}, {self.held_out.percent()} on "
-            f"held-out questions. It is chosen in {self.folds:.0%} of the folds and best in "
-            f"{self.wins:.0%} of the resamples."
+        high = f"{self._mean(self.best):.1%}"
+        if self.runner_up is None or self.gap is None:
+            return f"Its {title} is {high}."
+        if self.is_certain:
+            text = (
+                f"Take it: its {title} is {high}, {_points(self.gap)} more than that of "
+                f"{self.runner_up}."
+            )
+        elif self.gap == (0, 0, 0) and len(self.rivals) == 1:
+            text = (
+                f"{self.best} and {self.runner_up} have the same result on every question. "
+                f"{self._choice()}"
+            )
+        else:
+            tied = [self.best, *self.rivals]
+            shares = [f"{name} ({self._mean(name):.1%})" for name in tied[:3]]
+            more = f" and {len(tied) - 3} more" if len(tied) > 3 else ""
+            text = f"Their {title}: {', '.join(shares)}{more}. {self._choice()}"
+            text += " More questions may decide."
+        return (
+            f"{text} On questions that were not used to choose the best one, expect about "
+            f"{self.held_out.mean:.1%}."
         )
-        if self.gap is not None:
-            text += f" Its lead over {self.runner_up} is {self.gap.percent()}."
-        if self.gap is not None and self.gap == (0, 0, 0):
-            text += (
-                f" It is a tie: {self.name} and {self.runner_up} have the same result on every "
-                "question, so take the cheaper one."
-            )
-        elif self.rivals:
-            others = ", ".join(self.rivals[:3])
-            more = f" and {len(self.rivals) - 3} more" if len(self.rivals) > 3 else ""
-            text += (
-                f" No clear winner: it is statistically tied with {others}{more}. More questions "
-                "may decide."
-            )
-        return text
+
+    def __str__(self) -> str:
+        return f"{self.headline} {self.reasons}"
+
+    def _mean(self, name: str) -> float:
+        return self.results.metric(name, self.metric).mean
+
+    def _choice(self) -> str:
+        """What to take of the tied strategies, and why."""
+        take = f"Take {self.name} anyway:"
+        if len(self.close) == 1:
+            return f"{take} no other mean comes within one standard error of its own."
+        if self.name == self.best:
+            return f"{take} it has the highest mean, and {self._economy()}."
+        return f"{take} its mean is as high within one standard error, and {self._economy()}."
+
+    def _economy(self) -> str:
+        """Why the strategy to take is the cheapest of those that come close to the best one."""
+        own, *others = sorted(map(self.results.strategy, self.close), key=_cost)
+        if _models(own) < min(map(_models, others)):
+            return "it needs no model to cut" if not _models(own) else "it needs no chat model"
+        fewest = min((each for each in others), key=lambda each: len(each.chunks))
+        if len(own.chunks) == len(fewest.chunks):
+            return f"no index is smaller ({len(own.chunks):,} chunks)"
+        return (
+            f"its index is the smallest: {len(own.chunks):,} chunks, against "
+            f"{len(fewest.chunks):,} of {fewest.name}"
+        )
+
+
+def verdict(results: Results) -> tuple[str, str]:
+    """The headline and the reasons of the suggestion; there is none with a single question."""
+    if len(results.questions) < 2:
+        return (
+            "No verdict: one question cannot show which strategy is better.",
+            "Add more questions and compare again.",
+        )
+    found = suggestion(results)
+    return found.headline, found.reasons
 
 
 def suggestion(results: Results, metric: str | None = None, *, folds: int = 5) -> Suggestion:
-    """Choose the best strategy of a comparison by cross-validation over its questions.
+    """Find the winner of a comparison, or what to take if the best strategies are tied.
 
-    The questions are divided into folds, and the questions about each document are spread over
-    them. For each fold, the strategy that is best on the other folds is tested on this one.
+    A strategy is tied with the best one unless another strategy's lead over it is significant, by
+    intervals that are adjusted for the number of strategies: see `intervals.leads_over`. What to
+    expect of the choice comes from cross-validation: the questions are divided into folds, those
+    about each document are spread over them, and for each fold the strategy that is best on the
+    other folds is tested on this one.
 
     Parameters:
         results: a comparison.
@@ -100,27 +172,52 @@ def suggestion(results: Results, metric: str | None = None, *, folds: int = 5) -
         for fold in range(int(fold_of.max()) + 1)
     ]
     held_out = values[np.array(picks)[fold_of], np.arange(values.shape[1])]
-    gaps = [results.difference(names[best], names[other], metric) for other in others]
+    leads = [leads_over(row, values, results.weights) for row in range(len(names))]
+    tied = [row for row in others if all(lead.low <= 0 for lead in leads[row].estimates)]
+    close = [
+        row
+        for row in (best, *tied)
+        if leads[row].estimates[best].mean <= leads[row].errors[best] + 1e-12
+    ]
+    choice = min(close, key=lambda row: _cost(results.strategies[row]))
     return Suggestion(
-        name=names[best],
-        chunker=results.strategies[best].chunker,
+        name=names[choice],
+        chunker=results.strategies[choice].chunker,
         metric=metric,
-        score=results.metric(names[best], metric),
+        score=results.metric(names[choice], metric),
+        best=names[best],
+        rivals=tuple(names[row] for row in tied),
+        close=tuple(names[row] for row in close),
+        runner_up=names[others[0]] if others else None,
+        gap=leads[others[0]].estimates[best] if others else None,
         held_out=results.estimate(held_out),
         folds=picks.count(best) / len(picks),
         wins=_wins(results.weights @ values.T, best),
-        runner_up=names[others[0]] if others else None,
-        gap=gaps[0] if gaps else None,
-        rivals=tuple(names[other] for other, gap in zip(others, gaps, strict=True) if gap.low <= 0),
         results=results,
     )
 
 
-def advice(results: Results) -> str:
-    """The suggestion in words; empty with fewer than two strategies or questions."""
-    if len(results.strategies) < 2 or len(results.questions) < 2:
-        return ""
-    return str(suggestion(results))
+def _cost(strategy: Strategy) -> tuple[int, int]:
+    """What a strategy costs: first the models that it calls, then the chunks that it makes."""
+    return _models(strategy), len(strategy.chunks)
+
+
+def _models(strategy: Strategy) -> int:
+    """0 if a strategy calls no model to cut, 1 for an embedding model, 2 for a chat model."""
+    if not isinstance(strategy.chunker, Chunker):
+        return 0
+    models = required_models(type(strategy.chunker))
+    return 2 if "llm" in models or getattr(strategy.chunker, "llm", None) else int(bool(models))
+
+
+def _points(gap: Estimate) -> str:
+    """A lead in percentage points, with its interval."""
+    mean, low, high = (100 * value for value in gap)
+    return f"{mean:.1f} points (95% interval {low:.1f} to {high:.1f})"
+
+
+def _all(count: int) -> str:
+    return "both strategies" if count == 2 else f"all {count} strategies"
 
 
 def _folds(results: Results, folds: int) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from rich.text import Text
 from rag_splitters.chunker import Chunker
 from rag_splitters.evaluation.intervals import Estimate
 from rag_splitters.evaluation.results import Results, Strategy
+from rag_splitters.evaluation.suggestion import verdict
 from rag_splitters.models import describe_model
 
 
@@ -35,6 +36,11 @@ def format_estimate(metric: str, estimate: Estimate, places: int = 1) -> tuple[s
     else:
         mean, low, high = (f"{100 * value:.{places}f}" for value in estimate)
     return mean, low, high
+
+
+def rich_verdict(headline: str, reasons: str) -> Text:
+    """A verdict for the terminal: its headline in bold, and the reasons below."""
+    return Text.assemble((headline, "bold"), "\n", reasons)
 
 
 _MIN_WIDTH = {"precision": 100, "iou": 110, "precision_omega": 150, "ndcg": 150, "hit_rate": 150}
@@ -64,7 +70,8 @@ def rich_table(results: Results, width: int) -> Table:
 
 def markdown(results: Results) -> str:
     """A table over all questions, and one for each document if there are several."""
-    parts = [caption(results), _markdown_table(results, None)]
+    headline, reasons = map(_escaped, verdict(results))
+    parts = [f"**{headline}** {reasons}", caption(results), _markdown_table(results, None)]
     documents = results.documents_with_questions
     if len(documents) > 1:
         for document in documents:

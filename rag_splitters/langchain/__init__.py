@@ -1,7 +1,7 @@
 """Every strategy as a LangChain text splitter, and parent-child retrieval for LangChain.
 
-Everything that imports LangChain lives in this folder. Retrieval is imported, with Chroma, when it
-is first asked for.
+Everything that imports LangChain is in this folder. Retrieval and Chroma are imported when they are
+first used.
 """
 
 from importlib import import_module
@@ -43,7 +43,7 @@ for _kind in (Embedder, HashingEmbeddings):
 
 
 def __getattr__(name: str) -> Any:
-    """Import the retrieval part when one of its names is first asked for."""
+    """Import the retrieval part when one of its names is first used."""
     if name in _LAZY:
         return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""LangChain's documents, splitters, docstores and vector stores for parent-child retrieval."""
+"""Adapters from LangChain's documents, splitters and stores to parent-child retrieval."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NUMBER_KEY = "_rag_splitters_entry"
 
 
 def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
-    """Call a method of LangChain's; in asynchronous use, its twin whose name begins with "a"."""
+    """Call a method of LangChain; in asynchronous use, its counterpart "a" + name."""
     twin = getattr(target, f"a{name}", None)
     return Call(
         partial(getattr(target, name), *args, **kwargs),
@@ -58,9 +58,9 @@ def to_document(entry: Entry) -> Document:
 class ResultDocument(Document):
     """A document that a retriever found.
 
-    It is equal to any document with the same text, id and metadata: score and matches do not count,
-    so that a passage which two questions find is one and the same. Both are in its metadata, under
-    "score" and, as JSON, under "matches".
+    It is equal to any document with the same text, id and metadata. Score and matches are not
+    compared, so that a passage found by two questions counts as the same. Both are in the metadata,
+    as "score" and, in JSON, as "matches".
     """
 
     @property
@@ -70,12 +70,12 @@ class ResultDocument(Document):
 
     @property
     def matches(self) -> list[dict[str, Any]]:
-        """Position and score of its children that match, best first."""
+        """Positions and scores of its children that match, best first."""
         return read_matches(self.metadata)
 
     @classmethod
     def lc_id(cls) -> list[str]:
-        """Return the name under which `dumps` writes it: it is loaded as a plain document."""
+        """Return the name for `dumps`, that of a plain document, which it is loaded as."""
         return Document.lc_id()
 
     def __eq__(self, other: object) -> bool:
@@ -90,13 +90,13 @@ def _passage(document: Document) -> tuple[Any, ...]:
 
 
 def to_result(entry: Entry) -> ResultDocument:
-    """Convert a result, which shares its metadata with nothing."""
+    """Convert a result, whose metadata nothing else shares."""
     entry.metadata.pop(SOURCE_KEY, None)
     return ResultDocument(page_content=entry.text, metadata=entry.metadata, id=entry.id)
 
 
 def make_split(splitters: Mapping[Level, TextSplitter | None]) -> Split:
-    """Return what cuts entries with LangChain's splitters, all of them with one call."""
+    """Return a function that cuts entries with LangChain's splitters, in one call."""
 
     async def split(level: Level, entries: list[Entry]) -> list[list[Entry]] | None:
         splitter = splitters.get(level)
@@ -125,7 +125,7 @@ def make_split(splitters: Mapping[Level, TextSplitter | None]) -> Split:
 
 
 def make_docstore(store: BaseStore[str, Document]) -> Docstore:
-    """Return the docstore in a store; one of ours is used without documents in between."""
+    """Return a docstore over a store; our own stores are used directly, without documents."""
     ours = (DocumentStore, PostgresStore, RedisStore, SQLiteStore)
     if isinstance(store, DocumentStore) and type(store) in ours:
         return KeyValueDocstore(store.rows)
@@ -133,7 +133,7 @@ def make_docstore(store: BaseStore[str, Document]) -> Docstore:
 
 
 class _StoreDocstore:
-    """The docstore in a `BaseStore`; see `rag_splitters.parent_child.stores.Docstore`."""
+    """A docstore over a `BaseStore`; see `rag_splitters.parent_child.stores.Docstore`."""
 
     def __init__(self, store: BaseStore[str, Document]) -> None:
         self._store = store
@@ -166,7 +166,7 @@ class _StoreDocstore:
 
 
 class ByteDocuments(BaseStore[str, Document]):
-    """Documents in a store of bytes, written as `langchain_classic`'s `create_kv_docstore` does."""
+    """Documents in a byte store, in the format of `langchain_classic`'s `create_kv_docstore`."""
 
     def __init__(self, byte_store: ByteStore) -> None:
         self._store = byte_store
@@ -208,7 +208,7 @@ def _load_document(value: bytes | None) -> Document | None:
         return None
     document = loads(value.decode(), allowed_objects=[Document])
     if not isinstance(document, Document):
-        raise TypeError(f"the byte store holds a {type(document).__name__} and not a document")
+        raise TypeError(f"the byte store holds a {type(document).__name__} instead of a document")
     return document
 
 
@@ -222,7 +222,7 @@ def make_child_store(
     smoothing: float,
     search_kwargs: Mapping[str, Any],
 ) -> ChildStore:
-    """Return the children in a vector store; Chroma is used directly, with vectors of our own."""
+    """Return a store of children over a vector store; Chroma is used directly."""
     collection = chroma_collection(vectorstore)
     if collection is None:
         return VectorStoreChildren(vectorstore, batch_size=batch_size, search_kwargs=search_kwargs)
@@ -230,8 +230,8 @@ def make_child_store(
     where = {"where": rest.pop("filter", None), "where_document": rest.pop("where_document", None)}
     if rest:
         raise ValueError(
-            f"search_kwargs {sorted(rest)} are unknown: use filter, where_document, "
-            "score_threshold, fetch_k or lambda_mult"
+            f"unknown search_kwargs {sorted(rest)}: use filter, where_document, score_threshold, "
+            "fetch_k or lambda_mult"
         )
     return ChromaChildren(
         collection,
@@ -244,7 +244,7 @@ def make_child_store(
 
 
 class VectorStoreChildren(ChildStore):
-    """The children in any LangChain vector store."""
+    """A store of children over any LangChain vector store."""
 
     def __init__(
         self,
@@ -269,7 +269,7 @@ class VectorStoreChildren(ChildStore):
         old_ids = [child for edition in editions for child in edition.old_ids]
         try:
             stored = await self.read(old_ids)
-        except NotImplementedError:  # then all are written again
+        except NotImplementedError:  # the store cannot read: write all again
             stored = []
         children = [child for own in children_to_write(editions, stored) for child in own]
         for batch in batched(children, self._batch_size):
@@ -293,7 +293,7 @@ class VectorStoreChildren(ChildStore):
         return [children.get(name) for name in ids]
 
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
-        """Find the nearest children; scores become similarities if the store says how."""
+        """Find the nearest children; scores become similarities if the store can convert them."""
         kwargs = {**self._search_kwargs, "k": n}
         text = without_surrogates(query)
         try:
@@ -319,7 +319,7 @@ class VectorStoreChildren(ChildStore):
 
 
 def chroma_collection(vectorstore: VectorStore) -> Any:
-    """Return the collection of a Chroma that has an embedding model; None for anything else."""
+    """Return the collection of a Chroma store with an embedding model; None for any other."""
     chromadb = sys.modules.get("chromadb")
     if chromadb is None or vectorstore.embeddings is None:
         return None
@@ -328,7 +328,7 @@ def chroma_collection(vectorstore: VectorStore) -> Any:
 
 
 def _relevance_function(vectorstore: VectorStore) -> Callable[[float], float] | None:
-    """Return the store's own function from its score to a similarity, if it has one."""
+    """Return the store's own function that converts a score to a similarity, or None."""
     try:
         return vectorstore._select_relevance_score_fn()
     except (NotImplementedError, ValueError):

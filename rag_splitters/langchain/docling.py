@@ -1,4 +1,4 @@
-"""A document that Docling has read, as a LangChain document."""
+"""Documents of Docling as LangChain documents."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ if TYPE_CHECKING:
 def docling_document(
     document: DoclingDocument, metadata: Mapping[str, Any] | None = None
 ) -> Document:
-    """A `DoclingDocument` as a LangChain document, for any of our splitters.
+    """Convert a `DoclingDocument` to a LangChain document, for any of our splitters.
 
     The text is Markdown with the headings, lists, tables and code that Docling found, and chunks
     know their pages; see `rag_splitters.docling.read_docling`.
 
     Parameters:
         document: what Docling's `DocumentConverter` returns in `.document`.
-        metadata: further metadata.
+        metadata: more metadata to add; it wins over what Docling says.
 
     Raises: ImportError if docling-core is not installed; TypeError if it is not a DoclingDocument.
     """
     from rag_splitters.docling import read_docling
 
-    source = read_docling(document)
-    return Document(
-        page_content=source.text, metadata={**source.metadata, **(metadata or {})}, id=source.id
-    )
+    source = read_docling(document, metadata)
+    return Document(page_content=source.text, metadata=dict(source.metadata), id=source.id)

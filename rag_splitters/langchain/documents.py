@@ -17,11 +17,12 @@ _new_document = copies_of(Document(page_content=""), ("page_content", "metadata"
 def chunk_documents(
     source: Source, spans: Sequence[Span], ids: ChunkIds, add_positions: bool
 ) -> list[Document]:
-    """The documents of a source's spans.
+    """Make a document of each span of a source.
 
     Parameters:
-        source: the source; if it is itself a chunk, positions are counted on in its own source.
-        ids: makes the chunks' ids.
+        source: the source; if it is itself a chunk, positions refer to the source of that.
+        spans: its spans.
+        ids: creates the ids of the chunks.
         add_positions: whether to add `start_index`, `end_index` and `chunk_index`.
     """
     text, metadata = source.text, source.metadata

@@ -18,9 +18,9 @@ from rag_splitters.parent_child.redis import RedisKeyValueStore
 class DocumentStore(BaseStore[str, Document]):
     """Keeps LangChain documents in a key-value store of JSON.
 
-    Text, id and metadata are kept exactly, and are not pickled. Metadata that JSON cannot hold (a
-    date, a UUID, bytes, a set) raises a TypeError that names the key, before anything is written.
-    If the store fails, it raises a `StoreError` (an OSError).
+    Text, id and metadata are stored exactly, and never pickled. Metadata that JSON cannot represent
+    (a date, a UUID, bytes, a set) raises a TypeError that names the key, before anything is
+    written. If the store fails, a `StoreError` (an OSError) is raised.
 
     Use `SQLiteStore`, `RedisStore` or `PostgresStore`, or pass a `KeyValueStore` of your own.
     """
@@ -40,7 +40,7 @@ class DocumentStore(BaseStore[str, Document]):
         return await arun(self._read(keys))
 
     def mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        """Write all the documents, or none if one of them cannot be written."""
+        """Write all documents, or none if one of them cannot be written."""
         run(self._write(key_value_pairs))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
@@ -79,7 +79,8 @@ class SQLiteStore(DocumentStore):
     """Keeps LangChain documents in one SQLite file.
 
     It is the docstore of an index in a folder, and works wherever a `BaseStore[str, Document]`
-    does. See `DocumentStore` for how documents are kept, and `SQLiteKeyValueStore` for how safely.
+    does. See `DocumentStore` for how documents are stored, and `SQLiteKeyValueStore` for how
+    safely.
 
     >>> import tempfile
     >>> store = SQLiteStore(Path(tempfile.mkdtemp()) / "documents.sqlite")
@@ -96,8 +97,9 @@ class SQLiteStore(DocumentStore):
 class RedisStore(DocumentStore):
     """Keeps LangChain documents in Redis (langchain-redis has no `BaseStore`).
 
-    For parents that several processes or machines share. See `DocumentStore` for how documents are
-    kept, and `RedisKeyValueStore` for the parameters and the settings that the server needs.
+    Use it for parents that several processes or machines share. See `DocumentStore` for how
+    documents are stored, and `RedisKeyValueStore` for the parameters and the settings that the
+    server needs.
     """
 
     def __init__(
@@ -109,8 +111,8 @@ class RedisStore(DocumentStore):
 class PostgresStore(DocumentStore):
     """Keeps LangChain documents in a table of PostgreSQL (langchain-postgres has no `BaseStore`).
 
-    For parents that several processes or machines share. See `DocumentStore` for how documents are
-    kept, and `PostgresKeyValueStore` for the parameters.
+    Use it for parents that several processes or machines share. See `DocumentStore` for how
+    documents are stored, and `PostgresKeyValueStore` for the parameters.
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:

@@ -1,4 +1,4 @@
-"""LangChain's names for options, and the attributes of its splitters that other code reads."""
+"""LangChain's names for parameters, and the attributes of its splitters that other code reads."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _HINTS = {
 
 
 def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters by our names, where some have LangChain's.
+    """Translate LangChain's names of parameters into ours.
 
-    Raises ValueError for an option of LangChain's that the strategy does not have, and for two
-    names of one parameter.
+    Raises ValueError for an option of LangChain's that the strategy does not have, and for a
+    parameter that is passed under both names.
     """
     fields = kind.model_fields
     options = {name: value for name, value in parameters.items() if not _is_unset(name, value)}
@@ -53,36 +53,36 @@ def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[s
 
 
 def _is_unset(name: str, value: Any) -> bool:
-    """Whether LangChain takes its default for this value."""
+    """Whether this value means the default in LangChain."""
     return (name == "separators" and value == []) or (name == "min_chunk_size" and value is None)
 
 
 def _changes_nothing(kind: type[Chunker], name: str, value: Any) -> bool:
     if name == "strip_whitespace" and issubclass(kind, _WINDOWS):
-        return True  # LangChain's splitters by tokens do not strip either
+        return True  # LangChain's token splitters do not strip either
     return name in ("keep_separator", "strip_whitespace") and value is True
 
 
 def _with_tokenizer(options: dict[str, Any]) -> dict[str, Any]:
-    """The options with a length function in the place of a tokenizer's name."""
+    """Replace the name of a tokenizer in the options by a length function."""
     encoding, model, special, _ = (options.pop(name, None) for name in _TOKENIZER)
     if special:
         raise ValueError(
-            f"leave allowed_special out: special tokens in a text are text, got {special!r}"
+            f"leave allowed_special out: special tokens are ordinary text here, got {special!r}"
         )
     if model or encoding:
         if "length_function" in options:
-            raise ValueError("pass encoding_name, model_name or length_function, not several")
+            raise ValueError("pass only one of encoding_name, model_name and length_function")
         options["length_function"] = f"tokens:{model or encoding}"
     return options
 
 
 def langchain_attribute(parameter: str, read: Callable[[Any], Any] | None = None) -> Any:
-    """The attribute that stands for a parameter in LangChain's splitters, to read and assign.
+    """Return a property under which LangChain's splitters hold a parameter, to read and assign.
 
     Parameters:
-        parameter: the parameter.
-        read: its value as LangChain writes it, by the splitter; None for the value itself.
+        parameter: our name of the parameter.
+        read: returns the value in LangChain's form for a splitter; None: the value itself.
     """
 
     def assign(splitter: Any, value: Any) -> None:
@@ -92,17 +92,17 @@ def langchain_attribute(parameter: str, read: Callable[[Any], Any] | None = None
 
 
 def length_function(splitter: Any) -> Callable[[str], int]:
-    """A function that measures a text in a splitter's unit."""
+    """Return a function that measures a text in a splitter's unit."""
     new_measure = sizer(splitter.length_function)
     return lambda text: new_measure(text).length(0, len(text))
 
 
 def keep_separator(splitter: Any) -> Any:
-    """Where a splitter's separators go; "auto" is closest to True."""
+    """Return LangChain's value for a splitter's `keep_separator`; "auto" is closest to True."""
     side: Any = getattr(splitter, "keep_separator", False)
     return {"auto": True, "none": False}.get(side, side)
 
 
 def strip_whitespace(splitter: Any) -> Any:
-    """Whether a splitter leaves out white space at the edges of chunks."""
+    """Return whether a splitter removes white space at the edges of chunks."""
     return getattr(splitter, "strip_whitespace", not isinstance(splitter, _WINDOWS))

@@ -23,7 +23,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_
 from typing_extensions import Self, override
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import names_nearest, plain_errors, whole_number
+from rag_splitters.fields import check_keywords, plain_errors, whole_number
 from rag_splitters.langchain.adapters import (
     ByteDocuments,
     call_method,
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 _Count = Annotated[
     int, BeforeValidator(lambda value, info: whole_number(value, info.field_name, 1))
 ]
-"""A field for a number of at least 1."""
+"""A field for a whole number of at least 1."""
 _QUERY_OPTIONS = ("score_threshold", "fetch_k", "lambda_mult")
 
 
@@ -74,20 +74,20 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
 
     Small chunks match a question best, and large ones give a model enough to read. So documents are
     cut into parents, which go to a key-value store, and parents into children, which go to a vector
-    store and name their parent. `parent_document_retriever` sets one up; construct it yourself for
-    other stores. It takes the parameters of `langchain_classic`'s retriever of this name, and opens
-    what that one wrote with `id_key="doc_id"`. It is also a `DocumentIndex`, so
-    `langchain_core.indexing.index` works on it.
+    store and point to their parent. The function `parent_document_retriever` sets up a retriever
+    with its stores; construct one yourself for other stores. It accepts the parameters of
+    `langchain_classic`'s retriever of the same name, and with `id_key="doc_id"` it opens indexes
+    that one wrote. It is also a `DocumentIndex`, so `langchain_core.indexing.index` works on it.
 
-    A result has the parent's metadata with `start_index` and `end_index` in the source (if the
-    splitters report exact positions), `score` and `matches`. The score is that of its best child: a
-    similarity, higher is better, if the vector store says how to read its numbers, as Chroma does;
-    else the store's own number, or None if it has none. With hybrid search it is between 0 and 1,
-    and low if the question has nothing to do with the documents. The matches are position and score
-    of the children, best first.
+    A result has the parent's metadata, `start_index` and `end_index` in the source (if the
+    splitters report exact positions), `score` and `matches`. The score is that of its best child.
+    It is a similarity, where higher is better, if the vector store can convert its scores, as
+    Chroma can; otherwise it is the store's own score, or None if there is none. With hybrid search
+    it is between 0 and 1, and low if the question has nothing to do with the documents. The matches
+    are the positions and scores of the children, best first.
 
     Documents are identified by their `id` or, without one, by their text and metadata. An unchanged
-    document is split again, but not embedded or written; a changed one replaces what was there. The
+    document is split again, but not embedded or written; a changed one replaces the stored one. The
     vector store receives only the metadata that it can filter on. Results carry all of it.
 
     >>> from langchain_core.documents import Document
@@ -106,58 +106,59 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
     docstore: BaseStore[str, Document]
     """Key-value store for the parents, and for a record of each source document."""
     byte_store: ByteStore | None = None
-    """Store of bytes to use instead of `docstore`; it holds documents as `langchain_classic`'s
-    `create_kv_docstore` writes them."""
+    """Byte store to use instead of `docstore`, in the format of `langchain_classic`'s
+    `create_kv_docstore`."""
     child_splitter: TextSplitter
-    """Cuts parents into children."""
+    """Text splitter that cuts parents into children."""
     parent_splitter: TextSplitter | None = None
-    """Cuts documents into parents; None takes each document whole."""
+    """Text splitter that cuts documents into parents; None: each document is one parent."""
     id_key: str = "parent_id"
     """Key in a child's metadata that holds its parent's UUID."""
     child_metadata_fields: Sequence[str] | None = None
-    """Keys of a document's metadata that its children keep; None: all."""
+    """Keys of a document's metadata to copy to its children; None: all."""
     k: _Count | None = None
-    """Number of results: parents or, depending on `retrieve`, passages or children. None: 4, with
-    `max_tokens` as many as fit, or with `search_kwargs["k"]` as many as these children give."""
+    """Number of results: parents or, depending on `retrieve`, passages or children. None: 4; with
+    `max_tokens`, as many as fit; with `search_kwargs["k"]`, all that this many children lead to."""
     retrieve: Retrieve = "parents"
-    """What a query returns: "parents"; "children"; or "passages", the best children with as much of
-    what stands around them in their parent as matches too. No two passages share text."""
+    """What a query returns: "parents"; "children"; or "passages", which are the best children with
+    their neighbours in the parent that match, too. No two passages share text."""
     passage_size: _Count = 500
-    """Up to how many characters a passage grows in any case."""
+    """Number of characters up to which a passage always takes in neighbouring children."""
     passage_threshold: float = Field(default=0.9, ge=0.0, le=1.0)
-    """From which share of its best child's score a neighbour joins a passage that is longer."""
+    """Beyond `passage_size`, a passage takes in a neighbour only if its score is at least this
+    share of the score of the passage's best child."""
     max_tokens: _Count | None = None
-    """Budget for all results of a query together. What does not fit is shortened to whole sentences
-    or left out. One result is always returned."""
+    """Maximum number of tokens in all results of a query together; None: no limit. Results that do
+    not fit are shortened to whole sentences or left out, but one is always returned."""
     search_type: Annotated[
         SearchType, BeforeValidator(lambda kind: kind.value if isinstance(kind, Enum) else kind)
     ] = "similarity"
-    """How children are found: by "similarity"; by similarity above a threshold, with
-    "similarity_score_threshold"; by maximal marginal relevance, with "mmr"; or "hybrid", by
-    similarity and by keywords (BM25)."""
+    """How to find children: "similarity" of vectors; "similarity_score_threshold", similarity with
+    a minimum; "mmr", maximal marginal relevance; or "hybrid", similarity and keywords (BM25)."""
     fusion: Fusion = "relative"
-    """How "hybrid" search joins the two: by "relative" scores, each side scaled between the best
-    and the worst of the children that were found; or by their ranks, "rrf"."""
+    """How "hybrid" search combines its two rankings: by "relative" scores, each scaled between the
+    worst and the best child in its ranking; or by ranks, "rrf" (reciprocal rank fusion)."""
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """`k`, the number of best children that are used, as in `langchain_classic` (default: as many
-    as the results need); `score_threshold`, their least score; for "mmr" `fetch_k` (20) and
-    `lambda_mult` (0.5); other arguments of the vector store's search, such as `filter`."""
+    """`k`, the number of children to use, as in `langchain_classic` (default: as many as the
+    results need); `score_threshold`, their minimum score; for "mmr", `fetch_k` (default 20) and
+    `lambda_mult` (default 0.5); other arguments of the vector store's search, such as `filter`."""
     smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
-    """Mixes each child's vector with its neighbours' in the document, by a Gaussian of this width
-    in children, and counts their words half for keywords; 0 does neither. Needs Chroma."""
+    """Standard deviation, in children, of a Gaussian that mixes each child's vector with those of
+    its neighbours in the document; the neighbours' words then also count half in keyword search. 0
+    does neither. Needs Chroma."""
     headings: bool = False
-    """Puts a document's title (`metadata["title"]`) and the headings above a child before its text
-    where that is embedded and indexed; the text itself stays as it is. Needs Chroma."""
+    """Whether to embed and index each child with the document's title (`metadata["title"]`) and the
+    headings above it. The text that is returned stays the same. Needs Chroma."""
     reranker: Reranker | BaseDocumentCompressor | None = None
-    """Reorders results: a function (question, texts) -> scores, or a document compressor."""
+    """Function (question, texts) -> scores, or document compressor, that reorders the results."""
     rerank_k: _Count | None = None
-    """Number of results that the reranker is given; None: 50, or as many as are returned."""
+    """Number of results to pass to the reranker; None: 50, or `k` if that is more."""
     batch_size: _Count | None = None
-    """Number of children that are embedded and written at once; None: 4,000, or fewer if the store
-    takes no more."""
+    """Number of children to embed and write at once; None: 4,000, or fewer if the store accepts
+    fewer."""
 
     shared: Shared = Field(default_factory=Shared, exclude=True, repr=False)
-    """What copies of this retriever share with it, such as the keyword index."""
+    """State that copies of this retriever share with it, such as the keyword index."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -183,7 +184,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
             return values
         documents = ByteDocuments(values["byte_store"])
         if values.get("docstore") not in (None, documents):
-            raise ValueError("pass docstore or byte_store, not both: each would hold the parents")
+            raise ValueError("pass docstore or byte_store, not both: either one holds the parents")
         return {**values, "docstore": documents}
 
     @model_validator(mode="after")
@@ -193,7 +194,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
         option = f"smoothing={self.smoothing:g}" if self.smoothing else "headings=True"
         if (self.smoothing or self.headings) and chroma_collection(self.vectorstore) is None:
             raise ValueError(
-                f"{option} needs Chroma: {type(self.vectorstore).__name__} embeds by itself"
+                f"{option} needs Chroma: {type(self.vectorstore).__name__} computes its own vectors"
             )
         return self
 
@@ -204,7 +205,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
         ids: Sequence[str] | None = None,
         add_to_docstore: bool = True,
     ) -> list[str]:
-        """Add or replace documents, under `ids` if given, and return the id of each."""
+        """Add or replace documents, under `ids` or else their own ids, and return the ids."""
         _refuse_children_alone(add_to_docstore)
         return super().add_documents(documents, ids)
 
@@ -340,7 +341,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
     _document = staticmethod(to_document)
 
 
-@names_nearest()
+@check_keywords()
 def parent_document_retriever(
     documents: Iterable[Document] | None = None,
     *,
@@ -371,36 +372,37 @@ def parent_document_retriever(
 ) -> ParentDocumentRetriever:
     """Set up a `ParentDocumentRetriever`, and add `documents` to it.
 
-    By default, everything is in memory. `path` is a folder to keep it in: children in a Chroma in
-    `path/chroma`, parents in `path/parents.sqlite`; one process at a time may have it open. Several
-    processes share an index through a `client` of a Chroma server (`chroma run`) and a `docstore`
-    on a server, such as `PostgresStore`; then `path` is a folder for this process's keyword index.
-    Or pass a `vectorstore` of another kind.
+    By default, everything is kept in memory. To keep it on disk, pass a folder as `path`: children
+    are stored in a Chroma database in `path/chroma`, parents in `path/parents.sqlite`. Only one
+    process at a time may have the folder open. To share an index between processes, pass a `client`
+    of a Chroma server (`chroma run`) and a `docstore` on a server, such as `PostgresStore`; then
+    `path` is a folder for this process's keyword index. For other vector stores, pass a
+    `vectorstore`.
 
-    `embeddings` is a LangChain or LlamaIndex embedding model or a callable list[str] ->
+    `embeddings` is a LangChain or LlamaIndex embedding model, or a function list[str] ->
     list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A
     folder can only be opened with the model that it was written with. `child_splitter` defaults to
     `RecursiveTextSplitter(chunk_size=400)`, and `parent_splitter` to the same with 2,000
-    characters; `parent_splitter=None` takes documents whole, which is the default with `byte_store`
-    as in `langchain_classic`.
+    characters; `parent_splitter=None` makes each document one parent, which is the default with
+    `byte_store`, as in `langchain_classic`.
 
-    A query returns "passages" by default: the best children, each with as much of what stands
-    around it in its parent as matches too. With `byte_store` or `id_key="doc_id"` it returns whole
-    "parents", as in `langchain_classic`.
+    By default, a query returns "passages": the best children, each with its neighbours in the
+    parent that match, too. With `byte_store` or `id_key="doc_id"`, it returns whole "parents", as
+    in `langchain_classic`.
 
-    `k` counts results (4), and `search_kwargs={"k": ...}` counts the children that are used. With
-    only the second, all the results that these children give are returned, as in
-    `langchain_classic`. With `max_tokens`, as many are returned as fit.
+    `k` is the number of results (default 4), and `search_kwargs={"k": ...}` the number of children
+    to use. If you pass only the second, all the results that these children lead to are returned,
+    as in `langchain_classic`. With `max_tokens`, as many results are returned as fit.
 
-    `search_type`, `smoothing` and `headings` default to what retrieves best by the documentation's
-    benchmarks: "hybrid", 0.6 and True. A `vectorstore` that you pass is searched by "similarity"
-    alone, as it is. The other parameters are the retriever's.
+    `search_type`, `smoothing` and `headings` default to the values that retrieve best in the
+    documentation's benchmarks: "hybrid", 0.6 and True. A `vectorstore` that you pass is searched by
+    "similarity" only, and without the other two. The other parameters are the retriever's.
 
-    Raises ValueError for options that contradict each other, and for a folder of another model;
-    FolderInUseError (a RuntimeError) for a folder that another process has open.
+    Raises ValueError for options that contradict each other, and for a folder that was written with
+    another model; FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
     if vectorstore is not None and embeddings is not None:
-        raise ValueError("embeddings would not be used: the vectorstore has its own")
+        raise ValueError("pass embeddings or vectorstore, not both: the vectorstore has its own")
     options = search_options(vectorstore is None, search_type, smoothing, headings)
     is_classic = byte_store is not None or id_key == CLASSIC_ID_KEY
     if isinstance(parent_splitter, EllipsisType):
@@ -453,8 +455,8 @@ def _open_chroma(place: Place, embeddings: Any, name: str) -> VectorStore:
 def _refuse_children_alone(add_to_docstore: bool) -> None:
     if not add_to_docstore:
         raise ValueError(
-            "add_to_docstore=False would write children of parents that may not exist: leave it "
-            "out; unchanged documents are not written again"
+            "add_to_docstore=False is not supported, because it would write children whose parents "
+            "may not exist: leave it out; unchanged documents are not written again"
         )
 
 

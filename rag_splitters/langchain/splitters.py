@@ -1,4 +1,4 @@
-"""The strategies as LangChain text splitters, and parent-child retrieval."""
+"""The strategies as LangChain text splitters."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ __all__ = [
 
 
 class ChunkerTextSplitter(FrontEnd, TextSplitter):
-    """What makes a chunker a LangChain `TextSplitter`.
+    """Mix-in that makes a chunker a LangChain `TextSplitter`.
 
-    Mix it into a chunker of your own to get one:
+    To make a splitter of your own chunker, inherit from both:
 
     >>> from rag_splitters import Chunker, Span
     >>> class Halves(Chunker):
@@ -76,10 +76,12 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     """
 
     add_start_index: bool = True
-    """Add `start_index`, `end_index` (code points in the source) and `chunk_index`?"""
+    """Whether to add `start_index` and `end_index` (code points in the source) and `chunk_index` to
+    the metadata."""
 
     page_break: Annotated[str | None, AfterValidator(optional_page_break)] = None
-    """A regular expression for what stands between pages: adds `page_start` and `page_end`."""
+    """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
+    metadata; None: no pages."""
 
     @classmethod
     def translate_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -95,14 +97,14 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
 
     @override
     def split_text(self, text: str) -> list[str]:
-        """The texts of the chunks."""
+        """Return the texts of the chunks of one text."""
         return [span.text_of(text) for span in next(self.split([Source(text)]))]
 
     @override
     def create_documents(
         self, texts: list[str], metadatas: list[dict[Any, Any]] | None = None
     ) -> list[Document]:
-        """The chunks of some texts as documents, with exact positions."""
+        """Split texts, and return their chunks as documents with exact positions."""
         pairs = zip(texts, metadatas or [{} for _ in texts], strict=True)
         return self._documents(
             [Source(text, metadata, None, number) for number, (text, metadata) in enumerate(pairs)]
@@ -110,25 +112,23 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
 
     @override
     def split_documents(self, documents: Iterable[Document]) -> list[Document]:
-        """The chunks of some documents; positions of a chunk's chunks are those in the source."""
+        """Split documents; if they are chunks themselves, positions refer to their source."""
         return self._documents(_sources(documents))
 
     @override
     async def atransform_documents(
         self, documents: Sequence[Document], **kwargs: Any
     ) -> Sequence[Document]:
-        """`split_documents` without blocking the event loop; models are awaited."""
+        """Asynchronous `split_documents`; models are awaited."""
         sources = _sources(documents)
         spans = [spans async for spans in self.asplit(sources)]
-        return await asyncio.to_thread(self._assembled, sources, spans)
+        return await asyncio.to_thread(self._assemble, sources, spans)
 
     def _documents(self, sources: Sequence[Source]) -> list[Document]:
-        return self._assembled(sources, self.split(sources))
+        return self._assemble(sources, self.split(sources))
 
-    def _assembled(
-        self, sources: Sequence[Source], results: Iterable[list[Span]]
-    ) -> list[Document]:
-        """A document for every span, with its id and its own copy of the metadata."""
+    def _assemble(self, sources: Sequence[Source], results: Iterable[list[Span]]) -> list[Document]:
+        """Make a document of every span, with an id and its own copy of the metadata."""
         identities = Identities()
         documents: list[Document] = []
         for source, spans in zip(sources, results, strict=True):
@@ -149,16 +149,16 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         disallowed_special: Literal["all"] | Collection[str] = "all",
         **kwargs: Any,
     ) -> Self:
-        """A splitter that measures in tokens of a tiktoken encoding or an OpenAI model.
+        """Create a splitter that measures in tokens of a tiktoken encoding or an OpenAI model.
 
         Parameters:
             encoding_name: the encoding.
-            model_name: a model, whose encoding is taken instead.
-            allowed_special: must be empty: special tokens in a text are text.
+            model_name: a model, whose encoding is used instead.
+            allowed_special: must be empty, because special tokens in a text are ordinary text.
             disallowed_special: has no effect, for the same reason.
             kwargs: the splitter's own parameters.
 
-        Raises: ValueError for `allowed_special`.
+        Raises: ValueError if `allowed_special` is not empty.
         """
         tokenizer: dict[str, Any] = {
             "encoding_name": encoding_name,
@@ -170,7 +170,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     @classmethod
     @override
     def from_huggingface_tokenizer(cls, tokenizer: Any, **kwargs: Any) -> Self:
-        """A splitter that measures in tokens of a Hugging Face tokenizer."""
+        """Create a splitter that measures in tokens of a Hugging Face tokenizer."""
         return cls(**{**kwargs, "length_function": tokenizer})
 
 
@@ -266,10 +266,10 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
 
     @classmethod
     def from_language(cls, language: Language | str, **kwargs: Any) -> Self:
-        """A splitter with the separators of a programming or markup language.
+        """Create a splitter with the separators of a programming or markup language.
 
-        These are our own patterns, which also know methods, decorators and indentation; see
-        `get_separators_for_language` for LangChain's.
+        They are our own patterns, which also match methods, decorators and indented definitions;
+        see `get_separators_for_language` for LangChain's.
 
         Parameters:
             language: a member of LangChain's `Language`, or its value.
@@ -285,7 +285,7 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
 
     @staticmethod
     def get_separators_for_language(language: Language | str) -> list[str]:
-        """LangChain's separators for a language, as regular expressions, to add to or to change.
+        """Return LangChain's separators for a language, as regular expressions to build on.
 
         Raises: ValueError for an unknown language.
         """

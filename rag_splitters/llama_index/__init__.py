@@ -1,7 +1,6 @@
 """Every strategy as a LlamaIndex node parser, and parent-child retrieval for LlamaIndex.
 
-Everything that imports LlamaIndex lives in this folder. Retrieval is imported when it is first
-asked for.
+Everything that imports LlamaIndex is in this folder. Retrieval is imported when it is first used.
 """
 
 from importlib import import_module
@@ -43,7 +42,7 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the retrieval part when one of its names is first asked for."""
+    """Import the retrieval part when one of its names is first used."""
     if name in _LAZY:
         return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

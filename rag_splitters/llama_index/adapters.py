@@ -1,4 +1,4 @@
-"""LlamaIndex's documents, parsers, docstores and vector stores for parent-child retrieval."""
+"""Adapters from LlamaIndex's documents, parsers and stores to parent-child retrieval."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _COLLECTION = "parent_child"
 
 
 def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
-    """Call a method of LlamaIndex's; in asynchronous use, its twin with "a" or "async_" before it.
+    """Call a method of LlamaIndex; in asynchronous use, its counterpart "a" or "async_" + name.
 
-    The twins that interfaces define by default block the event loop, so a thread is used instead.
+    The defaults of LlamaIndex's interfaces block the event loop; a thread is used instead of them.
     """
     twins = [twin for twin in (f"a{name}", f"async_{name}") if _implements(target, twin)]
     return Call(
@@ -61,7 +61,7 @@ def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
 
 
 def _implements(target: Any, name: str) -> bool:
-    """Does its class implement a method, other than by the default of LlamaIndex's interface?"""
+    """Whether an object's class overrides a method of LlamaIndex's interface."""
     owners = [kind for kind in type(target).__mro__ if name in vars(kind)]
     return bool(owners) and owners[0] not in (BasePydanticVectorStore, NodeParser)
 
@@ -72,8 +72,8 @@ def _implements(target: Any, name: str) -> bool:
 def to_entry(document: BaseNode) -> Entry:
     """Convert a document.
 
-    It is identified by the id that the user gave it. The random id that it has otherwise identifies
-    nothing: then text and metadata do.
+    It is identified by the id that the user set or, if it only has LlamaIndex's random id, by its
+    text and metadata.
     """
     identity = document.node_id if "id_" in document.model_fields_set else None
     return Entry(text_of(document), document.metadata, identity)
@@ -87,13 +87,13 @@ def to_document(entry: Entry) -> Document:
 class ResultNode(TextNode):
     """A node that a retriever found.
 
-    Its matches are in its metadata, as JSON under "matches", but enter neither equality nor the
-    hash: a passage which two questions find is one and the same.
+    Its matches are in its metadata, in JSON, as "matches". They are not compared or hashed, so that
+    a passage found by two questions counts as the same.
     """
 
     @property
     def matches(self) -> list[dict[str, Any]]:
-        """Position and score of its children that match, best first."""
+        """Positions and scores of its children that match, best first."""
         return read_matches(self.metadata)
 
     @property
@@ -113,20 +113,20 @@ def _without_matches(node: BaseNode) -> dict[str, Any]:
 
 
 def to_node(entry: Entry, id_key: str) -> ResultNode:
-    """Convert a result to a node with positions; no model is shown the metadata that we added."""
+    """Convert a result to a node with positions; models do not see the metadata that we add."""
     metadata = copy_metadata(entry.metadata)
     start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
     source = metadata.pop(SOURCE_KEY, None)
     metadata.pop(SCORE_KEY, None)
-    added = [key for key in (*POSITION_KEYS, id_key, MATCHES_KEY) if key in metadata]
+    hidden = [key for key in (*POSITION_KEYS, id_key, MATCHES_KEY) if key in metadata]
     fields: dict[str, Any] = {
         "id_": entry.id or "",
         "text": entry.text,
         "metadata": metadata,
         "start_char_idx": start,
         "end_char_idx": end,
-        "excluded_embed_metadata_keys": added,
-        "excluded_llm_metadata_keys": added,
+        "excluded_embed_metadata_keys": hidden,
+        "excluded_llm_metadata_keys": hidden,
         "relationships": _source_relationship(source) if source else {},
     }
     return ResultNode(**fields)
@@ -135,13 +135,13 @@ def to_node(entry: Entry, id_key: str) -> ResultNode:
 def from_node(result: NodeWithScore) -> Entry:
     """Convert a result back to an entry; a postprocessor may have changed it."""
     node = result.node
-    added = {
+    details = {
         "start_index": getattr(node, "start_char_idx", None),
         "end_index": getattr(node, "end_char_idx", None),
         SOURCE_KEY: node.ref_doc_id,
         SCORE_KEY: result.score,
     }
-    metadata = node.metadata | {key: value for key, value in added.items() if value is not None}
+    metadata = node.metadata | {key: value for key, value in details.items() if value is not None}
     return Entry(text_of(node), metadata, node.node_id)
 
 
@@ -150,9 +150,9 @@ def _source_relationship(source: str) -> dict[NodeRelationship, Any]:
 
 
 def make_split(parsers: Mapping[Level, NodeParser | None]) -> Split:
-    """Return what cuts entries with LlamaIndex's parsers, all of them with one call.
+    """Return a function that cuts entries with LlamaIndex's parsers, in one call.
 
-    Only our own parsers' positions are used: the others' are found by a search, and guesses.
+    Only positions from our own parsers are used; other parsers search for them, and may be wrong.
     """
 
     async def split(level: Level, entries: list[Entry]) -> list[list[Entry]] | None:
@@ -164,14 +164,14 @@ def make_split(parsers: Mapping[Level, NodeParser | None]) -> Split:
                 id_=str(number),
                 text=entry.text,
                 metadata=copy_metadata(entry.metadata),
-                excluded_embed_metadata_keys=list(entry.metadata),  # no room is left for them
+                excluded_embed_metadata_keys=list(entry.metadata),  # it needs no room
                 excluded_llm_metadata_keys=list(entry.metadata),
             )
             for number, entry in enumerate(entries)
         ]
         chunks: list[list[Entry]] = [[] for _ in entries]
         is_exact = isinstance(parser, ChunkerNodeParser)
-        if is_exact:  # the text alone is embedded
+        if is_exact:  # only the text is embedded
             parser = parser.model_copy(update={"count_metadata": False})
         for node in await _parse(parser, numbered):
             chunks[int(node.ref_doc_id or "")].append(_to_chunk(node, is_exact))
@@ -195,7 +195,7 @@ def _to_chunk(node: BaseNode, is_exact: bool) -> Entry:
     text = text_of(node)
     is_shown_to_llm = "context" not in node.excluded_llm_metadata_keys
     if is_exact and not is_shown_to_llm and "context" not in node.excluded_embed_metadata_keys:
-        text = f"{metadata['context']}\n\n{text}"  # where our LangChain splitter leaves it
+        text = f"{metadata['context']}\n\n{text}"  # where our LangChain splitters put it
     return Entry(text, metadata)
 
 
@@ -203,7 +203,7 @@ def _to_chunk(node: BaseNode, is_exact: bool) -> Entry:
 
 
 def make_docstore(store: KeyValueStore | BaseKVStore | BaseDocumentStore) -> Docstore:
-    """Return the docstore in a store of any kind."""
+    """Return a docstore over a store of any kind."""
     if isinstance(store, KeyValueStore):
         return KeyValueDocstore(store)
     if isinstance(store, BaseKVStore):
@@ -212,13 +212,13 @@ def make_docstore(store: KeyValueStore | BaseKVStore | BaseDocumentStore) -> Doc
 
 
 class _KVDocstore:
-    """The docstore in a `BaseKVStore`, as a collection of its own."""
+    """A docstore in a collection of a `BaseKVStore`."""
 
     def __init__(self, store: BaseKVStore) -> None:
         self._store = store
 
     def check(self, metadata: Mapping[str, Any]) -> None:
-        if not isinstance(self._store, MutableMappingKVStore):  # which is in memory
+        if not isinstance(self._store, MutableMappingKVStore):  # that one is in memory
             check_json(metadata, "metadata")
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
@@ -226,7 +226,7 @@ class _KVDocstore:
         return [None if value is None else entry_from_value(value) for value in values]
 
     async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
-        """Write rows, one by one: not every store takes several."""
+        """Write rows one by one, because not every store accepts several."""
         for key, entry in rows:
             await call_method(self._store, "put", key, entry_to_value(entry), _COLLECTION)
 
@@ -241,7 +241,7 @@ class _KVDocstore:
 
 
 class _NodeDocstore:
-    """The docstore in a `BaseDocumentStore`, as nodes."""
+    """A docstore over a `BaseDocumentStore`; entries are stored as nodes."""
 
     def __init__(self, store: BaseDocumentStore) -> None:
         self._store = store
@@ -292,7 +292,7 @@ def make_child_store(
     smoothing: float,
     filters: MetadataFilters | None,
 ) -> ChildStore:
-    """Return the children in a vector store; Chroma is used directly."""
+    """Return a store of children over a vector store; Chroma is used directly."""
     collection, vectors = chroma_collection(vector_store), Vectors(embed_model)
     if collection is None:
         return VectorStoreChildren(
@@ -305,7 +305,7 @@ def make_child_store(
 
 
 class VectorStoreChildren(ChildStore):
-    """The children in any LlamaIndex vector store that keeps texts."""
+    """A store of children over any LlamaIndex vector store that keeps texts."""
 
     may_hold_classic = False
 
@@ -331,9 +331,9 @@ class VectorStoreChildren(ChildStore):
         return self._vectors.name
 
     async def write(self, editions: Sequence[Edition]) -> None:
-        """Embed and write; old children are removed first, because not every store replaces."""
+        """Embed and write; old children are removed first, as not every store replaces them."""
         documents: Sequence[Sequence[Entry]] = [edition.children for edition in editions]
-        if not self.smoothing:  # else each vector depends on its neighbours
+        if not self.smoothing:  # with smoothing, a vector depends on its neighbours
             documents = children_to_write(editions, await self._read_old(editions))
         batches = embed_children(
             documents, self._vectors, self._batch_size, self.smoothing, KnownVectors()
@@ -355,7 +355,7 @@ class VectorStoreChildren(ChildStore):
     async def _read_old(self, editions: Sequence[Edition]) -> list[Entry | None]:
         try:
             return await self.read([child for edition in editions for child in edition.old_ids])
-        except NotImplementedError:  # then all are written again
+        except NotImplementedError:  # the store cannot read: write all again
             return []
 
     async def remove(self, ids: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""A document that Docling has read, as a LlamaIndex document."""
+"""Documents of Docling as LlamaIndex documents."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ if TYPE_CHECKING:
 def docling_document(
     document: DoclingDocument, metadata: Mapping[str, Any] | None = None
 ) -> Document:
-    """A `DoclingDocument` as a LlamaIndex document, for any of our node parsers.
+    """Convert a `DoclingDocument` to a LlamaIndex document, for any of our node parsers.
 
     The text is Markdown with the headings, lists, tables and code that Docling found, and nodes
     know their pages; see `rag_splitters.docling.read_docling`.
 
     Parameters:
         document: what Docling's `DocumentConverter` returns in `.document`.
-        metadata: further metadata.
+        metadata: more metadata to add; it wins over what Docling says.
 
     Raises: ImportError if docling-core is not installed; TypeError if it is not a DoclingDocument.
     """
     from rag_splitters.docling import read_docling
 
-    source = read_docling(document)
-    hidden = [key for key in source.metadata if key not in ("source", "title")]
+    source = read_docling(document, metadata)
+    visible = {"source", "title", *(metadata or ())}
+    hidden = [key for key in source.metadata if key not in visible]
     return Document(
         text=source.text,
-        metadata={**source.metadata, **(metadata or {})},
+        metadata=dict(source.metadata),
         id_=source.id,
         excluded_embed_metadata_keys=hidden,
         excluded_llm_metadata_keys=hidden,

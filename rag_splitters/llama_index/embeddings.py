@@ -1,4 +1,4 @@
-"""HashingEmbedding: `HashingEmbeddings` as an embedding model of LlamaIndex."""
+"""HashingEmbedding: `HashingEmbeddings` as a LlamaIndex embedding model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rag_splitters.models import HashingEmbeddings
 
 
 class HashingEmbedding(BaseEmbedding):
-    """`rag_splitters.models.HashingEmbeddings` as an embedding model of LlamaIndex.
+    """`rag_splitters.models.HashingEmbeddings` as a LlamaIndex embedding model.
 
-    Use it for `Settings.embed_model` and wherever else LlamaIndex takes an embedding model: it
-    accepts only subclasses of its own `BaseEmbedding`. The vectors and the name are those of
-    `HashingEmbeddings`, so that both can open the same index.
+    Use it for `Settings.embed_model` and wherever else LlamaIndex accepts only subclasses of its
+    own `BaseEmbedding`. The vectors and the name are those of `HashingEmbeddings`, so that both can
+    open the same index.
 
     Parameters:
-        dimensions: how many numbers a vector has; with fewer, more words collide.
+        dimensions: number of dimensions of a vector; with fewer, more words collide.
         options: options of LlamaIndex's `BaseEmbedding`.
 
     Raises ValueError if `dimensions` is not a whole number of at least 1.
@@ -35,7 +35,7 @@ class HashingEmbedding(BaseEmbedding):
 
     @classmethod
     def class_name(cls) -> str:
-        """The name of the class in LlamaIndex's dictionaries."""
+        """Return the name of the class in LlamaIndex's dictionaries."""
         return "HashingEmbedding"
 
     @property

@@ -19,15 +19,15 @@ _SEPARATOR = "\0"  # after a collection's name, so that no other collection has 
 
 
 class JSONKVStore(BaseKVStore):
-    """LlamaIndex's collections in a key-value store of JSON; a collection is a prefix of keys.
+    """Keeps LlamaIndex's collections in a key-value store of JSON, each under a prefix of keys.
 
-    `KVDocumentStore(SQLiteKVStore(path), batch_size=100)`, of LlamaIndex, is a docstore on it for
-    ingestion pipelines and the `AutoMergingRetriever`. Values are kept exactly, and are not
-    pickled; one that JSON cannot hold raises a TypeError that names its place, before anything is
-    written. If the store fails, it raises a `StoreError` (an OSError).
+    For ingestion pipelines and the `AutoMergingRetriever`, LlamaIndex's
+    `KVDocumentStore(SQLiteKVStore(path), batch_size=100)` makes a docstore of it. Values are stored
+    exactly, and never pickled; one that JSON cannot represent raises a TypeError that names its
+    place, before anything is written. If the store fails, a `StoreError` (an OSError) is raised.
 
     Use `SQLiteKVStore`, `RedisKVStore` or `PostgresKVStore`, or pass a `KeyValueStore` of your own.
-    `rows` is the store itself, in which LangChain's `SQLiteStore` and its siblings keep documents.
+    The attribute `rows` is that store, which our document stores for LangChain use as well.
     """
 
     def __init__(self, rows: KeyValueStore) -> None:
@@ -52,7 +52,7 @@ class JSONKVStore(BaseKVStore):
         collection: str = DEFAULT_COLLECTION,
         batch_size: int | None = None,
     ) -> None:
-        """Write all the values or none; `batch_size` is not needed."""
+        """Write all values, or none; `batch_size` has no effect."""
         self.rows.mset([(_key(collection, key), value) for key, value in kv_pairs])
 
     async def aput_all(
@@ -105,10 +105,10 @@ class JSONKVStore(BaseKVStore):
 
 
 class SQLiteKVStore(JSONKVStore):
-    """LlamaIndex's key-value store in one SQLite file.
+    """A LlamaIndex key-value store in one SQLite file.
 
-    LlamaIndex's own `SimpleKVStore` is in memory, and written as one file on demand. See
-    `SQLiteKeyValueStore` for how safely rows are kept.
+    LlamaIndex's own `SimpleKVStore` is in memory, and written to a file only on request. See
+    `SQLiteKeyValueStore` for how safely rows are stored.
 
     >>> import tempfile
     >>> store = SQLiteKVStore(Path(tempfile.mkdtemp()) / "nodes.sqlite")
@@ -123,10 +123,10 @@ class SQLiteKVStore(JSONKVStore):
 
 
 class RedisKVStore(JSONKVStore):
-    """LlamaIndex's key-value store in Redis.
+    """A LlamaIndex key-value store in Redis.
 
-    Unlike llama-index-storage-kvstore-redis (0.6), it writes `put_all` completely or not at all,
-    also asynchronously, works with several event loops in turn, and accepts every key. See
+    Unlike llama-index-storage-kvstore-redis (0.6), its `put_all` and `aput_all` write everything or
+    nothing, it works with several event loops in turn, and it accepts any key. See
     `RedisKeyValueStore` for the parameters and the settings that the server needs.
     """
 
@@ -137,11 +137,11 @@ class RedisKVStore(JSONKVStore):
 
 
 class PostgresKVStore(JSONKVStore):
-    """LlamaIndex's key-value store in a table of PostgreSQL.
+    """A LlamaIndex key-value store in a table of PostgreSQL.
 
-    Unlike llama-index-storage-kvstore-postgres (0.6), it needs one driver and not three packages,
-    writes `put_all` completely or not at all, works with several event loops in turn, and accepts
-    every key. See `PostgresKeyValueStore` for the parameters.
+    Unlike llama-index-storage-kvstore-postgres (0.6), it needs one driver instead of three
+    packages, its `put_all` writes everything or nothing, it works with several event loops in turn,
+    and it accepts any key. See `PostgresKeyValueStore` for the parameters.
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:

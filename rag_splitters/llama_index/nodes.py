@@ -1,4 +1,4 @@
-"""LlamaIndex nodes from spans: their class, their metadata, and what ties them together."""
+"""LlamaIndex nodes from spans: their class, metadata and relationships."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rag_splitters.text.ids import stable_uuid
 from rag_splitters.text.sources import copier, copies_of, offset_in_source
 
 _IMAGE = {"image_data": "image", "image_url": "image_url", "image_mimetype": "image_mimetype"}
-"""Where an image chunk's metadata go in an `ImageNode`, out of its own metadata."""
+"""Fields of an `ImageNode` for the metadata of an image's chunk."""
 
 _new_relation = copies_of(RelatedNodeInfo(node_id=""), ("node_id", "node_type", "metadata", "hash"))
 _STRING = frozenset((str,))
@@ -45,12 +45,12 @@ _OWN = (
 
 
 def text_of(node: BaseNode) -> str:
-    """A node's text without its metadata."""
+    """Return a node's text without its metadata."""
     return node.get_content(metadata_mode=MetadataMode.NONE)
 
 
 def holds_more_than_text(node: BaseNode) -> bool:
-    """Would dropping this node lose more than blank text? An image, a reference, a recording."""
+    """Whether a node without text still holds something: an image, a reference, a recording."""
     if isinstance(node, (ImageNode, IndexNode)):
         return True
     resources = ("image_resource", "audio_resource", "video_resource")
@@ -58,9 +58,9 @@ def holds_more_than_text(node: BaseNode) -> bool:
 
 
 def metadata_text(node: BaseNode) -> str:
-    """What an embedding model or an LLM reads beside a chunk's own text, whichever is longer.
+    """Return the metadata as an embedding model or an LLM sees it, whichever is longer.
 
-    It is rendered by the node's templates, without the keys that the node excludes.
+    It is rendered with the node's templates, without the keys that the node excludes.
     """
     if not node.metadata:
         return ""
@@ -79,18 +79,20 @@ def _rendered(node: BaseNode, mode: MetadataMode) -> str:
 def chunk_nodes(
     node: BaseNode, text: str, spans: Sequence[Span], ids: Sequence[str], include_metadata: bool
 ) -> list[TextNode]:
-    """The nodes of a document's spans, each tied to its source.
+    """Make a node of each span of a document, linked to its source.
 
     Parameters:
-        node: the document, or a chunk of one: then positions are those in its source.
-        ids: an id for each.
-        include_metadata: does a chunk take the document's metadata?
+        node: the document; if it is itself a chunk, positions refer to the source of that.
+        text: its text.
+        spans: its spans.
+        ids: the id of each node.
+        include_metadata: whether nodes get the document's metadata.
     """
     kind, shared = _kind(node)
     copied = copier(repeated_metadata(node.metadata) if include_metadata else {})
     source = node.source_node or _relation(node)
     copied_source, new_source = copier(source.metadata), copies_of(source, ("metadata",))
-    own = vars(node)  # asking a model for a field that it lacks takes long
+    own = vars(node)  # pydantic is slow to say that a field is missing
     offset, bound = offset_in_source(own.get("start_char_idx"), own.get("end_char_idx"), text)
     usual = _excluded(node, {})
     new_node = copies_of(TextNode(**shared), _OWN) if kind is TextNode else None
@@ -125,8 +127,8 @@ def chunk_nodes(
 
 
 def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: bool) -> None:
-    """Give each chunk of a tree its parent and its children, and each its neighbours if asked."""
-    related = cache(lambda index: _relation(chunks[index]))  # each is described once
+    """Link the chunks of a tree to parents and children and, on request, to neighbours."""
+    related = cache(lambda index: _relation(chunks[index]))
     children: dict[int, list[RelatedNodeInfo]] = defaultdict(list)
     for index, span in enumerate(spans):
         if span.parent is not None:
@@ -139,7 +141,7 @@ def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: b
 
 
 def _tie_neighbours(chunks: Sequence[TextNode], related: Callable[[int], RelatedNodeInfo]) -> None:
-    """In a tree, leaves have leaves for neighbours."""
+    """Link neighbours; in a tree, those of the same level, or leaves with leaves."""
     rows: dict[Any, list[int]] = defaultdict(list)
     for index, chunk in enumerate(chunks):
         is_inner = NodeRelationship.CHILD in chunk.relationships
@@ -151,13 +153,13 @@ def _tie_neighbours(chunks: Sequence[TextNode], related: Callable[[int], Related
 
 
 def _kind(node: BaseNode) -> tuple[Callable[..., TextNode], dict[str, Any]]:
-    """The class of a node's chunks, and the fields that they take from it."""
+    """Return the class of a node's chunks, and the fields that they take over from it."""
     shared = {
         name: getattr(node, name)
         for name in ("metadata_template", "text_template")
         if hasattr(node, name)
     }
-    shared["metadata_seperator"] = node.metadata_separator  # the name that every version takes
+    shared["metadata_seperator"] = node.metadata_separator  # all versions accept this spelling
     if isinstance(node, (ImageNode, ImageDocument)):
         for name in ("image", "image_path", "image_url", "image_mimetype"):
             shared[name] = getattr(node, name, None)
@@ -168,7 +170,7 @@ def _kind(node: BaseNode) -> tuple[Callable[..., TextNode], dict[str, Any]]:
 
 
 def _flat(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Lists as text: LlamaIndex's vector stores take no others. Headings become "A > B"."""
+    """Write lists as text, as LlamaIndex's vector stores need; headings become "A > B"."""
     return {
         key: " > ".join(value)
         if key == "headings"
@@ -180,17 +182,17 @@ def _flat(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _excluded(node: BaseNode, details: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """The keys of a chunk's metadata that the embedding model and the LLM are not shown."""
-    added = ["chunk_index", *details]
-    embedded = [key for key in added if key != "context"]
+    """Return the keys to hide from the embedding model, and those to hide from the LLM."""
+    own_keys = ["chunk_index", *details]
+    embedded = [key for key in own_keys if key != "context"]
     return (
         list(dict.fromkeys([*node.excluded_embed_metadata_keys, *embedded])),
-        list(dict.fromkeys([*node.excluded_llm_metadata_keys, *added])),
+        list(dict.fromkeys([*node.excluded_llm_metadata_keys, *own_keys])),
     )
 
 
 def _relation(node: BaseNode) -> RelatedNodeInfo:
-    """What other nodes know of this one; its metadata is a copy, its hash is taken once."""
+    """Describe a node for its relatives, with a copy of its metadata."""
     try:
         digest = node.hash
     except UnicodeEncodeError:  # lone surrogates

@@ -10,17 +10,17 @@ from rag_splitters.chunker import Chunker
 from rag_splitters.text.conversions import SentenceSpans, length_in_tokens
 
 _Rule: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
-"""From LlamaIndex's name of a parameter and all parameters to ours in its place."""
+"""A function from one of LlamaIndex's names and all parameters to our parameters instead."""
 
-_SEPARATORS = "windows of tokens have none; use RecursiveNodeParser(separators=[...])"
-_LEVELS = "pass chunk_sizes=, the size of each level"
+_SEPARATORS = "token windows have no separators; use RecursiveNodeParser(separators=[...])"
+_LEVELS = "pass chunk_sizes=[...], the size of each level"
 
 
 def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters of a parser, those with LlamaIndex's names under ours.
+    """Translate LlamaIndex's names of a parser's parameters into ours.
 
-    Raises ValueError if a parameter is passed under both names, or if no parameter of ours does
-    what LlamaIndex's does.
+    Raises ValueError if a parameter is passed under both names, or if there is no counterpart for a
+    parameter of LlamaIndex.
     """
     names = kind.model_fields.keys() - {"callback_manager"}
     ours = {name: value for name, value in parameters.items() if name in names}
@@ -43,7 +43,7 @@ def _rule(kind: type[Chunker], name: str) -> _Rule | None:
 
 
 def _renamed(ours: str, convert: Callable[[Any], Any] = lambda value: value) -> _Rule:
-    """A parameter that has another name here; None leaves it unset."""
+    """A rule for a parameter that has another name here; None leaves it unset."""
 
     def rule(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         value = parameters[name]
@@ -53,7 +53,7 @@ def _renamed(ours: str, convert: Callable[[Any], Any] = lambda value: value) -> 
 
 
 def _only(defaults: Sequence[Any], advice: str) -> _Rule:
-    """A parameter that we do not have: only values that change nothing are accepted."""
+    """A rule for a parameter that we do not have: only values without effect are accepted."""
 
     def rule(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         value = parameters[name]
@@ -65,12 +65,12 @@ def _only(defaults: Sequence[Any], advice: str) -> _Rule:
 
 
 def _ignored(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """A parameter that has no effect in LlamaIndex either."""
+    """A rule for a parameter that has no effect in LlamaIndex either."""
     return {}
 
 
 def _code_size(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The size of code in the unit that `count_mode` names; one in another unit has no effect."""
+    """A rule for the size of code: only the size in the unit of `count_mode` has an effect."""
     tokens = parameters.get("max_tokens")
     characters = parameters.get("max_chars")
     is_token = tokens is not None and characters is None
@@ -96,7 +96,7 @@ _SHARED_RULES: dict[str, tuple[str, _Rule]] = {
     "sentence_splitter": ("segmenter", _renamed("segmenter", SentenceSpans)),
     "tokenizer": ("length_function", _renamed("length_function", length_in_tokens)),
 }
-"""For all parsers that have our parameter."""
+"""Rules for all parsers that have our parameter."""
 
 _RULES: dict[type[Chunker], dict[str, _Rule]] = {
     chunkers.SentenceChunker: {
@@ -128,4 +128,4 @@ _RULES: dict[type[Chunker], dict[str, _Rule]] = {
         "node_parser_map": _only([], _LEVELS),
     },
 }
-"""For the counterparts of LlamaIndex's parsers."""
+"""Rules for the counterparts of LlamaIndex's parsers."""

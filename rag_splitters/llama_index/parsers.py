@@ -70,7 +70,7 @@ __all__ = [
 ]
 
 _ALGORITHM = 1
-"""Part of the ingestion cache's key: raised when the same parameters give other chunks."""
+"""Part of the ingestion cache's key; increase it when the same parameters give other chunks."""
 
 
 class _JsonSchema(GenerateJsonSchema):
@@ -80,9 +80,9 @@ class _JsonSchema(GenerateJsonSchema):
 
 
 class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
-    """What makes a chunker a LlamaIndex `NodeParser`.
+    """Mix-in that makes a chunker a LlamaIndex `NodeParser`.
 
-    Mix it into a chunker of your own to get one:
+    To make a parser of your own chunker, inherit from both:
 
     >>> from rag_splitters import Chunker, Span
     >>> class Halves(Chunker):
@@ -95,13 +95,14 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     """
 
     id_func: Function | None = None  # type: ignore[assignment]
-    """(chunk number, document) -> node id; None: UUIDv5 of the document, position and text."""
+    """Function (chunk number, document) -> node id; None: UUIDv5 of document, position and text."""
 
     page_break: Annotated[str | None, AfterValidator(optional_page_break)] = None
-    """A regular expression for what stands between pages: adds `page_start` and `page_end`."""
+    """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
+    metadata; None: no pages."""
 
     count_metadata: bool = True
-    """Whether chunks leave room for the metadata that are embedded with them."""
+    """Whether the metadata that is embedded with a chunk counts towards its size."""
 
     @classmethod
     @override
@@ -110,7 +111,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     @override
     def model_post_init(self, context: Any, /) -> None:
-        """Count the tokens of `Settings.tokenizer`, unless another unit was asked for."""
+        """Count tokens with `Settings.tokenizer`, unless the user chose another unit."""
         tokenizer = llama_index.core.global_tokenizer
         if tokenizer is not None and (unit := length_in_tokens(tokenizer)) != "tokens":
             unset = type(self).model_fields.keys() - self.model_fields_set
@@ -118,7 +119,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     @classmethod
     def from_defaults(cls, *args: Any, **parameters: Any) -> Self:
-        """The same as the constructor, under the name that LlamaIndex's parsers have for it."""
+        """Create a parser; the same as the constructor, as LlamaIndex's parsers have it."""
         return cls(*args, **parameters)
 
     @classmethod
@@ -127,11 +128,11 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
 
     @override
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
-        """The parameters: a configuration for `from_dict`, and the key of the ingestion cache.
+        """Return the parameters: a configuration for `from_dict`, and the ingestion cache's key.
 
         It is the same in every process. A function without an importable or registered name, such
-        as a lambda, is written as a token that no other function and no other process has: the
-        cache never mistakes one for another, and `from_dict` asks to pass the function again.
+        as a lambda, is written as a unique token, so that the cache never confuses two functions;
+        `from_dict` then raises an error that says to pass the function again.
         """
         with names_within_process():
             parameters = super().to_dict(**kwargs)
@@ -140,7 +141,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     @classmethod
     @override
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """The JSON schema; objects that JSON does not have, such as functions, may be anything."""
+        """Return the JSON schema; it allows anything for functions and other such objects."""
         if len(args) < 3:
             kwargs.setdefault("schema_generator", _JsonSchema)
         return super().model_json_schema(*args, **kwargs)
@@ -148,14 +149,14 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     @classmethod
     @override
     def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
-        """The parser that `to_dict` described."""
+        """Create the parser that `to_dict` described."""
         parameters = {name: value for name, value in data.items() if name != "algorithm"}
         return super().from_dict(parameters, **kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state to pickle. Raises: TypeError rather than leave out what cannot be pickled.
+        """Return the state to pickle. Raises TypeError if a field cannot be pickled.
 
-        LlamaIndex's own deletes such fields, from the parser itself, with a line in the log.
+        LlamaIndex's own method would delete such fields from the parser, and only log a warning.
         """
         state = BaseModel.__getstate__(self)
         fields = dict(state["__dict__"])
@@ -172,23 +173,23 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         return {**state, "__dict__": fields}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore the state; LlamaIndex's own would count every parameter as given by the user."""
+        """Restore the state; with LlamaIndex's own method, every parameter would count as set."""
         fields = {"callback_manager": CallbackManager([]), **state["__dict__"]}
         BaseModel.__setstate__(self, {**state, "__dict__": fields})
 
     @override
     def split_text(self, text: str) -> list[str]:
-        """The texts of the chunks of one text."""
+        """Return the texts of the chunks of one text."""
         return [span.text_of(text) for span in next(self.split([Source(text)]))]
 
     @override
     def split_text_metadata_aware(self, text: str, metadata_str: str) -> list[str]:
-        """The texts of chunks that leave room for these metadata.
+        """Return the texts of chunks that leave room for this metadata.
 
-        Raises ValueError if the metadata leave no room for text.
+        Raises ValueError if the metadata leaves no room for text.
         """
         self.check_parameters()
-        narrow = self._leaving_room(metadata_str, "the text")
+        narrow = self._narrowed_for(metadata_str, "the text")
         return [span.text_of(text) for span in narrow.spans(text)]
 
     @override
@@ -196,32 +197,32 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         sources = _sources(nodes)
-        shown = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
-        with _shown(show_progress):
-            return self._assembled(nodes, sources, self._fitted(nodes).split(shown))
+        bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
+        with _model_bar(show_progress):
+            return self._assemble(nodes, sources, self._chunker_for(nodes).split(bar))
 
     @override
     async def _aparse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
         sources = await asyncio.to_thread(_sources, nodes)
-        shown = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
-        fitted = await asyncio.to_thread(self._fitted, nodes)
-        with _shown(show_progress):
-            spans = [spans async for spans in fitted.asplit(shown)]
-        return await asyncio.to_thread(self._assembled, nodes, sources, spans)
+        bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
+        chunker = await asyncio.to_thread(self._chunker_for, nodes)
+        with _model_bar(show_progress):
+            spans = [spans async for spans in chunker.asplit(bar)]
+        return await asyncio.to_thread(self._assemble, nodes, sources, spans)
 
     @override
     def _postprocess_parsed_nodes(
         self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
     ) -> list[BaseNode]:
-        """Nothing is left to do; LlamaIndex would replace the exact positions by a search."""
+        """Return the nodes unchanged; LlamaIndex would replace exact positions by guesses."""
         return nodes
 
-    def _fitted(self, nodes: Sequence[BaseNode]) -> Chunker:
-        """What cuts the nodes' texts: this parser, or one that leaves room for each one's metadata.
+    def _chunker_for(self, nodes: Sequence[BaseNode]) -> Chunker:
+        """Return this parser, or chunkers that leave room for the metadata of each node.
 
-        The metadata of all their chunks are measured once for each different text of them.
+        Equal metadata of several nodes is measured only once.
         """
         self.check_parameters()
         if not (self.include_metadata and self.count_metadata):
@@ -230,27 +231,29 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         chunkers: dict[str, Chunker] = {"": self}
         for node, metadata in zip(nodes, texts, strict=True):
             if metadata not in chunkers:
-                chunkers[metadata] = self._leaving_room(metadata, f"document {node.node_id!r}")
+                chunkers[metadata] = self._narrowed_for(metadata, f"document {node.node_id!r}")
         if len(chunkers) == 1:
             return self
-        return _Fitted.model_construct(chunkers=[chunkers[metadata] for metadata in texts])
+        return _ChunkerPerSource.model_construct(
+            chunkers=[chunkers[metadata] for metadata in texts]
+        )
 
-    def _leaving_room(self, metadata: str, owner: str) -> Chunker:
-        """The same parser with chunks so much smaller that they fit together with the metadata."""
+    def _narrowed_for(self, metadata: str, owner: str) -> Chunker:
+        """Return the same parser with chunks small enough to fit together with metadata."""
         if not self.fits(f"{metadata} x"):
             size = getattr(self, "chunk_size", None)
             of_size = "" if size is None else f" (chunk_size={size})"
             raise ValueError(
-                f"the metadata of {owner} leave no room for text in a chunk{of_size}: raise "
+                f"the metadata of {owner} leaves no room for text in a chunk{of_size}: raise "
                 "chunk_size, exclude keys (excluded_embed_metadata_keys and "
                 "excluded_llm_metadata_keys), or pass count_metadata=False"
             )
         return self.narrowed(metadata)
 
-    def _assembled(
+    def _assemble(
         self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]
     ) -> list[BaseNode]:
-        """A node for every span, tied to its source, its neighbours and its place in a tree."""
+        """Make a node of every span, linked to its source, neighbours, parent and children."""
         identities = Identities()
         assembled: list[BaseNode] = []
         for node, source, spans in zip(nodes, sources, results, strict=True):
@@ -273,8 +276,8 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         return assembled
 
 
-class _Fitted(Chunker):
-    """Cuts each source with a chunker of its own; their models are asked together."""
+class _ChunkerPerSource(Chunker):
+    """Cuts each source with its own chunker; their requests to models are merged."""
 
     chunkers: Sequence[Chunker]
 
@@ -292,7 +295,7 @@ class _Fitted(Chunker):
 
 
 def _in_unit(parameters: Mapping[str, Any], unit: LengthFunction) -> dict[str, Any]:
-    """The parameters whose values count tokens, those of nested strategies included, in `unit`."""
+    """Replace the unit "tokens" in the parameters and in nested strategies by `unit`."""
     return {
         name: unit
         if name == "length_function" and value == "tokens"
@@ -321,15 +324,15 @@ def _sources(nodes: Sequence[BaseNode]) -> list[Source]:
     ]
 
 
-def _shown(show_progress: bool) -> AbstractContextManager[None]:
-    """A bar for the requests to a model, where there are any, behind that for the texts."""
+def _model_bar(show_progress: bool) -> AbstractContextManager[None]:
+    """Show a progress bar for requests to a model, if there are any, below that for texts."""
     if not show_progress:
         return nullcontext()
     return showing(lambda total: tqdm(total=total, desc="Asking the model"))
 
 
 class _Tokens(BaseModel):
-    """The defaults of most parsers: sizes in tokens, as everywhere in LlamaIndex."""
+    """Defaults of most parsers: sizes in tokens, as everywhere in LlamaIndex."""
 
     chunk_size: Size = 256
     length_function: Unit = "tokens"
@@ -497,22 +500,22 @@ class SentenceWindowNodeParser(_Tokens, chunkers.SentenceWindowChunker, ChunkerN
     )
 
     window_metadata_key: str = "window"
-    """The key of the metadata for the window."""
+    """Key in the metadata for the window."""
 
     original_text_metadata_key: str = "original_text"
-    """The key of the metadata for the sentence itself."""
+    """Key in the metadata for the sentence itself."""
 
     @override
-    def _assembled(
+    def _assemble(
         self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]
     ) -> list[BaseNode]:
-        """The nodes, with the sentence beside its window under the keys that were asked for."""
+        """Make the nodes, with sentence and window under the keys that the user chose."""
         pairs = zip(sources, results, strict=True)
-        return super()._assembled(
-            nodes, sources, (self._named(s.text, spans) for s, spans in pairs)
+        return super()._assemble(
+            nodes, sources, (self._with_keys(s.text, spans) for s, spans in pairs)
         )
 
-    def _named(self, text: str, spans: list[Span]) -> list[Span]:
+    def _with_keys(self, text: str, spans: list[Span]) -> list[Span]:
         for span in spans:
             span.metadata = {
                 self.window_metadata_key: span.metadata["window"],

@@ -16,30 +16,29 @@ from rag_splitters.text.origin import reading_options
 
 
 class FileReader(BaseReader):
-    """Reads a file, or each file of a folder, as a document: text as it is, PDF page by page.
+    """Reads a file, or each file in a folder, as a document.
 
-    Of notebooks, subtitles and mails, it reads what there is to read: the cells of a notebook as
-    Markdown, the words of subtitles as running text, each message of a mailbox as a document. The
-    nodes of these know where they stand in the file: `file_start` and `file_end` and, in
-    notebooks, `cell_start` and `cell_end`, in subtitles `start_time` and `end_time` in seconds.
-    Mails have `subject`, `sender`, `date` and `message_id`. The document's metadata say this in
-    `origin`, which its nodes do not repeat.
+    From notebooks, subtitles and mails, it reads the text without the markup: the cells of a
+    notebook as Markdown, the words of subtitles as running text, and each message of a mailbox as a
+    document of its own. Their nodes have the metadata `file_start` and `file_end`, positions in the
+    file, and `cell_start` and `cell_end` in notebooks, `start_time` and `end_time` (seconds) in
+    subtitles, and `subject`, `sender`, `date` and `message_id` in mails. They take this from
+    `origin` in the document's metadata, which they do not repeat.
 
-    The nodes of a PDF know their pages, whatever the strategy: the document's metadata have the
-    first and the last page as `page_start` and `page_end`, and each node has its own.
-    Running heads and page numbers are dropped from a PDF, and divided words are joined. Lines in a
-    larger or bold font are its headings: `outline` in the metadata lists them for the strategies,
-    and nodes do not repeat it.
+    Each node of a PDF has its pages as `page_start` and `page_end`, whatever the strategy. Running
+    heads and page numbers are dropped from a PDF, and hyphenated words are joined. Lines in a
+    larger or bold font are its headings: `outline` in the document's metadata lists them for the
+    strategies, and nodes do not repeat it.
 
-    For folders:
+    To read a folder with several readers:
     `SimpleDirectoryReader(folder, file_extractor={".pdf": FileReader(), ".ipynb": FileReader()})`.
 
     Parameters:
-        max_output: maximum number of characters of each output in a notebook, and a line that says
-            how many were left out; 0 drops outputs, None keeps them whole.
-        quotations: whether to keep what a mail quotes: lines after ">", quotations in HTML, and
+        max_output: maximum number of characters to keep of each output in a notebook; a line says
+            how many were left out. 0 drops outputs, None keeps them whole.
+        quotations: whether to keep quotations in mails: lines after ">", quotations in HTML, and
             the original message below a reply.
-        attachments: whether to keep attachments of mails that are text.
+        attachments: whether to keep the attachments of mails that are text.
     """
 
     def __init__(
@@ -51,17 +50,19 @@ class FileReader(BaseReader):
     def load_data(
         self, file: str | Path, extra_info: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Document]:
-        """The documents, with their paths as their ids; messages of a mailbox add "#" and their
-        Message-ID.
+        """Read the documents of a file or folder.
 
         Parameters:
-            file: a text of any kind, a PDF (extra `pdf`), a Word document or a presentation
-                (extra `office`), which come as Markdown with slides as pages, or a folder, of which
-                the files are read whose names say that they are one of these. A warning in the log
-                says how many files were passed over, and of which kinds.
-            extra_info: further metadata.
+            file: a file or a folder. A file may be any text, a PDF (extra `pdf`), or a Word
+                document or presentation (extra `office`), which become Markdown with slides as
+                pages. From a folder, files with the suffixes of these kinds are read; a warning in
+                the log says how many others were skipped, and with which suffixes.
+            extra_info: more metadata to add.
 
-        Raises: OSError, ValueError or ImportError that names the file.
+        Returns: the documents, with their paths as their ids; the id of a message in a mailbox is
+        the path, "#" and the Message-ID.
+
+        Raises: OSError, ValueError or ImportError, which names the file.
         """
         return [_document(source, extra_info or {}) for source in read_sources(file, self.options)]
 

@@ -19,7 +19,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from typing_extensions import override
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import names_nearest, whole_number
+from rag_splitters.fields import check_keywords, whole_number
 from rag_splitters.llama_index.adapters import (
     call_method,
     from_node,
@@ -62,64 +62,71 @@ if TYPE_CHECKING:
 
 
 Docstore = KeyValueStore | BaseKVStore | BaseDocumentStore
-"""What a retriever can keep its parents in."""
+"""Stores that can hold the parents."""
 
 
 class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetriever):
     """Searches small chunks and returns the larger chunks that contain them.
 
     Documents are cut into parents, which go to a key-value store or docstore, and parents into
-    children, which go to a vector store and name their parent. `parent_document_retriever` sets one
-    up; construct it yourself for other stores. The LangChain retriever of the same name opens a
-    folder, or stores on servers, that this one wrote, and the reverse.
+    children, which go to a vector store and point to their parent. The function
+    `parent_document_retriever` sets up a retriever with its stores; construct one yourself for
+    other stores. Folders, and stores on servers, can also be opened by the LangChain retriever of
+    the same name, and the other way round.
 
-    A result is a node with its positions in the source (if the parser is ours), the score of its
-    best child and, as `matches` in its metadata, position and score of the children that match,
-    best first. No model is shown what we add to the metadata.
+    A result is a node with its positions in the source (if the parser is ours) and the score of its
+    best child. `matches` in its metadata holds the positions and scores of the children that match,
+    best first. Models do not see the metadata that we add.
 
-    Documents are identified by the id that you gave them or, without one, by their text and
-    metadata; LlamaIndex's random ids identify nothing. An unchanged document is skipped, and a
-    changed one replaces what was there.
+    Documents are identified by the ids that you set or, without one, by their text and metadata;
+    LlamaIndex's random ids are ignored. An unchanged document is skipped, and a changed one
+    replaces the stored one.
 
     Parameters:
         vector_store: vector store for the children; it must keep texts.
         docstore: store for the parents, and for a record of each document: a `BaseKVStore`, a
             `BaseDocumentStore`, or one of our own key-value stores.
-        embed_model: a LlamaIndex or LangChain embedding model, or a callable list[str] ->
+        embed_model: a LlamaIndex or LangChain embedding model, or a function list[str] ->
             list[list[float]].
-        child_parser: cuts parents into children.
-        parent_parser: cuts documents into parents; None takes each document whole.
+        child_parser: node parser that cuts parents into children.
+        parent_parser: node parser that cuts documents into parents; None: each document is one
+            parent.
         similarity_top_k: number of results: parents or, depending on `retrieve`, passages or
             children. None: 4 or, with `max_tokens`, as many as fit.
-        retrieve: what a query returns: "parents"; "children"; or "passages", the best children with
-            as much of what stands around them in their parent as matches too; no two passages share
+        retrieve: what a query returns: "parents"; "children"; or "passages", which are the best
+            children with their neighbours in the parent that match, too. No two passages share
             text. The attribute is `retrieve_kind`, because `retrieve` is a method.
-        passage_size: up to how many characters a passage grows in any case.
-        passage_threshold: from which share of its best child's score a neighbour joins a passage
-            that is longer.
-        max_tokens: budget for all results of a query together. What does not fit is shortened to
-            whole sentences or left out. One result is always returned.
-        search_type: how children are found: by "similarity"; by similarity above
-            `similarity_cutoff`, with "similarity_score_threshold"; by maximal marginal relevance,
-            with "mmr"; or "hybrid", by similarity and by keywords (BM25).
-        fusion: how "hybrid" search joins the two: by the "relative" scores, each side scaled
-            between the best and the worst of the children that were found; or by their ranks,
-            "rrf".
-        similarity_cutoff: the least score of a child that is used.
-        mmr_threshold: for "mmr", 1 for the nearest, 0 for the most diverse.
-        mmr_prefetch_k: for "mmr", the number of children to choose from.
-        filters: metadata that children must have.
-        smoothing: mixes each child's vector with its neighbours' in the document, by a Gaussian of
-            this width in children, and counts their words half for keywords; 0 does neither.
-        headings: puts a document's title (`metadata["title"]`) and the headings above a child
-            before its text where that is embedded and indexed; the text itself stays as it is.
-        reranker: reorders results: a function (question, texts) -> scores, or a node postprocessor.
-        rerank_k: number of results that the reranker is given; None: 50, or as many as are
+        passage_size: number of characters up to which a passage always takes in neighbouring
+            children.
+        passage_threshold: beyond `passage_size`, a passage takes in a neighbour only if its score
+            is at least this share of the score of the passage's best child.
+        max_tokens: maximum number of tokens in all results of a query together; None: no limit.
+            Results that do not fit are shortened to whole sentences or left out, but one is always
             returned.
+        search_type: how to find children: "similarity" of vectors; "similarity_score_threshold",
+            similarity of at least `similarity_cutoff`; "mmr", maximal marginal relevance; or
+            "hybrid", similarity and keywords (BM25).
+        fusion: how "hybrid" search combines its two rankings: by "relative" scores, each scaled
+            between the worst and the best child in its ranking; or by ranks, "rrf" (reciprocal rank
+            fusion).
+        similarity_cutoff: minimum score of the children to use.
+        mmr_threshold: for "mmr": 1 for the nearest children, 0 for the most diverse.
+        mmr_prefetch_k: for "mmr": the number of children to choose from.
+        filters: metadata that children must have.
+        smoothing: standard deviation, in children, of a Gaussian that mixes each child's vector
+            with those of its neighbours in the document; the neighbours' words then also count half
+            in keyword search. 0 does neither.
+        headings: whether to embed and index each child with the document's title
+            (`metadata["title"]`) and the headings above it. The text that is returned stays the
+            same.
+        reranker: function (question, texts) -> scores, or node postprocessor, that reorders the
+            results.
+        rerank_k: number of results to pass to the reranker; None: 50, or `similarity_top_k` if that
+            is more.
         id_key: key in a child's metadata that holds its parent's UUID.
-        batch_size: number of children that are embedded and written at once; None: 4,000, or fewer
-            if the store takes no more.
-        callback_manager: LlamaIndex's.
+        batch_size: number of children to embed and write at once; None: 4,000, or fewer if the
+            store accepts fewer.
+        callback_manager: LlamaIndex's callback manager.
 
     Raises ValueError for a vector store that keeps no texts, and for numbers out of range.
 
@@ -133,7 +140,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
     _own_options = ("filters",)
 
-    @names_nearest()
+    @check_keywords()
     def __init__(
         self,
         *,
@@ -164,8 +171,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         super().__init__(callback_manager=callback_manager)
         if not vector_store.stores_text:
             raise ValueError(
-                f"vector_store must keep texts, and {type(vector_store).__name__} keeps vectors "
-                "alone: leave it out for Chroma, or pass another"
+                f"vector_store must keep texts, and {type(vector_store).__name__} keeps only "
+                "vectors: pass another one, or leave it out to use Chroma"
             )
         self.vector_store = vector_store
         self.docstore = docstore.rows if isinstance(docstore, JSONKVStore) else docstore
@@ -196,7 +203,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         self.shared = Shared()
 
     def __copy__(self) -> ParentDocumentRetriever:
-        """Return a retriever over the same stores, for other options."""
+        """Return a retriever over the same stores, whose options can be changed."""
         copied = type(self).__new__(type(self))
         copied.__dict__.update(self.__dict__)
         return copied
@@ -215,7 +222,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         return await arun(self._remove(ids, source))
 
     def get(self, ids: Sequence[str]) -> list[Document]:
-        """Return text and metadata of documents as they were added, by their ids, or of parents."""
+        """Return documents with the text and metadata that were added, or parents, by id."""
         return run(self._get(ids))
 
     async def aget(self, ids: Sequence[str]) -> list[Document]:
@@ -290,7 +297,7 @@ def _count_or_none(value: int | None, name: str) -> int | None:
     return None if value is None else whole_number(value, name, 1)
 
 
-@names_nearest(ParentDocumentRetriever)
+@check_keywords(ParentDocumentRetriever)
 def parent_document_retriever(
     documents: Iterable[BaseNode] | None = None,
     *,
@@ -314,28 +321,28 @@ def parent_document_retriever(
 ) -> ParentDocumentRetriever:
     """Set up a `ParentDocumentRetriever`, and add `documents` to it.
 
-    By default, everything is in memory. `path` is a folder to keep it in: children in a Chroma in
-    `path/chroma`, parents in `path/parents.sqlite`; one process at a time may have it open. Several
-    processes share an index through a `client` of a Chroma server (`chroma run`) and a `docstore`
-    on a server; then `path` is a folder for this process's keyword index. Or pass a `vector_store`
-    of another kind.
+    By default, everything is kept in memory. To keep it on disk, pass a folder as `path`: children
+    are stored in a Chroma database in `path/chroma`, parents in `path/parents.sqlite`. Only one
+    process at a time may have the folder open. To share an index between processes, pass a `client`
+    of a Chroma server (`chroma run`) and a `docstore` on a server; then `path` is a folder for this
+    process's keyword index. For other vector stores, pass a `vector_store`.
 
-    `embed_model` is a LlamaIndex or LangChain embedding model or a callable list[str] ->
+    `embed_model` is a LlamaIndex or LangChain embedding model, or a function list[str] ->
     list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A
     folder can only be opened with the model that it was written with. `child_parser` defaults to
     `RecursiveNodeParser(chunk_size=400, length_function="characters")`, and `parent_parser` to the
-    same with 2,000 characters; `parent_parser=None` takes documents whole.
+    same with 2,000 characters; `parent_parser=None` makes each document one parent.
 
-    A query returns "passages" by default: the best children, each with as much of what stands
-    around it in its parent as matches too. With `id_key="doc_id"` it returns whole "parents", as
+    By default, a query returns "passages": the best children, each with its neighbours in the
+    parent that match, too. With `id_key="doc_id"`, it returns whole "parents", as
     `langchain_classic` does.
 
-    `search_type`, `smoothing` and `headings` default to what retrieves best by the documentation's
-    benchmarks: "hybrid", 0.6 and True. A `vector_store` that you pass is searched by "similarity"
-    alone, as it is. The other parameters are the retriever's.
+    `search_type`, `smoothing` and `headings` default to the values that retrieve best in the
+    documentation's benchmarks: "hybrid", 0.6 and True. A `vector_store` that you pass is searched
+    by "similarity" only, and without the other two. The other parameters are the retriever's.
 
-    Raises ValueError for options that contradict each other, and for a folder of another model;
-    FolderInUseError (a RuntimeError) for a folder that another process has open.
+    Raises ValueError for options that contradict each other, and for a folder that was written with
+    another model; FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
     model = HashingEmbeddings() if embed_model is None else embed_model
     if not is_embedding_client(model):

@@ -1,4 +1,4 @@
-"""Finding the entities that a text mentions, with a recogniser of any library."""
+"""Finds the entities that a text mentions, with a recogniser of any library."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SPACY_WINDOW = 100_000  # characters: spaCy needs about 1 GB for a million
 _GLINER_WINDOW = 1000  # characters: it reads 384 words and ignores the rest
 _BATCH = 64  # texts in one call of a Hugging Face pipeline
 _SURROGATE = re.compile("[\ud800-\udfff]")  # no tokenizer accepts them
-_DEFAULT_TOKENS = 512  # what an encoder reads if its tokenizer does not say
+_DEFAULT_TOKENS = 512  # the limit of an encoder whose tokenizer does not define one
 
 
 _Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
@@ -37,20 +37,19 @@ _Answers: TypeAlias = Iterable[Iterable[Sequence[Any]]]
 def find_mentions(
     ner: Any, texts: Sequence[str], labels: Sequence[str], numbers: Sequence[int] | None = None
 ) -> list[list[Mention]]:
-    """The mentions in each text, in order.
+    """Find the mentions in each text, in order.
 
-    Mentions do not overlap (the longer one stays) and have no white space at their edges. A
-    recogniser that reads a limited length gets each text in windows, those of all texts at once.
+    Mentions do not overlap (the longer one is kept) and have no white space at their edges. A
+    recogniser with a maximum length gets each text in windows, those of all texts together.
 
     Parameters:
         ner: a recogniser, see `Recogniser`.
         texts: the texts.
-        labels: the labels to look for; if empty, all.
+        labels: the labels to look for; empty: all.
         numbers: the numbers of the documents, for error messages; None: those of the texts.
 
-    Raises ValueError that names the document if the recogniser fails on it or finds a mention
-    outside of it, and ImportError if spaCy or the pipeline with
-    this name is not installed.
+    Raises ValueError, which names the document, if the recogniser fails on it or reports a mention
+    outside of it, and ImportError if spaCy or the pipeline with this name is not installed.
 
     >>> find_mentions(lambda text: [(0, 3, "PERSON")], ["Ada wrote."], [])
     [[Mention(start=0, end=3, label='PERSON')]]
@@ -71,7 +70,7 @@ def find_mentions(
                     mentions[index].append(Mention(start + offset, end + offset, label))
         except ImportError:
             raise
-        except Exception as error:  # whatever a recogniser raises
+        except Exception as error:  # recognisers may raise anything
             number = index if numbers is None else numbers[index]
             details = without_secrets(f"{type(error).__name__}: {error}", ner)
             message = f"EntityChunker: document {number}: the recogniser failed: {details}"
@@ -79,11 +78,11 @@ def find_mentions(
     return list(map(remove_overlaps, texts, mentions))
 
 
-# Asking each kind of recogniser
+# Each kind of recogniser
 
 
 def _kind(ner: Any) -> str:
-    """ "name", "gliner", "spacy", "transformers" or "function"; "" if it is not a recogniser."""
+    """Return "name", "gliner", "spacy", "transformers", "function", or "" for anything else."""
     if isinstance(ner, str):
         return "name"
     if isinstance(ner, type):
@@ -99,12 +98,12 @@ def _kind(ner: Any) -> str:
 
 
 def _pipeline(ner: Any) -> Any:
-    """The spaCy pipeline, which may be given by its name."""
+    """Return the spaCy pipeline, which is loaded if it is a name."""
     return spacy_pipeline(ner, "EntityChunker") if isinstance(ner, str) else ner
 
 
 def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
-    """The text as (offset, part): in one part, or in windows that the recogniser can read."""
+    """Divide a text into (offset, part): one part, or windows that the recogniser can read."""
     kind = _kind(ner)
     if kind == "function":
         return [(0, text)]
@@ -122,7 +121,7 @@ def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
 
 
 def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
-    """The recogniser's answer for each part: (start, end, label) of its mentions."""
+    """Return the recogniser's answer for each part: (start, end, label) of its mentions."""
     kind = _kind(ner)
     if kind == "function":
         return map(partial(_ask_function, ner), parts)
@@ -152,17 +151,17 @@ def _ask_transformers(ner: Any, parts: Sequence[str]) -> Iterator[list[tuple[Any
         if len(batch) == 1 and (not answers or isinstance(answers[0], Mapping)):
             answers = [answers]
         if len(answers) != len(batch):
-            raise ValueError(f"the pipeline gave {len(answers)} answers for {len(batch)} texts")
+            raise ValueError(f"the pipeline returned {len(answers)} answers for {len(batch)} texts")
         yield from map(_group_tokens, answers)
 
 
 def _group_tokens(answer: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
-    """The pipeline's entities; if it gives single tokens, they are joined by their B- and I-."""
+    """Return the pipeline's entities; single tokens are joined by their labels B- and I-."""
     entities: list[tuple[Any, ...]] = []
     for each in answer:
         start, end = each["start"], each["end"]
         if start is None or end is None:
-            raise ValueError("the pipeline gives no positions: use a fast tokenizer")
+            raise ValueError("the pipeline returns no positions: use a fast tokenizer")
         prefix, _, label = str(each.get("entity", "")).rpartition("-")
         if "entity_group" in each:
             entities.append((start, end, each["entity_group"]))
@@ -183,7 +182,7 @@ def _max_tokens(ner: Any) -> int:
 
 
 def _split_to_fit(ner: Any, part: str) -> list[tuple[int, str]]:
-    """The part as (offset, piece): the model would silently ignore tokens beyond its limit."""
+    """Divide a part so that it fits: models silently ignore tokens beyond their limit."""
     if not callable(ner.tokenizer) or len(part) < 8:
         return [(0, part)]
     if len(ner.tokenizer(part)["input_ids"]) <= _max_tokens(ner):
@@ -196,7 +195,7 @@ def _split_to_fit(ner: Any, part: str) -> list[tuple[int, str]]:
 
 
 def _ask_function(ner: Any, part: str) -> Any:
-    """A function's answer, which is awaited if the function is asynchronous."""
+    """Return a function's answer, which is awaited if the function is asynchronous."""
     answer = ner(part)
     return run_async(_await(answer)) if isawaitable(answer) else answer
 
@@ -209,7 +208,7 @@ async def _await(answer: Awaitable[Any]) -> Any:
 
 
 def _check(value: Any) -> Any:
-    """The recogniser for a field's value; raises ValueError if it is not one."""
+    """Return a field's value. Raises ValueError if it is not a recogniser."""
     value = restore(value, "ner")
     if not _kind(value) or value == "":
         raise ValueError(
@@ -221,10 +220,10 @@ def _check(value: Any) -> Any:
 
 
 def describe_recogniser(ner: Any) -> str:
-    """A name that is the same in every process.
+    """Return a name that is the same in every process.
 
     It identifies a spaCy pipeline by language, name, version, components, labels and patterns, and
-    a model by its name. If you train a model anew, give it a new version or name.
+    a model by its name. If you train a model again, give it a new version or name.
 
     Raises ValueError for a function that cannot be imported, a method, or an object without a name.
     """
@@ -256,7 +255,7 @@ def describe_recogniser(ner: Any) -> str:
 
 
 def _weights(model: Any) -> str:
-    """A fingerprint of the weights: all GLiNERs made from one encoder have the encoder's name."""
+    """Return a fingerprint of the weights; GLiNER models with one encoder share its name."""
     if not callable(getattr(model, "parameters", None)):
         return ""
     numbers = [each.detach().flatten()[:8].tolist() for each in model.parameters()]
@@ -266,8 +265,8 @@ def _weights(model: Any) -> str:
 Recogniser = Annotated[
     Any, BeforeValidator(_check), PlainSerializer(describe_recogniser, return_type=str)
 ]
-"""A field for a recogniser, which is written as its name.
+"""A field for a recogniser; a configuration holds its name.
 
-It takes a spaCy pipeline, or the name of an installed one; a Hugging Face token classification
+It accepts a spaCy pipeline, or the name of an installed one; a Hugging Face token classification
 pipeline; a GLiNER model, or anything with its `predict_entities`; or a function from a text to a
 list of (start, end, label)."""

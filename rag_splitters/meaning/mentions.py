@@ -1,4 +1,4 @@
-"""Mentions of entities: checking them, and the windows of text in which to look for them."""
+"""Mentions of entities: their checks, and the windows of text to search for them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Mention(NamedTuple):
 
 
 def read_mention(answer: Any, text: str) -> Mention:
-    """The mention that a recogniser found in a text.
+    """Read a mention that a recogniser found in a text.
 
     Raises ValueError if it is not a tuple (start, end, label) with a position in the text.
     """
@@ -42,9 +42,9 @@ def read_mention(answer: Any, text: str) -> Mention:
 
 
 def remove_overlaps(text: str, mentions: Iterable[Mention]) -> list[Mention]:
-    """The mentions in order, without white space at their edges and without overlaps.
+    """Sort mentions, and remove white space at their edges and overlaps.
 
-    Of mentions that overlap, the longest stays; of equally long ones, the first.
+    Of mentions that overlap, the longest is kept; of equally long ones, the first.
     """
     trimmed = {Mention(*_trim(text, start, end), label) for start, end, label in mentions}
     apart: list[Mention] = []
@@ -64,7 +64,7 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
-    """Windows of whole sentences as (start, end); each repeats the last sentence of the previous.
+    """Return windows of whole sentences; each repeats the last sentence of the previous one.
 
     A sentence that is longer than a window is cut between words, and at most 200 characters of it
     are repeated.

@@ -1,4 +1,4 @@
-"""Propositions: what a chat model answers about a passage, read and checked."""
+"""Propositions: reads and checks a chat model's answer about a passage."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ class Passage:
     sentences: list[tuple[int, int]]
 
     def bounds(self) -> tuple[int, int]:
-        """(start, end) of the passage."""
+        """Return (start, end) of the passage."""
         return self.sentences[0][0], self.sentences[-1][1]
 
     def place(self) -> str:
-        """The passage, for a message."""
+        """Name the passage in a message."""
         start, end = self.bounds()
         return f"passage {self.number} (characters {start} to {end})"
 
     def read(self, answer: str | BaseModel) -> list[Proposition]:
-        """The answer's propositions, checked."""
+        """Return the answer's propositions, checked."""
         if isinstance(answer, Propositions):
             propositions = answer.propositions
         else:
@@ -63,9 +63,9 @@ class Passage:
 
 
 def propositions_in(answer: str) -> list[Proposition]:
-    """The propositions of an answer in plain text.
+    """Return the propositions in an answer of plain text.
 
-    Raises ValueError for any other line, so that nothing is passed over silently.
+    Raises ValueError for any other line, so that nothing is silently ignored.
 
     >>> [(each.evidence, each.text) for each in propositions_in("1, 3-4: Tea is hot.")]
     [([1, 3, 4], 'Tea is hot.')]
@@ -84,7 +84,7 @@ def propositions_in(answer: str) -> list[Proposition]:
 
 
 def _evidence(numbers: str) -> list[int]:
-    """The numbers of "1, 3-4"."""
+    """Return the numbers in "1, 3-4"."""
     plain = _DASH.sub("-", numbers.replace("[", "").replace("]", ""))
     sentences: list[int] = []
     for part in plain.replace(",", " ").replace(";", " ").split():

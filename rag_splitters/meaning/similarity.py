@@ -1,4 +1,4 @@
-"""Similarity of neighbouring vectors, and where to cut because of it. All in numpy."""
+"""Similarity of neighbouring vectors, and the cuts that follow from it, in numpy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHORT_RUN_PENALTY = 1e6
 
 
 def unit_vectors(vectors: NDArray[Any]) -> NDArray[np.float64]:
-    """The vectors, scaled to length one."""
+    """Scale vectors to length one."""
     import numpy as np
 
     exact = vectors.astype(np.float64)
@@ -24,15 +24,16 @@ def unit_vectors(vectors: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.float64]:
-    """The cosine distance between the units before and after each border of two units.
+    """Return the cosine distance between the units before and after each border of two units.
 
-    Rounded to six decimals, because the rest is noise from the transport of the vectors (32-bit
-    floats, or decimals in JSON).
+    It is rounded to six decimals, because the rest is noise from the transport of the vectors
+    (32-bit floats, or decimals in JSON).
 
     Parameters:
         vectors: one for each unit, embedded together with `reach` units on each side.
-        reach: the vectors that are compared lie so far from the border that they have no unit in
-            common; at the ends of the text, as far as possible.
+        reach: number of units on each side of a unit that its vector covers. The vectors that are
+            compared are so far from the border that they share no unit; at the ends of the text, as
+            far as possible.
     """
     import numpy as np
 
@@ -46,7 +47,7 @@ def neighbour_distances(vectors: NDArray[Any], reach: int = 0) -> NDArray[np.flo
 
 
 def breakpoints(distances: NDArray[np.float64], kind: str, amount: float) -> NDArray[np.bool_]:
-    """Which distances are breakpoints: those above a threshold.
+    """Return which distances are breakpoints: those above a threshold.
 
     Parameters:
         distances: the distances between neighbours.
@@ -75,7 +76,7 @@ def breakpoints(distances: NDArray[np.float64], kind: str, amount: float) -> NDA
     return np.asarray(distances > threshold)
 
 
-def joined_runs(
+def join_runs(
     vectors: NDArray[Any],
     threshold: float,
     fits: Callable[[int, int], bool],
@@ -85,7 +86,7 @@ def joined_runs(
 
     Parameters:
         vectors: one for each unit.
-        threshold: the smallest cosine similarity that is enough.
+        threshold: minimum cosine similarity.
         fits: whether the units from a first to a last one may be one run.
         is_small: whether they are too small for a run. A run that is too small continues, or joins
             the run before it if it is more similar to that than to the next unit.
@@ -145,8 +146,8 @@ def best_runs(vectors: NDArray[Any], longest: Sequence[int], shortest: Sequence[
     for row in range(count):
         size = min(longest[row], row + 1)
         totals = rewards[row, :size] + best[row + 1 - size : row + 1][::-1]
-        chosen = int(totals.argmax())
-        lengths[row], best[row + 1] = chosen + 1, totals[chosen]
+        index = int(totals.argmax())
+        lengths[row], best[row + 1] = index + 1, totals[index]
     begins: list[int] = []
     row = count - 1
     while row >= 0:
@@ -156,7 +157,7 @@ def best_runs(vectors: NDArray[Any], longest: Sequence[int], shortest: Sequence[
 
 
 def _run_rewards(unit: NDArray[np.float64], mean: float, limit: int) -> NDArray[np.float64]:
-    """Element [i, n - 1]: the sum over all pairs of the n units that end with unit i.
+    """Return an array whose element [i, n - 1] is the sum over pairs of the n units up to i.
 
     The pairs of a run are those of the run that ends one unit earlier, and the pairs with its last
     unit.

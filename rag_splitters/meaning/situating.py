@@ -1,4 +1,4 @@
-"""Where a chunk stands: its title and headings, or the part of the document around it."""
+"""The context of a chunk: its title and headings, or the part of the document around it."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
 from rag_splitters.text.ids import stable_uuid
 
 AT_ONCE = 256
-"""How many prompts are made at once, because each holds a part of its document."""
+"""Maximum number of prompts in memory, because each holds a part of its document."""
 
 _CACHED_FROM = 1024
-"""Number of characters from which a provider may cache what prompts share: 1,024 tokens."""
+"""Minimum length, in characters, of a shared prompt that providers cache: 1,024 tokens."""
 
 _MOST_WORDS = 100
 _LONGEST_HEADING = 200  # a line of a megabyte may look like a heading
 
 Fits = Callable[[str], bool]
-"""Is a chunk of this text within its strategy's size?"""
+"""A function that says whether a chunk with this text fits into the maximum size."""
 
 
 def heading_contexts(
     text: str, metadata: Mapping[str, Any], spans: Sequence[Span]
 ) -> Iterator[str]:
-    """For each chunk the title and the headings that it stands under, less those that it holds.
+    """Yield for each chunk the title and the headings above it, without those inside it.
 
-    Of one that is longer than 200 characters, its first 200.
+    Each is shortened to 200 characters.
 
     >>> text = "# Tea\\n\\n## Green\\n\\nSteep it."
     >>> list(heading_contexts(text, {}, [Span(0, 5), Span(7, 15), Span(17, 26)]))
@@ -61,11 +61,11 @@ def _short(heading: str) -> str:
 
 
 def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
-    """(start, end) of the part of a text that a chunk is shown in: `size` characters, or all.
+    """Return (start, end) of the window in which to show a chunk: `size` characters, or all.
 
-    Windows lie on a grid of half their size, and a chunk is shown in the one that it stands most in
-    the middle of: neighbours share a window, which a provider's prompt cache then reads once. A
-    window is made larger for a chunk that reaches out of it.
+    Windows lie on a grid of half their size, and a chunk is shown in the window whose middle is
+    closest. So neighbours share a window, which a provider's prompt cache then reads only once. A
+    window is enlarged for a chunk that does not fit into it.
     """
     if size is None or len(text) <= size:
         return 0, len(text)
@@ -82,12 +82,12 @@ def window_around(text: str, span: Span, size: int | None) -> tuple[int, int]:
 
 
 def anchor_of(text: str, metadata: Mapping[str, Any]) -> str:
-    """What a document is known by after an edit: its title, or first heading, and its source."""
+    """Return what identifies a document after an edit: its title or first heading, and source."""
     return f"{title_of(text, metadata)}\n{metadata.get('source', '')}"
 
 
 def room_for_context(fits: Fits) -> str:
-    """A stand-in for a context: as many words as fit in a third of a chunk, at most 100."""
+    """Return a placeholder for a context: the words that fit in a third of a chunk, at most 100."""
     counts = range(1, _MOST_WORDS + 1)
     return _words(bisect_left(counts, True, key=lambda count: not fits(3 * _words(count))))
 
@@ -96,8 +96,8 @@ def _words(count: int) -> str:
     return "context " * count + "\n\n" if count else ""
 
 
-def shortened(context: str, content: str, fits: Fits) -> str:
-    """As much of a context, in whole words, as fits before the content."""
+def shorten(context: str, content: str, fits: Fits) -> str:
+    """Shorten a context to the whole words that fit before the content."""
 
     def is_too_long(end: int) -> bool:
         return not fits(f"{context[:end].rstrip()}\n\n{content}")
@@ -111,11 +111,11 @@ def shortened(context: str, content: str, fits: Fits) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A chunk in its document, to be asked about.
+    """A chunk in its document, which needs a context.
 
-    `index` is the document's among those that are split together, `window` is the part of the
-    document that is shown, and `headings` are the title and headings that the chunk stands under;
-    `key` is the same for chunks that one context will do for.
+    `index` is the index of the document among those that are split together, `window` is the part
+    of the document to show, and `headings` are the title and headings above the chunk. Chunks that
+    can share a context have the same `key`.
     """
 
     index: int
@@ -127,8 +127,8 @@ class Place:
     key: str
 
     @property
-    def shown(self) -> tuple[int, int, int]:
-        """The window and its document."""
+    def document_window(self) -> tuple[int, int, int]:
+        """The document and the window in it."""
         return self.source.number, *self.window
 
     def __str__(self) -> str:
@@ -136,14 +136,14 @@ class Place:
 
 
 class Situations:
-    """The chunks of some documents, and what is known about each so far.
+    """The chunks of some documents, and the contexts that they have so far.
 
     Parameters:
         sources: the documents.
         results: the chunks of each.
-        anchors: what stands for each document in the keys; None: the text of a chunk's window.
+        anchors: what identifies each document in the keys; None: the text of a chunk's window.
         template: the prompt, with {document}, {chunk} and perhaps {headings}.
-        size: how many characters around a chunk are shown; None: all.
+        size: number of characters of the document to show; None: all.
         model: the model's name, which is part of the keys.
     """
 
@@ -179,37 +179,37 @@ class Situations:
         for number, (span, path) in enumerate(zip(spans, paths, strict=True)):
             window = window_around(text, span, self._size)
             if window not in window_keys:
-                shown = text[slice(*window)] if anchor is None else anchor
+                identity = text[slice(*window)] if anchor is None else anchor
                 window_keys[window] = stable_uuid(
-                    self._model, self._template, str(anchor is None), shown
+                    self._model, self._template, str(anchor is None), identity
                 )
-            seen = (path, span.text_of(text)) if anchor is None else (span.text_of(text),)
-            key = stable_uuid(window_keys[window], *seen)
+            parts = (path, span.text_of(text)) if anchor is None else (span.text_of(text),)
+            key = stable_uuid(window_keys[window], *parts)
             yield Place(index, source, number, span, window, path, key)
 
     def recall(self, contexts: Sequence[str | None]) -> None:
-        """Take what is known already under `keys`."""
+        """Add contexts from a cache, in the order of `keys`."""
         pairs = zip(self.keys, contexts, strict=True)
         self.contexts.update((key, context) for key, context in pairs if context is not None)
 
     def batches(self) -> Iterator[tuple[list[str], list[Prompt]]]:
-        """Keys and prompts of what is not known yet; none after a fatal error, which all share.
+        """Yield keys and prompts for missing contexts; none after a fatal error.
 
-        Of the chunks that are shown in one window, the first is asked about before the others, so
-        that the provider's prompt cache holds the window when the others come.
+        The first chunk of each window is sent before the others, so that the provider's prompt
+        cache holds the window when the others follow.
         """
         missing = [self._first[key] for key in self.keys if key not in self.contexts]
-        counts = Counter(place.shown for place in missing)
+        counts = Counter(place.document_window for place in missing)
         cached: set[tuple[int, int, int]] = set()
         for start in range(0, len(missing), AT_ONCE):
             first: list[tuple[str, Prompt]] = []
             others: list[tuple[str, Prompt]] = []
             for place in missing[start : start + AT_ONCE]:
                 prompt = self._prompt(place)
-                if counts[place.shown] == 1 or prompt.shared < _CACHED_FROM:
+                if counts[place.document_window] == 1 or prompt.shared < _CACHED_FROM:
                     prompt = Prompt(prompt, 0)
-                opens = prompt.shared > 0 and place.shown not in cached
-                cached.update([place.shown] if opens else [])
+                opens = prompt.shared > 0 and place.document_window not in cached
+                cached.update([place.document_window] if opens else [])
                 (first if opens else others).append((place.key, prompt))
             for batch in filter(None, (first, others)):
                 if self._fatal is not None:
@@ -218,13 +218,13 @@ class Situations:
                 yield [key for key, _ in batch], [prompt for _, prompt in batch]
 
     def take(self, keys: Sequence[str], answers: Sequence[str | ModelError]) -> None:
-        """Take the answers of a batch."""
+        """Add the answers of a batch."""
         self.contexts.update(zip(keys, answers, strict=True))
         errors = (answer for answer in answers if isinstance(answer, ModelError))
         self._fatal = self._fatal or next((error for error in errors if error.fatal), None)
 
     def failures(self) -> list[tuple[int, str, ModelError]]:
-        """Document, chunk and error of every chunk for which the model gave no context."""
+        """Return document, chunk and error of every chunk that has no context."""
         pairs = ((place, self.contexts.get(place.key)) for place in self.places)
         return [
             (place.index, str(place), error)

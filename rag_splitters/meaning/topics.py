@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_TOPICS = 10
 _MAX_TERMS = 20_000
-_MAX_SEGMENT = 60  # sentences: bounds the work for each sentence
+_MAX_SEGMENT = 60  # sentences: limits the work for each sentence
 _PENALTY = {"nmf": 1.8, "lda": 2.5}  # for each segment, in squared distances of unit vectors
 _NAMED_TERMS = 5
 _LDA_REACH = 2  # neighbours on each side that LDA reads together with a sentence
@@ -41,7 +41,7 @@ class Segment(NamedTuple):
 def find_segments(
     sentences: Sequence[str], *, model: str, n_topics: int | None, random_state: int
 ) -> list[Segment]:
-    """The segments of a text; none if it has fewer than three sentences or no words.
+    """Find the segments of a text; none if it has fewer than three sentences or no words.
 
     The terms are those of `rag_splitters.text.terms`. Topics are numbered in the order in which
     they appear. Time grows linearly with the number of sentences.
@@ -77,7 +77,7 @@ def find_segments(
 
 
 def _terms(sentences: Sequence[str]) -> tuple[list[list[str]], dict[str, str]]:
-    """The terms of each sentence, and the most frequent spelling of each term in the text."""
+    """Return the terms of each sentence, and the most frequent spelling of each term."""
     counters: dict[str, Counter[str]] = {}
     interned: dict[str, str] = {}
     rows: list[list[str]] = []
@@ -99,7 +99,7 @@ def _terms(sentences: Sequence[str]) -> tuple[list[list[str]], dict[str, str]]:
 def _strongest(
     weights: NDArray[np.float64], names: Sequence[str], spellings: dict[str, str]
 ) -> list[str]:
-    """The terms with the largest weights, in the spelling of the text."""
+    """Return the terms with the largest weights, in the spelling of the text."""
     import numpy as np
 
     order = np.argsort(-weights, kind="stable")[:_NAMED_TERMS]
@@ -109,7 +109,7 @@ def _strongest(
 def _fit(
     model: str, terms: list[list[str]], count: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Sequence[str]]:
-    """A unit vector for each sentence, the weight of each term in each topic, and the terms.
+    """Return a unit vector for each sentence, the weights of terms in topics, and the terms.
 
     It runs in one thread and rounds the numbers, so that they are the same on every machine.
     """
@@ -143,7 +143,7 @@ def _nmf(matrix: Any, count: int, seed: int) -> tuple[Any, Any]:
 
 
 def _lda(counts: Any, count: int, seed: int) -> tuple[Any, Any]:
-    """Reads each sentence together with its neighbours: one alone is too short for LDA."""
+    """Fit LDA to each sentence with its neighbours: a sentence alone is too short."""
     from scipy.sparse import diags_array
     from sklearn.decomposition import LatentDirichletAllocation
 
@@ -156,7 +156,7 @@ def _lda(counts: Any, count: int, seed: int) -> tuple[Any, Any]:
 
 
 def _partition(vectors: NDArray[np.float64], penalty: float) -> list[int]:
-    """The first sentences of the segments with the smallest squared distances to their means.
+    """Return the first sentences of the segments closest to their means, by squared distance.
 
     Every segment costs `penalty`. Dynamic programming over segments of bounded length.
     """

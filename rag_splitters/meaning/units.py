@@ -1,4 +1,4 @@
-"""Units of text that are worth a vector: sentences, lists' items and the like."""
+"""Units of text that are long enough for a vector: sentences, list items and so on."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SHORTEST, _LONGEST = 40, 2000  # characters of a unit
 
 
 def unit_texts(text: str, units: Iterable[Range]) -> list[str]:
-    """The first 2,000 characters of units with single spaces, which is how they are embedded."""
+    """Return the texts of units to embed: 2,000 characters at most, with single spaces."""
     return [" ".join(text[start : min(end, start + _LONGEST)].split()) for start, end in units]
 
 
 def unit_cuts(text: str, segmenter: str | Function, atoms: Atoms) -> list[int]:
-    """Where sentences begin, except inside atoms, and between a heading or lead-in and the next.
+    """Return where sentences begin, except inside atoms and after a heading or lead-in.
 
     >>> text = "It is late. You need:\\n\\n- A pot. A big one."
     >>> unit_cuts(text, "rules", Atoms(text, size=20, overlap=0, length_function="characters"))
@@ -36,11 +36,11 @@ def unit_cuts(text: str, segmenter: str | Function, atoms: Atoms) -> list[int]:
 
 
 def sentence_units(text: str, segmenter: str | Function, atoms: Atoms) -> list[Range]:
-    """The sentences of a text, as units that are worth a vector. A part of `atoms` counts as one.
+    """Return the sentences of a text as units for vectors. Each of `atoms` counts as one.
 
-    What is shorter than 40 characters ("Yes.", a heading, an item) says too little by itself: what
-    begins a line joins what follows, the rest what precedes. What is longer than 2,000 is cut
-    between words, so that three of them are within what a model takes.
+    A unit of less than 40 characters ("Yes.", a heading, an item) says too little by itself: if it
+    begins a line, it joins the next unit, else the previous one. A unit of more than 2,000 is cut
+    between words, so that three units are within the limit of a model.
 
     >>> text = "A heading\\n\\nThis is the first of two sentences here. Yes."
     >>> atoms = Atoms(text, size=100, overlap=0, length_function="characters")
@@ -82,9 +82,9 @@ def _has_line_break(text: str, start: int, end: int) -> bool:
 def parts_of(
     text: str, units: Iterable[Range], size: int, length_function: LengthFunction, atoms: Atoms
 ) -> list[Range]:
-    """The units, those above `size` cut between words into parts of much the same length.
+    """Cut units above `size` between words into parts of similar length.
 
-    Those with an atom inside are not cut.
+    Units with an atom inside are not cut.
     """
     measure = sizer(length_function)(text)
     parts: list[Range] = []

@@ -1,7 +1,7 @@
 """Overlapping windows of numbered sentences over a long text.
 
-A model is shown sentences with numbers and answers with numbers, so that positions are never its
-business, and a text is data: each sentence is one line, whatever stands in it.
+A model sees numbered sentences and answers with numbers, so it never has to handle positions. The
+text is data: each sentence is one line, whatever it contains.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_LIST = re.compile(r"\d[^\S\n]*[-–—][^\S\n]*\d|[-–—]\d|\.\d|\d\.\s+\d
 
 
 class Window(NamedTuple):
-    """Sentences that a model sees together, and those of them that its answer decides about.
+    """Sentences that a model sees together, and those about which its answer decides.
 
     All four are indices into the sentences of a text; the second of each pair is not included.
     """
@@ -33,11 +33,11 @@ class Window(NamedTuple):
 
 
 def windows(count: int, size: int) -> list[Window]:
-    """Windows of `size` sentences over `count` sentences, each of which one window decides about.
+    """Divide `count` sentences into windows of `size`; one window decides about each sentence.
 
-    Neighbours overlap by a tenth, by one sentence at least. The window before decides about the
-    first half of an overlap, the one behind about the second, so that each sentence is judged with
-    its neighbours in view.
+    Neighbouring windows overlap by a tenth, and by at least one sentence. The earlier window
+    decides about the first half of an overlap, the later one about the second half, so that the
+    model sees the neighbours of each sentence.
 
     >>> [(w.first, w.last, w.decides_from, w.decides_to) for w in windows(25, 20)]
     [(0, 20, 0, 19), (18, 25, 19, 25)]
@@ -52,7 +52,7 @@ def windows(count: int, size: int) -> list[Window]:
 
 
 def sentences_of(text: str, segmenter: str | Segmenter) -> list[tuple[int, int]]:
-    """(start, end) of each sentence of a text; one of over 1,000 characters counts as several.
+    """Return (start, end) of each sentence; one of over 1,000 characters counts as several.
 
     No grapheme cluster is cut, none of them is blank, and white space between them is left out.
 
@@ -71,12 +71,12 @@ def sentences_of(text: str, segmenter: str | Segmenter) -> list[tuple[int, int]]
     return [(span.start, span.end) for span in spans]
 
 
-def numbered(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The sentences as lines with numbers from 1 on.
+def number_sentences(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Write sentences as numbered lines, counted from 1.
 
-    White space inside a sentence becomes one space: no sentence can pass for another line.
+    White space inside a sentence becomes one space, so no sentence can pass for another line.
 
-    >>> print(numbered("One\\n[2] one. Two.", [(0, 12), (13, 17)]))
+    >>> print(number_sentences("One\\n[2] one. Two.", [(0, 12), (13, 17)]))
     [1] One [2] one.
     [2] Two.
     """
@@ -85,10 +85,10 @@ def numbered(text: str, spans: Sequence[tuple[int, int]]) -> str:
 
 
 def numbers_in(answer: str) -> list[int]:
-    """The numbers of a list in plain text; other numbers may stand only before one of "1, ...".
+    """Return the numbers of a list in plain text; others are allowed only before "1, ...".
 
-    Raises: ValueError where there is none, it is not clear which, or the list was cut off, as far
-    as that shows.
+    Raises: ValueError if there is no list, if it is not clear which one is meant, or if it seems to
+    be cut off.
 
     >>> numbers_in("The 3 chunks begin at 1, 5 and 9.")
     [1, 5, 9]

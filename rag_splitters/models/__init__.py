@@ -1,7 +1,7 @@
-"""Talking to embedding models and chat models of any framework, or plain functions.
+"""Calls to embedding models and chat models of any framework, or to plain functions.
 
-Here belong their calls (batches, retries, concurrency), their names, the pydantic fields that hold
-them, the caches of their answers, and `HashingEmbeddings`, which needs no model at all.
+This folder holds the calls (batches, retries, concurrency), the names of models, the pydantic
+fields for them, the caches of their answers, and `HashingEmbeddings`, which needs no model.
 """
 
 from rag_splitters.models.asking import ask, embed

@@ -1,7 +1,7 @@
-"""What a strategy awaits in its `plan`: vectors from an embedding model, answers from a chat model.
+"""Functions for strategies to await in `plan`: `embed` for vectors, `ask` for a model's answers.
 
-An answer that cannot be used is asked for again, with what is wrong with it. What was paid for goes
-into a cache as soon as it arrives, and nothing is asked twice.
+After an invalid answer, the model is told what was wrong and asked again. Answers are cached as
+soon as they arrive, and no request is sent twice.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def embed(
     *,
     cache: TextCache | None = None,
 ) -> NDArray[np.float32]:
-    """The vectors of some texts, to be awaited in a plan: one row for each text.
+    """Embed texts: await this in a plan to get an array with one row for each text.
 
     Parameters:
         model: the value of a field of type `Embeddings`.
@@ -50,8 +50,7 @@ async def embed(
         places: document number and offset of each text, for error messages.
         cache: the value of a field of type `Cache`.
 
-    Raises ModelError if the model fails or answers with anything but one usable vector for each
-    text.
+    Raises ModelError if the model fails, or does not answer with one valid vector for each text.
     """
     return rows_of(await embed_each(model, texts, places, cache=cache))
 
@@ -63,7 +62,7 @@ def embed_each(
     *,
     cache: TextCache | None = None,
 ) -> Call[list[Row]]:
-    """`embed` that gives the vector of each text, or the error in its place."""
+    """Embed texts: await this in a plan to get a vector or an error for each text."""
 
     def arguments(items: Sequence[tuple[str, Place | None]]) -> tuple[Any, Any, Any]:
         own_places = [place for _, place in items]
@@ -85,12 +84,12 @@ async def ask(
     *,
     cache: TextCache | None = None,
 ) -> list[Any]:
-    """The model's answers to some prompts, to be awaited in a plan.
+    """Ask a chat model: await this in a plan to get an answer to each prompt.
 
     Parameters:
         model: the value of a field of type `Llm`.
-        prompts: the prompts, which are sent side by side.
-        schema: the pydantic model of an answer; None, or a plain function as the model: text.
+        prompts: the prompts, which are sent concurrently.
+        schema: the pydantic model of an answer. None gives text, as does a plain function.
         cache: the value of a field of type `Cache`.
 
     Raises ModelError if the model fails on a prompt.
@@ -112,17 +111,17 @@ async def ask_each(
     cache: TextCache | None = None,
     keys: Sequence[str] | None = None,
 ) -> list[Result | ModelError]:
-    """What was read from the model's answers, or the error in its place.
+    """Ask a chat model, and return what `read` makes of each answer, or the error instead.
 
-    Equal prompts are asked once. After an error that every other prompt would share, such as a key
-    that is refused, nothing more is asked.
+    Equal prompts are sent once. After an error that would affect every prompt, such as a rejected
+    key, no more prompts are sent.
 
     Parameters:
         read: (number of the prompt, answer) -> result; raises a ValueError that says what is wrong.
-        max_retries: how often an answer that cannot be used is asked for again.
-        cache: where usable answers are kept, each as soon as it arrives.
-        keys: the keys of the answers in the cache, equal for prompts that one answer will do for.
-            None: of the model and the prompt.
+        max_retries: how often to ask again after an invalid answer.
+        cache: the cache to which each valid answer is written as soon as it arrives.
+        keys: the keys of the answers in the cache; prompts that can share an answer have equal
+            keys. None: keys made from the model and the prompt.
     """
     if keys is None:
         keys = prompts if cache is None else answer_keys(model, schema, prompts)
@@ -151,13 +150,13 @@ def _result(
         return answer
     try:
         return read(index, answer)
-    except ValueError as error:  # for another place in the text than the first of equal prompts
-        return ModelError(f"the answer cannot be used: {error}", index=index, answered=True)
+    except ValueError as error:  # an equal prompt can be about another place in the text
+        return ModelError(f"invalid answer: {error}", index=index, answered=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A prompt, its number among those of its strategy, and how its answer is read."""
+    """A prompt, its number among those of its strategy, and the function that reads its answer."""
 
     index: int
     prompt: str
@@ -165,7 +164,7 @@ class _Question:
     read: Read[Any]
 
     def problem_of(self, answer: str | BaseModel) -> str:
-        """What is wrong with an answer; empty if it can be used."""
+        """Say what is wrong with an answer; empty if it is valid."""
         try:
             self.read(self.index, answer)
         except ValueError as error:
@@ -174,7 +173,7 @@ class _Question:
 
 
 class _Settling:
-    """Asks questions until each has an answer that can be used, or an error."""
+    """Asks questions until each has a valid answer or an error."""
 
     def __init__(
         self,
@@ -187,7 +186,7 @@ class _Settling:
         self._max_retries, self._cache = max_retries, cache
 
     async def answers(self, questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
-        """The answer to each question, or the error in its place."""
+        """Return the answer to each question, or the error instead."""
         answers = await self._recall(questions)
         missing = [number for number, answer in enumerate(answers) if answer is None]
         if missing:
@@ -202,7 +201,7 @@ class _Settling:
     async def _recall(
         self, questions: Sequence[_Question]
     ) -> list[str | BaseModel | ModelError | None]:
-        """The usable answers that the cache has; None for any other question."""
+        """Return the valid answers in the cache, and None for other questions."""
         if self._cache is None:
             return [None] * len(questions)
         texts = await self._cache.read([question.key for question in questions])
@@ -230,7 +229,7 @@ class _Settling:
             prompt = fill(_AGAIN, prompt=question.prompt, problem=problem)
 
     def _error(self, question: _Question, problem: str) -> ModelError:
-        message = f"the answer cannot be used: {problem}"
+        message = f"invalid answer: {problem}"
         name = self._model.description
         return ModelError(message, model=name, index=question.index, answered=True)
 
@@ -240,10 +239,10 @@ _SENTENCE_END = re.compile(r"[.!?。！？؟।]['\"”’»)\]]*\s")
 
 
 def check_whole(prose: str) -> str:
-    """The prose that a model wrote. Raises ValueError if it ends in the middle, as far as it shows.
+    """Return a model's prose. Raises ValueError if it seems to be cut off.
 
-    It is long, has sentences, and the last one does not end. A function gives an answer without
-    what the service said about it, so the text is all that there is to look at.
+    It seems to be if it is long, has sentences, and the last one does not end. The answer of a
+    plain function comes without the service's response, so only the text can be examined.
     """
     text = prose.rstrip()
     if len(text) > _LONG and text[-1].isalnum() and _SENTENCE_END.search(text):

@@ -1,4 +1,4 @@
-"""The cache of what was paid for: answers and embeddings, in a folder or a key-value store."""
+"""Caches for answers and embeddings, in a folder or a key-value store."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ class TextCache(ABC):
 
     @abstractmethod
     async def read(self, keys: Sequence[str]) -> list[str | None]:
-        """Return the texts of the keys, in their order; None where there is none."""
+        """Return the text of each key, or None if there is none."""
 
     @abstractmethod
     async def write(self, pairs: Pairs) -> None:
-        """Keep all the pairs."""
+        """Store all pairs."""
 
 
 def text_cache(cache: Any, name: str) -> TextCache:
-    """Return the cache that a user's argument stands for.
+    """Make a cache of a user's argument.
 
     Parameters:
         cache: a LangChain `BaseStore`, of strings or of bytes (`mget`, `mset`); a LlamaIndex
             `BaseKVStore` (`get`, `put`); or the path of a folder, which is created when needed.
-        name: what is kept; used to name the folder's file and the LlamaIndex collection.
+        name: the kind of texts; names the folder's file and the LlamaIndex collection.
 
     Raises TypeError for anything else.
 
@@ -78,7 +78,7 @@ def text_cache(cache: Any, name: str) -> TextCache:
 
 @dataclass(frozen=True)
 class FolderCache(TextCache):
-    """Keeps texts in one SQLite file of a folder, exactly, lone surrogates included.
+    """Keeps texts in a SQLite file in a folder, exactly, including lone surrogates.
 
     Threads and processes may share the folder. A process opens the file once.
     """
@@ -112,7 +112,7 @@ _opening = threading.Lock()
 
 
 def _database(path: Path) -> Database:
-    """The open file of this process; opened anew in a forked one, and if it was deleted."""
+    """Return this process's connection; a forked process, or a deleted file, gets a new one."""
     key = (os.getpid(), path.absolute())
     with _opening:
         if key not in _databases or not path.exists():
@@ -122,7 +122,7 @@ def _database(path: Path) -> Database:
 
 @dataclass(frozen=True)
 class _StoreCache(TextCache):
-    """A store that the user passed in; it may hold passwords, so it is not shown or pickled."""
+    """A store that the user passed; it may hold passwords, so it is never shown or pickled."""
 
     store: Any
     name: str
@@ -135,17 +135,17 @@ class _StoreCache(TextCache):
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError(
-            f"cache={self!r} cannot be pickled: give the path of a folder, which processes share"
+            f"cache={self!r} cannot be pickled: pass the path of a folder, which processes share"
         )
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Call[Any]:
-        """Call a method of the store, or its asynchronous twin."""
+        """Call a method of the store, or its asynchronous counterpart."""
         function, twin = getattr(self.store, method), getattr(self.store, f"a{method}")
         return Call(partial(function, *args, **kwargs), partial(twin, *args, **kwargs))
 
 
 class _LangChainCache(_StoreCache):
-    """A LangChain `BaseStore`; one that takes no strings is given bytes."""
+    """A LangChain `BaseStore` of strings or of bytes."""
 
     async def read(self, keys: Sequence[str]) -> list[str | None]:
         return [_as_text(value) for value in await self._call("mget", list(keys))]
@@ -174,7 +174,7 @@ class _LlamaIndexCache(_StoreCache):
 
 
 def _as_text(value: object) -> str | None:
-    """Return the text that a store gave back; None for a blank or damaged one."""
+    """Return a text from a store; None if it is blank or damaged."""
     if isinstance(value, bytes):
         try:
             value = decode(value)
@@ -183,24 +183,24 @@ def _as_text(value: object) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
-# What is kept
+# Keys and values
 
 
 def answer_keys(model: Any, schema: type[BaseModel] | None, prompts: Sequence[str]) -> list[str]:
-    """The keys of the answers to prompts: they depend on the model and its parameters, too."""
+    """Return the keys of answers to prompts, which include the model and its parameters."""
     form = "" if schema is None else json.dumps(schema.model_json_schema(), sort_keys=True)
     name = cache_name(model)
     return [stable_uuid("answer", name, form, prompt) for prompt in prompts]
 
 
 def answer_text(answer: str | BaseModel) -> str:
-    """An answer as a cache keeps it."""
+    """Write an answer for a cache."""
     content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
     return json.dumps({"answer": content})
 
 
 def read_answer(text: str | None, schema: type[BaseModel] | None) -> str | BaseModel | None:
-    """The answer that `answer_text` wrote; None for anything else."""
+    """Read an answer that `answer_text` wrote; None for anything else."""
     try:
         content = json.loads(text or "")["answer"]
         if isinstance(content, str):
@@ -211,18 +211,18 @@ def read_answer(text: str | None, schema: type[BaseModel] | None) -> str | BaseM
 
 
 def vector_keys(model: Any, texts: Sequence[str], kind: str = "vector") -> list[str]:
-    """The keys of the vectors of texts; `kind` is "question" for a model's own way with those."""
+    """Return the keys of vectors; `kind` is "question" if the model embeds questions apart."""
     name = cache_name(model)
     return [stable_uuid(kind, name, text) for text in texts]
 
 
 def vector_text(vector: NDArray[np.float32]) -> str:
-    """A vector as a cache keeps it."""
+    """Write a vector for a cache."""
     return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
 
 
 def read_vector(text: str | None) -> NDArray[np.float32] | None:
-    """The vector that `vector_text` wrote; None for anything else."""
+    """Read a vector that `vector_text` wrote; None for anything else."""
     import numpy as np
 
     try:
@@ -234,7 +234,7 @@ def read_vector(text: str | None) -> NDArray[np.float32] | None:
 
 
 def check_cache(cache: TextCache | None, model: Any) -> None:
-    """Raise ValueError for a cache with a model that another run would not recognise."""
+    """Raise ValueError if there is a cache and the model has no stable name."""
     if cache is not None and model is not None:
         cache_name(model)
 
@@ -251,4 +251,4 @@ Cache = Annotated[
     BeforeValidator(_load_cache),
     PlainSerializer(lambda value: value.folder if isinstance(value, FolderCache) else None),
 ]
-"""A field that holds a cache: anything that `text_cache` takes. Only a folder is serialised."""
+"""A field for a cache: anything that `text_cache` accepts. Only a folder is serialised."""

@@ -1,4 +1,4 @@
-"""How models are called: several at once, again after a passing failure, and no more in vain."""
+"""Concurrent model calls, with retries, that stop once no other call can succeed."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def retrying(
     *,
     retries: int,
 ) -> Call[_R]:
-    """A call that is repeated after a transient error, at most `retries` times.
+    """Return a call that is repeated after a transient error, at most `retries` times.
 
-    It is not repeated if the client has repeated the request itself: attempts would multiply.
+    It is not repeated if the client has already repeated the request: attempts would multiply.
     """
 
     async def await_once() -> _R:  # tenacity awaits only what was defined with async
@@ -54,7 +54,7 @@ def retrying(
 
 
 def _policy(retries: int) -> dict[str, Any]:
-    """Tenacity's arguments: wait as the server asks, else back off exponentially with jitter."""
+    """Return tenacity's arguments: wait as the server says, else exponentially with jitter."""
     from tenacity import (
         retry_if_exception,
         stop_after_attempt,
@@ -70,7 +70,7 @@ def _policy(retries: int) -> dict[str, Any]:
 
     def log(state: Any) -> None:
         error = state.outcome.exception()
-        _LOG.debug("asking again after %s", without_secrets(f"{type(error).__name__}: {error}"))
+        _LOG.debug("retrying after %s", without_secrets(f"{type(error).__name__}: {error}"))
 
     return {
         "stop": stop_after_attempt(retries + 1),
@@ -82,21 +82,21 @@ def _policy(retries: int) -> dict[str, Any]:
 
 
 class Stop:
-    """Says whether it is still worth asking: not after an error that all requests would share.
+    """Decides when to stop sending requests: after an error that would affect all of them.
 
     Parameters:
-        limit: how many requests are under way at once. If twice as many in a row fail although
-            they were repeated, and at least 8, the server is taken for dead.
+        limit: maximum number of concurrent requests. The server counts as down if twice as many
+            requests in a row fail in spite of retries, and at least 8.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = max(8, 2 * limit)
         self._in_a_row = 0
         self.error: ModelError | None = None
-        """Why nothing more is asked; None as long as it is."""
+        """The error because of which no more requests are sent, or None."""
 
     def count(self, error: ModelError | None) -> None:
-        """Take note of a failure, or of a success (None)."""
+        """Record a failure, or a success (None)."""
         self._in_a_row = self._in_a_row + 1 if error is not None and error.transient else 0
         if error is not None and (error.fatal or self._in_a_row >= self._limit):
             self.error = self.error or error
@@ -112,7 +112,7 @@ def showing(bar: Callable[[int], Any]) -> Iterator[None]:
     """Show the progress of model calls in this block.
 
     Parameters:
-        bar: makes a progress bar like tqdm's for a number of calls.
+        bar: creates a progress bar, like that of tqdm, for a number of calls.
     """
     token = _BAR.set(bar)
     try:
@@ -123,7 +123,7 @@ def showing(bar: Callable[[int], Any]) -> Iterator[None]:
 
 @contextmanager
 def _counting(total: int) -> Iterator[Callable[[], object]]:
-    """A function to call after each of `total` calls."""
+    """Yield a function to call after each of `total` calls."""
     bar = _BAR.get()
     if bar is None or not total:
         yield lambda: None
@@ -135,10 +135,9 @@ def _counting(total: int) -> Iterator[Callable[[], object]]:
 def for_each(
     function: Callable[[_T], Coroutine[Any, Any, _R]], items: Iterable[_T], limit: int
 ) -> Call[list[_R]]:
-    """A call that runs a coroutine function for each item, at most `limit` at once.
+    """Return a call that runs a coroutine function for each item, at most `limit` at a time.
 
-    The coroutines await only calls, see `rag_splitters.calls`. After an error no further one is
-    started.
+    The coroutines await only calls, see `rag_splitters.calls`. After an error, no more are started.
     """
     items = list(items)
     return Call(
@@ -148,7 +147,7 @@ def for_each(
 
 
 def bounded(function: Callable[[_T], _R], items: Sequence[_T], limit: int) -> list[_R]:
-    """The function's result for each item, `limit` of them at a time in threads."""
+    """Return the function's result for each item, `limit` of them at a time in threads."""
     with _counting(len(items)) as count_one:
 
         def counted(item: _T) -> _R:

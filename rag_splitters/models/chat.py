@@ -1,4 +1,4 @@
-"""ChatModel: one way to ask any chat model, whichever framework it comes from."""
+"""ChatModel: the same interface for chat models of any framework."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.text.surrogates import without_surrogates
 
 Answer: TypeAlias = "str | BaseModel | ModelError"
-"""The answer to a prompt: text, an object of the schema, or the error if there is none."""
+"""The answer to a prompt: text, an object of the schema, or an error."""
 
 Result = TypeVar("Result")
 
@@ -38,17 +38,16 @@ _KINDS = (
 
 
 def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int = 4) -> ChatModel:
-    """The model with `ask` and `aask`, whichever framework it comes from.
+    """Wrap a chat model of any framework, so that it has `ask` and `aask`.
 
     Parameters:
         llm: a LangChain chat model (or any runnable that answers a prompt), a LlamaIndex LLM, a
             callable from a prompt to text, sync or async, or a `ChatModel`. A function without
-            parameters is a factory, which is called here, and again where a pickle is loaded.
-        max_concurrency: maximum number of prompts under way at once. None: 4, but 1 for a sync
-            callable, which may not be thread-safe.
-        max_retries: how often a prompt is repeated after a rate limit, a time-out, a lost
-            connection or a failure of the server; only for models whose client does not retry by
-            itself.
+            parameters is a factory, which is called here, and again wherever a pickle is loaded.
+        max_concurrency: maximum number of concurrent prompts. None: 4, but 1 for a sync callable,
+            which may not be thread-safe.
+        max_retries: how often to repeat a prompt after a rate limit, a time-out, a lost connection
+            or a server error; only for models whose client does not retry by itself.
 
     Raises TypeError if `llm` is not a chat model, and ValueError if a number is out of range.
 
@@ -64,11 +63,11 @@ def chat_model(llm: Any, *, max_concurrency: int | None = None, max_retries: int
 class ChatModel(ModelHolder):
     """A chat model and how it is called; `chat_model` creates it.
 
-    `ask` never loses an answer: a prompt that fails gives a `ModelError` in its place, with the
-    prompt's number, the model and the cause, and the other prompts continue. The repr, the pickle
-    and the errors hold no secret: unpickling creates a model with an API key anew, with the key
-    from the environment and with the same server. Pass a factory if a model cannot be pickled, for
-    example because it has a proxy.
+    `ask` never loses an answer: for a prompt that fails, it returns a `ModelError` with the
+    prompt's number, the model and the cause, and continues with the others. The repr, pickles and
+    errors hold no secret: when a model with an API key is unpickled, it is created again with the
+    key from the environment and with the same server. Pass a factory if a model cannot be pickled,
+    for example because it has a proxy.
     """
 
     max_concurrency: int | None = None
@@ -89,21 +88,21 @@ class ChatModel(ModelHolder):
 
     @property
     def is_structured(self) -> bool:
-        """Whether it can answer with an object of a schema; a callable always answers with text."""
+        """Whether the model can answer with an object of a schema; a callable cannot."""
         return is_structured(self.model)
 
     def ask(self, prompts: Sequence[str], schema: _Schema = None) -> list[Answer]:
-        """The answer to each prompt, or the error, in their order.
+        """Send the prompts, and return an answer or an error for each, in their order.
 
         Parameters:
             prompts: the prompts; lone surrogates are replaced, because no client can send them.
-            schema: the pydantic model to answer with, by the means of the model's framework. With
+            schema: the pydantic model of the answers, for the framework's structured output. With
                 None, or if the model does not support it (see `is_structured`), answers are text.
         """
         return run(self._ask(prompts, schema))
 
     async def aask(self, prompts: Sequence[str], schema: _Schema = None) -> list[Answer]:
-        """`ask` without blocking the event loop."""
+        """Asynchronous `ask`."""
         return await arun(self._ask(prompts, schema))
 
     async def _ask(self, prompts: Sequence[str], schema: _Schema) -> list[Answer]:
@@ -114,18 +113,18 @@ class ChatModel(ModelHolder):
         )
 
     def asking(self, schema: _Schema) -> Asking:
-        """A run of questions with answers of this form."""
+        """Begin a series of questions with answers of this schema."""
         return Asking(self, schema)
 
     def for_each(
         self, function: Callable[[int], Coroutine[Any, Any, Result]], numbers: Sequence[int]
     ) -> Call[list[Result]]:
-        """A call that runs a coroutine function for each number, as many at once as may be."""
+        """Return a call that runs a coroutine function for each number, concurrently."""
         return for_each(function, numbers, self.max_concurrency or 1)
 
 
 class Asking:
-    """A run of questions to one model, which ends when it is certain that no other can succeed."""
+    """A series of questions to one model, which stops once no other question can succeed."""
 
     def __init__(self, model: ChatModel, schema: _Schema) -> None:
         self._model, self._schema = model.model, schema
@@ -134,9 +133,9 @@ class Asking:
         self._stop = Stop(model.max_concurrency or 1)
 
     async def answer(self, prompt: str, index: int, name: str) -> Answer:
-        """The answer to a prompt, or the error in its place, which gives the prompt this name."""
+        """Return the answer to a prompt, or an error, which refers to the prompt by this name."""
         if self._stop.error is not None:
-            return self._stop.error.about(f"not asked, because {self._stop.error}", index)
+            return self._stop.error.about(f"not sent, because {self._stop.error}", index)
         try:
             response = await retrying(
                 *self._calls, without_surrogates(prompt), retries=self._retries
@@ -153,10 +152,10 @@ class Asking:
 
 
 def _read(llm: Any, response: Any, schema: _Schema, name: str) -> str | BaseModel:
-    """The response as text or as an object of the schema. Raises ModelError for half an answer."""
+    """Read a response as text or an object. Raises ModelError if it is incomplete."""
     if problem := why_unfinished(response):
         error = model_error(llm, f"answered {name}, but {problem}")
-        error.answered = False  # it would answer a second time as it did the first time
+        error.answered = False  # asking again would give the same answer
         raise error
     if schema is not None and isinstance(response, dict) and "parsed" in response:
         if parsing_error := response.get("parsing_error"):
@@ -167,9 +166,9 @@ def _read(llm: Any, response: Any, schema: _Schema, name: str) -> str | BaseMode
     text = response if isinstance(response, str) else getattr(response, "text", None)
     if text is None or (isinstance(response, BaseModel) and not isinstance(text, str)):
         kind = type(response).__name__
-        raise model_error(llm, f"answered {name} with {kind}, not with text")
+        raise model_error(llm, f"answered {name} with {kind} instead of text")
     if not str(text).strip():
-        raise model_error(llm, f"answered {name} with nothing")
+        raise model_error(llm, f"answered {name} with an empty text")
     return str(text)
 
 
@@ -178,4 +177,4 @@ Llm = Annotated[
     BeforeValidator(lambda value: load_model(value, "llm", _KINDS, chat_model)),
     PlainSerializer(stable_name, return_type=str),
 ]
-"""A field for a chat model: any that `chat_model` takes; its value is a `ChatModel`."""
+"""A field for a chat model: any that `chat_model` accepts; its value is a `ChatModel`."""

@@ -1,7 +1,7 @@
-"""The methods of LangChain's and LlamaIndex's models: the only place that knows them by name.
+"""The methods of LangChain's and LlamaIndex's models; no other file refers to them by name.
 
-Neither framework is imported. A model is recognised by its methods, so that a user's own class of
-the same shape works too.
+Neither framework is imported. A model is recognised by its methods, so that a user's own class with
+the same methods works, too.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ _LLAMA_INDEX_BATCH, _MAX_LLAMA_INDEX_BATCH = 10, 2048  # its default and its max
 
 
 def is_awaitable(model: Any) -> bool:
-    """Whether it can only be awaited.
+    """Whether a model can only be awaited.
 
-    It is an async function, an object whose `__call__` is one, or LangChain's runnable of one.
+    This is so for an async function, an object whose `__call__` is one, and a LangChain runnable of
+    one.
     """
-    called = inspect.getattr_static(type(model), "__call__", None)
+    method = inspect.getattr_static(type(model), "__call__", None)
     is_runnable = hasattr(model, "afunc") and not hasattr(model, "func")
-    return is_runnable or inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(called)
+    return is_runnable or inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(method)
 
 
 def client_retries(model: Any) -> bool:
-    """Whether a client in the model retries by itself; if we did too, attempts would multiply."""
+    """Whether a client in the model retries by itself; then we do not, or attempts multiply."""
     return any(_retries(each) for each in _inner_models(model))
 
 
@@ -56,7 +57,7 @@ _INNER_LISTS = ("middle", "fallbacks")
 
 
 def _inner_models(model: Any, depth: int = 5) -> Iterator[Any]:
-    """The model, and those that LangChain's runnables and functions are made of."""
+    """Yield the model, and those inside LangChain's runnables and functions."""
     if depth == 0 or isinstance(model, (str, bytes, int, float, type, ModuleType)):
         return
     yield model
@@ -65,7 +66,7 @@ def _inner_models(model: Any, depth: int = 5) -> Iterator[Any]:
         function: Any = inspect.unwrap(model)
         try:
             variables = inspect.getclosurevars(function)
-        except (TypeError, ValueError):  # a cell that is empty still
+        except (TypeError, ValueError):  # an empty cell
             return
         parts = [*variables.nonlocals.values(), *variables.globals.values()]
     elif isinstance(model, MethodType):
@@ -77,7 +78,7 @@ def _inner_models(model: Any, depth: int = 5) -> Iterator[Any]:
         parts = [state[name] for name in _INNER if name in state]
         parts += [each for name in _INNER_LISTS for each in state.get(name) or ()]
         if callable(model) and not _is_langchain(model) and not _is_llama_index(model):
-            parts += state.values()  # an object of the user's own around a client
+            parts += state.values()  # a user's own wrapper around a client
     for part in parts:
         yield from _inner_models(part, depth - 1)
 
@@ -86,13 +87,13 @@ def blocks_when_awaited(model: Any, method: str) -> bool:
     """Whether an asynchronous method of a LlamaIndex model does its work on the event loop.
 
     Many only call the synchronous method, among them the defaults of LlamaIndex's base classes.
-    Their code gives them away: it never awaits anything. (LangChain's defaults run the synchronous
-    method in a thread.)
+    They are recognised by their code, which never awaits anything. (LangChain's defaults run the
+    synchronous method in a thread.)
     """
     if method not in HOOKS:
         return False
     hooks = [getattr(type(model), name, None) for name in (*HOOKS[method], method)]
-    function = next((_undecorated(hook) for hook in hooks if hook and not _is_default(hook)), None)
+    function = next((_undecorate(hook) for hook in hooks if hook and not _is_default(hook)), None)
     if not inspect.iscoroutinefunction(function):
         return False
     return not any(step.opname in _AWAITING for step in dis.get_instructions(function))
@@ -114,17 +115,17 @@ def _is_default(hook: Any) -> bool:
     return getattr(hook, "__qualname__", "") == "BaseEmbedding._aget_text_embeddings"
 
 
-def _undecorated(function: Any) -> Any:
-    """The function inside its decorators, also inside LlamaIndex's, which keep it in a closure."""
+def _undecorate(function: Any) -> Any:
+    """Return the function inside its decorators; LlamaIndex's keep it in a closure."""
     wrapped = getattr(function, "__wrapped__", None)
-    if callable(wrapped):  # LlamaIndex marks what it has decorated by True
-        return _undecorated(wrapped)
+    if callable(wrapped):  # LlamaIndex marks decorated functions with True
+        return _undecorate(wrapped)
     if not inspect.isfunction(function):
         return function
     for inner in inspect.getclosurevars(function).nonlocals.values():
         is_same = getattr(inner, "__qualname__", None) == function.__qualname__
         if is_same and inspect.iscoroutinefunction(inner):
-            return _undecorated(inner)
+            return _undecorate(inner)
     return function
 
 
@@ -132,24 +133,24 @@ def _undecorated(function: Any) -> Any:
 
 
 def is_embedding_client(model: Any) -> bool:
-    """Whether it is an embedding model of LangChain or LlamaIndex, or of the same shape."""
+    """Whether it is an embedding model of LangChain or LlamaIndex, or has the same methods."""
     return first_method(model, "embed_documents", "get_text_embedding_batch") is not None
 
 
 def embed_calls(model: Any) -> _Calls:
-    """How to embed a list of texts: a function that blocks, and a coroutine function."""
+    """Return a blocking function and a coroutine function that embed a list of texts."""
     embed = first_method(model, "embed_documents", "get_text_embedding_batch") or model
     return _calls(model, embed, "aembed_documents", "aget_text_embedding_batch")
 
 
 def query_calls(model: Any) -> _Calls | None:
-    """The same for a question, if the model has a method of its own for questions."""
+    """Return the same for a question, if the model has a separate method for questions."""
     embed = first_method(model, "embed_query", "get_query_embedding")
     return embed and _calls(model, embed, "aembed_query", "aget_query_embedding")
 
 
 def client_batch(model: Any) -> int | None:
-    """How many texts the model's client sends in one request; None if it does not say."""
+    """Return how many texts the client sends in one request; None if unknown."""
     for name in ("chunk_size", "embed_batch_size"):
         size = getattr(model, name, None)
         if isinstance(size, int) and size > 0:
@@ -159,7 +160,7 @@ def client_batch(model: Any) -> int | None:
 
 
 def with_batch(model: Any, max_texts: int | None) -> Any:
-    """The model; for LlamaIndex, a shallow copy with the batch size that is used here."""
+    """Return the model; for LlamaIndex, a shallow copy with our batch size."""
     current = getattr(model, "embed_batch_size", None)
     size = min(max_texts or client_batch(model) or 1, _MAX_LLAMA_INDEX_BATCH)
     if isinstance(current, int) and current != size and hasattr(model, "model_copy"):
@@ -171,7 +172,7 @@ def with_batch(model: Any, max_texts: int | None) -> Any:
 
 
 def is_chat_client(model: Any) -> bool:
-    """Whether it is a chat model of LangChain or LlamaIndex, or of the same shape."""
+    """Whether it is a chat model of LangChain or LlamaIndex, or has the same methods."""
     return _is_langchain(model) or _is_llama_index(model)
 
 
@@ -183,7 +184,7 @@ def is_structured(model: Any) -> bool:
 
 
 def ask_calls(model: Any, schema: _Schema) -> _Calls:
-    """How to send a prompt: a function that waits for the answer, and a coroutine function."""
+    """Return a blocking function and a coroutine function that send a prompt."""
     if _is_langchain(model):
         runnable = (_with_schema(model, schema) if schema else None) or model
         if is_awaitable(model):
@@ -208,23 +209,23 @@ def ask_calls(model: Any, schema: _Schema) -> _Calls:
 
 
 def _predict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]:
-    """LlamaIndex's answer with the schema, as LangChain gives it with `include_raw`."""
-    template, watched, responses = _watched(model)
-    parsed = watched.structured_predict(schema, template, text=prompt)
+    """Return LlamaIndex's structured answer in the form of LangChain's `include_raw`."""
+    template, observer, responses = _observe(model)
+    parsed = observer.structured_predict(schema, template, text=prompt)
     return {"parsed": parsed, "raw": responses[-1] if responses else None}
 
 
 async def _apredict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]:
-    template, watched, responses = _watched(model)
-    parsed = await watched.astructured_predict(schema, template, text=prompt)
+    template, observer, responses = _observe(model)
+    parsed = await observer.astructured_predict(schema, template, text=prompt)
     return {"parsed": parsed, "raw": responses[-1] if responses else None}
 
 
-def _watched(model: Any) -> tuple[Any, Any, list[Any]]:
-    """A template (braces in the prompt stay text), the model, and where its responses appear.
+def _observe(model: Any) -> tuple[Any, Any, list[Any]]:
+    """Return a template (which ignores braces in the prompt), a model, and its list of responses.
 
-    LlamaIndex gives structured answers without the response that says whether they are whole, but
-    it tells its callbacks: the model is a shallow copy with a callback of its own.
+    LlamaIndex returns structured answers without the response that says whether they are complete,
+    but passes it to callbacks. So the model is a shallow copy with a callback that collects them.
     """
     from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
     from llama_index.core.callbacks.base_handler import BaseCallbackHandler
@@ -255,8 +256,8 @@ def _watched(model: Any) -> tuple[Any, Any, list[Any]]:
     return template, model.model_copy(update={"callback_manager": manager}), responses
 
 
-_CUT = frozenset("length max_tokens model_length max_output_tokens".split())
-_WITHHELD = frozenset(
+_CUT_OFF_REASONS = frozenset("length max_tokens model_length max_output_tokens".split())
+_FILTER_REASONS = frozenset(
     "content_filter content_filtered safety recitation blocklist prohibited_content refusal "
     "guardrail_intervened".split()
 )
@@ -268,16 +269,18 @@ _REASON_HOLDERS = (
 
 
 def why_unfinished(response: Any) -> str:
-    """Why the answer in a response is not a whole one; empty if it is, or if nobody says.
+    """Say why the answer in a response is incomplete; empty if it is complete or unknown.
 
     >>> why_unfinished({"choices": [{"finish_reason": "length"}]})
-    'it was cut off (length): give the model more room, such as a larger max_tokens'
+    'it was cut off (length): allow longer answers, such as with a larger max_tokens'
     """
     for reason in _finish_reasons(response, 4):
         name = reason.rpartition(".")[2].lower()
-        if name in _CUT:
-            return f"it was cut off ({name}): give the model more room, such as a larger max_tokens"
-        if name in _WITHHELD:
+        if name in _CUT_OFF_REASONS:
+            return (
+                f"it was cut off ({name}): allow longer answers, such as with a larger max_tokens"
+            )
+        if name in _FILTER_REASONS:
             return f"the service withheld it ({name})"
     return ""
 
@@ -297,14 +300,14 @@ def _finish_reasons(response: Any, depth: int) -> Iterator[str]:
 
 
 def _is_anthropic(model: Any) -> bool:
-    """Whether it is one of Anthropic's models, whose prompt cache has to be told what to keep."""
-    for name in ("bound", "first"):  # of LangChain's bindings and sequences
+    """Whether it is one of Anthropic's models, whose prompt cache needs marks in the prompt."""
+    for name in ("bound", "first"):  # LangChain's bindings and sequences
         model = getattr(model, name, model)
     return any("Anthropic" in kind.__name__ for kind in type(model).__mro__)
 
 
 def _with_cache_point(prompt: str) -> Any:
-    """The prompt for LangChain, with a mark behind what it shares with others if it does."""
+    """Return the prompt for LangChain, with a mark after the part that prompts share, if any."""
     if not isinstance(prompt, Prompt) or not prompt.shared:
         return prompt
     shared, rest = prompt.parts
@@ -313,7 +316,7 @@ def _with_cache_point(prompt: str) -> Any:
 
 
 def _cached_chat(model: Any) -> _Calls:
-    """How to send a prompt to one of Anthropic's models in LlamaIndex, with the same mark."""
+    """Return functions that send a prompt with this mark to Anthropic's models in LlamaIndex."""
     from llama_index.core.base.llms.types import (
         CacheControl,
         CachePoint,
@@ -344,7 +347,7 @@ def _cached_chat(model: Any) -> _Calls:
 
 
 class _Probe(BaseModel):
-    """A schema to find out whether a model accepts one."""
+    """A schema for testing whether a model accepts schemas."""
 
     answer: str
 
@@ -358,9 +361,9 @@ def _is_llama_index(model: Any) -> bool:
 
 
 def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
-    """LangChain's runnable that answers with the schema; None if the model does not support it.
+    """Return LangChain's runnable that answers with the schema; None if it is not supported.
 
-    With the object it gives the message, which says whether the answer is whole, if it can.
+    If possible, it also returns the message, which says whether the answer is complete.
     """
     if (method := first_method(model, "with_structured_output")) is None:
         return None
@@ -368,7 +371,7 @@ def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
         return method(schema, include_raw=True)
     except NotImplementedError:
         return None
-    except TypeError:  # a class of the user's own without this option
+    except TypeError:  # a user's own class without this option
         return method(schema)
 
 
@@ -376,13 +379,13 @@ def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
 
 
 def first_method(model: Any, *names: str) -> _Function | None:
-    """The first method that the model has, if any."""
+    """Return the first of these methods that the model has, if any."""
     methods = (getattr(model, name, None) for name in names)
     return next((method for method in methods if callable(method)), None)
 
 
 def _blocking(function: _Function) -> _Function:
-    """The function; what it returns only for awaiting is awaited on the background loop."""
+    """Wrap a function so that an awaitable it returns is awaited on the background loop."""
 
     def call(argument: Any) -> Any:
         result = function(argument)
@@ -396,10 +399,10 @@ async def _await(awaitable: Awaitable[Any]) -> Any:
 
 
 def _calls(model: Any, function: _Function, *names: str) -> _Calls:
-    """The function as one that blocks, and as a coroutine function that does not.
+    """Return the function as a blocking function, and a coroutine function that does the same.
 
-    The latter is the first of the model's methods of these names that does not block when it is
-    awaited, or else the function in a thread. What can only be awaited runs on the background loop.
+    The latter is the first of the model's methods with these names that does not block when it is
+    awaited, else the function in a thread. What can only be awaited runs on the background loop.
     """
     if is_awaitable(model) and (function is model or is_chat_client(model)):
         awaited = model if function is model else model.ainvoke
@@ -413,7 +416,7 @@ def _calls(model: Any, function: _Function, *names: str) -> _Calls:
 
 
 def _both(model: Any, function: _Function, method: Any) -> _Calls:
-    """The function, and the method on the one event loop on which the model may be awaited."""
+    """Return the function, and the method on the one event loop that the model is bound to."""
     clients = _connections(model)
 
     async def call(argument: Any) -> Any:
@@ -428,7 +431,7 @@ _ASYNC_CLIENTS = ("root_async_client", "async_client", "_async_client", "_aclien
 
 
 def _connections(model: Any) -> list[Any]:
-    """What holds the asynchronous connections of a model: models may share an HTTP client."""
+    """Return the objects with a model's asynchronous connections, which models may share."""
     return [_innermost(each) for each in _inner_models(model)]
 
 

@@ -19,12 +19,12 @@ _NUMBERS = ("dimensions", "temperature", "top_p", "max_tokens", "seed")
 
 
 def describe_model(model: Any) -> str:
-    """A short name for a model: the same in every process and in both frameworks.
+    """Return a short name for a model, the same in every process and in both frameworks.
 
     It is the name under which the model is served, with the numbers that change its answers, or
-    the class of a model that has no name. A function gives its importable name. An object with a
-    `description` (a string) gives that. The name never holds an address in memory, a URL or a
-    secret.
+    the class of a model without a name. For a function, it is the importable name, and for an
+    object with a `description` (a string), that description. The name never holds an address in
+    memory, a URL or a secret.
 
     >>> describe_model(describe_model)
     'function:rag_splitters.models.describing:describe_model'
@@ -48,7 +48,7 @@ def describe_model(model: Any) -> str:
 
 
 def _describe_object(model: Any) -> str:
-    """For example "gpt-4o(temperature=0.5)" or "my_package.MyModel"."""
+    """Return a name such as "gpt-4o(temperature=0.5)" or "my_package.MyModel"."""
     kind = type(model)
     values = [getattr(model, name, None) for name in _NAMES]
     names = list(dict.fromkeys(value for value in values if isinstance(value, str) and value))
@@ -65,7 +65,7 @@ _STEPS = (("first", "middle", "last"), ("runnable", "fallbacks"))
 
 
 def _steps(model: Any) -> list[Any]:
-    """The models inside of one of LangChain's sequences or fallbacks."""
+    """Return the models inside one of LangChain's sequences or fallbacks."""
     for names in _STEPS:
         if all(hasattr(model, name) for name in names):
             parts = [getattr(model, name) for name in names]
@@ -80,13 +80,13 @@ _WITHOUT_EFFECT = frozenset(
     "profile rate_limiter request_timeout show_progress_bar stream_usage streaming tags timeout "
     "verbose".split()
 )
-"""Fields of models that do not change what they answer."""
+"""Fields of models that do not change their answers."""
 
 
 def cache_name(model: Any) -> str:
-    """The name of a model in the keys of a cache: its stable name, and its other parameters.
+    """Return the name of a model in the keys of a cache: its stable name and other parameters.
 
-    Parameters are what was set and differs from the default. Addresses and secrets are left out.
+    These are the parameters that differ from their defaults, without addresses and secrets.
     """
     model = getattr(model, "model", model) if hasattr(model, "description") else model
     parameters = json.dumps(_parameters(model, 5), sort_keys=True, default=type)
@@ -95,7 +95,7 @@ def cache_name(model: Any) -> str:
 
 
 def _parameters(model: Any, depth: int) -> dict[str, Any]:
-    """The parameters of a model, and of the models inside it."""
+    """Return the parameters of a model, and of the models inside it."""
     if depth == 0:
         return {}
     if isinstance(model, functools.partial):
@@ -122,7 +122,7 @@ def _parameters(model: Any, depth: int) -> dict[str, Any]:
 
 
 def _plain(value: Any, name: str = "") -> Any:
-    """The part of a value that JSON can hold, without secrets and addresses."""
+    """Return the part of a value that JSON can represent, without secrets and addresses."""
     if isinstance(value, Mapping):
         is_headers = name.endswith("headers")
         pairs = {
@@ -140,10 +140,10 @@ def _plain(value: Any, name: str = "") -> Any:
 
 
 def stable_name(model: Any) -> str:
-    """The name of a model in a configuration or a cache key: that of `describe_model`.
+    """Return the name of a model in a configuration or a cache key, as `describe_model`.
 
-    A registered function has the name under which it was registered. Raises ValueError for any
-    other function without an importable name (a lambda, a closure, a partial).
+    For a registered function, it is the name under which it was registered. Raises ValueError for
+    any other function without an importable name (a lambda, a closure, a partial).
     """
     function = getattr(model, "model", model)
     if registered := registered_name(function):
@@ -153,12 +153,12 @@ def stable_name(model: Any) -> str:
 
 
 def load_model(value: Any, field: str, kinds: str, wrap: Callable[[Any], Any]) -> Any:
-    """The wrapped model for the value of a field: a model, or the name of a registered function.
+    """Return the wrapped model for a field's value: a model, or a registered function's name.
 
     Parameters:
         field: the field's name, for messages.
-        kinds: the kinds of models that the field takes, for messages.
-        wrap: wraps a model; raises TypeError for what is none.
+        kinds: the kinds of models that the field accepts, for messages.
+        wrap: wraps a model; raises TypeError for anything else.
 
     Raises ValueError for any other name, because a configuration does not contain the model
     itself, and for a value that is not a model.

@@ -1,4 +1,4 @@
-"""Embedder: one way to embed texts, whichever framework the model comes from."""
+"""Embedder: the same interface for embedding models of any framework."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Place: TypeAlias = tuple[int, int]
 """The position of a text: the number of its document, and the offset in it."""
 
 Row: TypeAlias = "NDArray[np.float32] | ModelError"
-"""The vector of a text, or the error if there is none."""
+"""The vector of a text, or an error."""
 
 _KINDS = (
     "a LangChain Embeddings, a LlamaIndex BaseEmbedding, a callable list of texts -> list of "
@@ -52,27 +52,27 @@ class Embedder(ModelHolder):
     """Embeds many texts in few requests, and checks the vectors.
 
     Equal texts are embedded once. Lone surrogates, which no client can send, are replaced before
-    the model sees them. The repr, the pickle and the errors hold no secret: unpickling creates a
-    model with an API key anew, with the key from the environment and with the same server. Pass a
+    the model sees them. The repr, pickles and errors hold no secret: when a model with an API key
+    is unpickled, it is created again with the key from the environment and the same server. Pass a
     factory if a model cannot be pickled, for example because it has a proxy. The methods with
     LangChain's names make it an embedding model for LangChain's stores.
 
     Parameters:
         model: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding`, or a callable from a list of
             texts to a list of vectors, sync or async. A function without parameters is a factory,
-            which is called here, and again where a pickle is loaded.
+            which is called here, and again wherever a pickle is loaded.
         max_texts: maximum number of texts in one call. None: 512 for a callable, and 16,384 for a
             framework's model, whose client divides them into batches of its own (LlamaIndex's
             default batch of 10 is raised to 100). A model behind an API is called with these
-            batches, so that several can be under way at once.
+            batches, so that several can run concurrently.
         max_tokens: maximum number of tokens in one request; a longer text goes alone. None:
             300,000, which is OpenAI's limit, and 8,000,000 in one call for a framework's model that
-            does not say how many texts it sends. Tokens are counted for OpenAI's models. For
-            others, bytes in UTF-8 are, because no text has more tokens than bytes.
-        max_concurrency: maximum number of calls under way at once; a function that is not async,
-            and a model in this process, are called once at a time by synchronous code.
-        max_retries: how often a call is repeated after a rate limit, a time-out, a lost connection
-            or a failure of the server; only for models whose client does not retry by itself.
+            does not say how many texts it sends. Tokens are counted for OpenAI's models; for
+            others, UTF-8 bytes are counted, because no text has more tokens than bytes.
+        max_concurrency: maximum number of concurrent calls. Synchronous code makes one call at a
+            time to a function that is not async and to a model in this process.
+        max_retries: how often to repeat a call after a rate limit, a time-out, a lost connection or
+            a server error; only for models whose client does not retry by itself.
 
     Raises TypeError if `model` is not an embedding model, and ValueError if a number is not a whole
     number of at least 1 (0 for `max_retries`).
@@ -100,7 +100,7 @@ class Embedder(ModelHolder):
 
     @property
     def has_questions(self) -> bool:
-        """Whether the model embeds questions by a method of its own."""
+        """Whether the model has a separate method for questions."""
         return query_calls(self.model) is not None
 
     def embed(
@@ -110,12 +110,12 @@ class Embedder(ModelHolder):
         *,
         side_by_side: bool = False,
     ) -> NDArray[np.float32]:
-        """A row for each text.
+        """Embed texts, and return an array with a row for each.
 
         Parameters:
             texts: the texts, of any number of documents; none may be blank.
             places: document number and offset of each text, for error messages.
-            side_by_side: make several calls at once, in threads, as `aembed` does.
+            side_by_side: whether to make concurrent calls in threads, as `aembed` does.
 
         Raises ModelError, which names the call and, if known, the text, if the model fails, or if
         it answers with a wrong number of vectors or with vectors of different lengths, of zeros, or
@@ -131,9 +131,10 @@ class Embedder(ModelHolder):
         *,
         side_by_side: bool = False,
     ) -> NDArray[np.float32]:
-        """`embed` without blocking the event loop.
+        """Asynchronous `embed`.
 
-        A model that would block it is called in one thread or, `side_by_side`, in several.
+        A model that would block the event loop is called in one thread or, with `side_by_side`, in
+        several.
         """
         is_parallel = side_by_side or self._is_awaited
         return rows_of(await arun(self._rows(texts, places, is_parallel, None)))
@@ -153,14 +154,13 @@ class Embedder(ModelHolder):
         places: Sequence[Place] | None = None,
         cache: TextCache | None = None,
     ) -> list[Row]:
-        """The vector of each text, or the error in its place.
+        """Embed texts, and return a vector or an error for each.
 
-        A batch that the model fails on is divided until the text is found that it fails on. After
-        an error that every other text would share, such as a key that is refused, nothing more is
-        asked.
+        A batch that the model fails on is divided until the text that causes the failure is found.
+        After an error that would affect every text, such as a rejected key, no more calls are made.
 
         Parameters:
-            cache: where vectors are kept, those of each batch as soon as they arrive.
+            cache: the cache to which the vectors of each batch are written as soon as they arrive.
         """
         return run(self._rows(texts, places, self._is_parallel, cache))
 
@@ -170,21 +170,23 @@ class Embedder(ModelHolder):
         places: Sequence[Place] | None = None,
         cache: TextCache | None = None,
     ) -> list[Row]:
-        """`embed_each` without blocking the event loop."""
+        """Asynchronous `embed_each`."""
         return await arun(self._rows(texts, places, self._is_awaited, cache))
 
     def embed_questions(
         self, questions: Sequence[str], cache: TextCache | None = None
     ) -> NDArray[np.float32]:
-        """A row for each question, by the model's own method for questions if it has one.
+        """Embed questions, with the model's method for questions if it has one.
 
         Parameters:
-            cache: where vectors are kept, each as soon as it arrives.
+            cache: the cache to which each vector is written as soon as it arrives.
+
+        Returns: an array with a row for each question.
         """
         return run(self._embed_questions(questions, self._is_parallel, cache))
 
     async def aembed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
-        """`embed_questions` without blocking the event loop."""
+        """Asynchronous `embed_questions`."""
         is_awaited = not blocks_when_awaited(self.model, "aget_query_embedding")
         return await arun(self._embed_questions(questions, is_awaited, None))
 
@@ -199,12 +201,12 @@ class Embedder(ModelHolder):
         return vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a question, under LangChain's name."""
+        """Embed a question, under LangChain's name."""
         vector: list[float] = self.embed_questions([text])[0].tolist()
         return vector
 
     async def aembed_query(self, text: str) -> list[float]:
-        """`embed_query` without blocking the event loop."""
+        """Asynchronous `embed_query`."""
         vector: list[float] = (await self.aembed_questions([text]))[0].tolist()
         return vector
 
@@ -214,9 +216,9 @@ class Embedder(ModelHolder):
         if not questions or (calls := query_calls(self.model)) is None:
             return rows_of(await _Batches(self, questions, None, is_parallel, cache).rows())
         keys = [] if cache is None else vector_keys(self, questions, "question")
-        kept = [] if cache is None else map(read_vector, await cache.read(keys))
+        cached_vectors = [] if cache is None else map(read_vector, await cache.read(keys))
         vectors: dict[int, Any] = {
-            number: vector for number, vector in enumerate(kept) if vector is not None
+            number: vector for number, vector in enumerate(cached_vectors) if vector is not None
         }
         retries = self._retries
 
@@ -224,7 +226,7 @@ class Embedder(ModelHolder):
             question = without_surrogates(questions[number])
             try:
                 vectors[number] = await retrying(*calls, question, retries=retries)
-            except Exception as error:  # whatever a client raises
+            except Exception as error:  # clients may raise anything
                 failure = model_error(self.model, "failed on a question", error)
             else:
                 (row,) = self._question_rows([questions[number]], [vectors[number]])
@@ -240,7 +242,7 @@ class Embedder(ModelHolder):
     def _question_rows(
         self, questions: Sequence[str], vectors: Sequence[Any]
     ) -> NDArray[np.float32]:
-        """The vectors of questions, checked. Raises ModelError for one that cannot be used."""
+        """Check the vectors of questions. Raises ModelError if one is invalid."""
         try:
             rows, problems = as_vectors(
                 vectors, len(questions), lambda row: f"the question {questions[row]!r}"
@@ -257,19 +259,19 @@ class Embedder(ModelHolder):
 
     @property
     def _is_awaited(self) -> bool:
-        """Whether its asynchronous method does not block the event loop."""
+        """Whether the model has an asynchronous method that does not block the event loop."""
         return not blocks_when_awaited(self.model, "aget_text_embedding_batch")
 
     @property
     def _is_parallel(self) -> bool:
-        """Whether synchronous calls may be under way side by side: those of an API may."""
+        """Whether synchronous calls may run concurrently, as those to an API may."""
         if is_awaitable(self.model):
             return True
         return client_batch(self.model) is not None and self._is_awaited
 
 
 def rows_of(rows: Sequence[Row]) -> NDArray[np.float32]:
-    """The vectors as one array. Raises the first error among them."""
+    """Return the vectors as one array, or raise the first error among them."""
     import numpy as np
 
     vectors = []
@@ -291,7 +293,7 @@ class _Batches:
         is_parallel: bool,
         cache: TextCache | None,
     ) -> None:
-        self._numbers: dict[str, int] = {}  # of each distinct text, where it stands first
+        self._numbers: dict[str, int] = {}  # index of the first occurrence of each distinct text
         for number, text in enumerate(map(without_surrogates, texts)):
             self._numbers.setdefault(text, number)
         self._all, self._places = texts, places
@@ -306,7 +308,7 @@ class _Batches:
         self._keys: dict[str, str] = {}
 
     async def rows(self) -> list[Row]:
-        """The vector of each text, or the error in its place."""
+        """Return the vector of each text, or the error instead."""
         row_of = await self._recall()
         self._texts = [text for text in self._numbers if text not in row_of]
         counts = token_counts(self._model, self._texts, self._limits.tokens)
@@ -319,7 +321,7 @@ class _Batches:
         return [row_of[text] for text in map(without_surrogates, self._all)]
 
     async def _recall(self) -> dict[str, Row]:
-        """The vectors that the cache has."""
+        """Return the vectors in the cache."""
         if self._cache is None:
             return {}
         texts = list(self._numbers)
@@ -329,42 +331,42 @@ class _Batches:
         return {text: vector for text, vector in vectors.items() if vector is not None}
 
     async def _vectors(self, request: Request) -> list[Row]:
-        """The checked answer to a request; what it fails on is divided."""
+        """Return the checked answer to a request, which is divided if the model fails on it."""
         _, start, end = request
         texts = self._texts[start:end]
         if self._stop.error is not None:
-            failure = self._stop.error.about(f"not asked, because {self._stop.error}")
+            failure = self._stop.error.about(f"not sent, because {self._stop.error}")
             return [failure] * len(texts)
         try:
             answer = await retrying(*self._calls, texts, retries=self._retries)
-        except Exception as error:  # whatever a client raises
+        except Exception as error:  # clients may raise anything
             failure = self._error(f"failed on {self._name(request)}", error)
         else:
             self._stop.count(None)
-            return await self._checked(request, answer)
+            return await self._check(request, answer)
         self._stop.count(failure)
-        return await self._divided(request, failure)
+        return await self._divide(request, failure)
 
-    async def _divided(self, request: Request, failure: ModelError) -> list[Row]:
-        """The rows of both halves of a batch that the model failed on, or the failure."""
+    async def _divide(self, request: Request, failure: ModelError) -> list[Row]:
+        """Send both halves of a batch that the model failed on, or return the failure."""
         number, start, end = request
-        if not self._is_divided(failure, end - start):
+        if not self._may_divide(failure, end - start):
             return [failure] * (end - start)
         middle = (start + end) // 2
         halves = [(number, start, middle), (number, middle, end)]
         return [row for half in halves for row in await self._vectors(half)]
 
-    def _is_divided(self, failure: ModelError, count: int) -> bool:
-        """Whether to look for the text that a batch failed on, and not to give up on the batch.
+    def _may_divide(self, failure: ModelError, count: int) -> bool:
+        """Whether to search a batch for the text that caused the failure.
 
-        A model that fails on every text is not asked about each of them.
+        The number of failures is limited, in case the model fails on every text.
         """
         self._failures += 1
-        is_passing = failure.fatal or failure.transient
-        return count > 1 and not is_passing and self._failures <= self._allowed_failures
+        affects_all = failure.fatal or failure.transient
+        return count > 1 and not affects_all and self._failures <= self._allowed_failures
 
-    async def _checked(self, request: Request, answer: Any) -> list[Row]:
-        """The rows of an answer, which are written to the cache."""
+    async def _check(self, request: Request, answer: Any) -> list[Row]:
+        """Check the rows of an answer, and write them to the cache."""
         _, start, end = request
         try:
             vectors, problems = as_vectors(
@@ -372,7 +374,7 @@ class _Batches:
             )
         except BatchError as error:
             failure = self._error(f"{self._name(request)}: {error}")
-            return await self._divided(request, failure)
+            return await self._divide(request, failure)
         except ValueError as error:
             return [self._error(f"{self._name(request)}: {error}")] * (end - start)
         self._allowed_failures += 2
@@ -441,4 +443,4 @@ def _load(value: Any) -> Embedder:
 
 
 Embeddings = Annotated[Any, BeforeValidator(_load), PlainSerializer(stable_name, return_type=str)]
-"""A field for an embedding model: any that `Embedder` takes; its value is an `Embedder`."""
+"""A field for an embedding model: any that `Embedder` accepts; its value is an `Embedder`."""

@@ -1,4 +1,4 @@
-"""ModelError: what went wrong with which model, without its secrets."""
+"""ModelError: the error of a model, without its secrets."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from rag_splitters.models.secrets import without_secrets
 
 
 class ModelError(ValueError):
-    """A model failed, or its answer cannot be used.
+    """A model failed, or its answer is invalid.
 
     Parameters:
-        message: what happened to which model.
-        model: the model's name, as `describe_model` gives it.
+        message: what went wrong with which model.
+        model: the model's name, as `describe_model` returns it.
         index: the number of the text, prompt or document, from 0, if known.
-        answered: whether the model answered, but not with what it was asked for.
+        answered: whether the model answered, but with something invalid.
         kind: the class name of the client's exception, if there was one.
-        fatal: whether all other requests would fail, too: the key is refused, the quota is used up,
-            or there is no such model. Nothing more is asked then.
+        fatal: whether all other requests would fail, too, because the key is rejected, the quota is
+            used up, or there is no such model. No more requests are sent then.
         transient: whether another attempt may succeed.
 
-    The client's exception is the `__cause__`, unless it contains a secret. An error that ends the
-    splitting of several documents has the chunks of those that succeeded in `results` (a list of
-    spans for each document, None for one that failed) and all failures in `failures`.
+    The client's exception is the `__cause__`, unless it contains a secret. If several documents
+    were split, the error holds the chunks of those that succeeded in `results` (a list of spans for
+    each document, None for one that failed) and all failures in `failures`.
     """
 
     results: Sequence[Any] = ()
@@ -51,7 +51,7 @@ class ModelError(ValueError):
         self.transient = transient
 
     def about(self, message: str, index: int | None = None) -> ModelError:
-        """The same error with another message, about a document or text with this number."""
+        """Return the same error with another message, about the document or text of this number."""
         error = ModelError(
             message,
             model=self.model,
@@ -68,7 +68,7 @@ class ModelError(ValueError):
 def model_error(
     model: Any, problem: str, cause: BaseException | None = None, index: int | None = None
 ) -> ModelError:
-    """A `ModelError` for this model, with its client's message but without its secrets."""
+    """Create a `ModelError` for this model, with its client's message but without secrets."""
     name = describe_model(model)
     kind = "" if cause is None else type(cause).__name__
     details = "" if cause is None else f": {kind}: {without_secrets(str(cause), model)[:500]}"
@@ -84,14 +84,14 @@ def model_error(
         transient=cause is not None and is_transient(cause),
     )
     if cause is not None:
-        texts = "\n".join(str(each) + repr(each) for each in _shown_with(cause))
+        texts = "\n".join(str(each) + repr(each) for each in _traceback_errors(cause))
         error.__cause__ = cause if without_secrets(texts, model) == texts else None
         error.__suppress_context__ = True
     return error
 
 
-def _shown_with(error: BaseException) -> list[BaseException]:
-    """The error and those that a traceback shows with it."""
+def _traceback_errors(error: BaseException) -> list[BaseException]:
+    """Return the error and those that a traceback would show with it."""
     errors: list[BaseException] = []
     each: BaseException | None = error
     while each is not None and each not in errors and len(errors) < 20:

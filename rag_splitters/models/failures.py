@@ -1,4 +1,4 @@
-"""What becomes of the documents that a model failed on, and of the others."""
+"""Handling of documents that a model failed on, without losing the others."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _failures: ContextVar[list[ModelError] | None] = ContextVar("_failures", default
 
 @contextmanager
 def collect_failures() -> Iterator[list[ModelError]]:
-    """Collect the errors of documents in this block in place of raising the first one.
+    """Collect the errors of documents in this block instead of raising the first one.
 
-    A document that a model failed on has no chunks then. The `index` of an error is the number of
-    its document among those that were split. What concerns every document, such as a key that is
-    refused, is raised nevertheless.
+    A document that a model failed on then has no chunks. The `index` of an error is the number of
+    its document among those that were split. An error that affects every document, such as a
+    rejected key, is raised nevertheless.
 
     >>> from rag_splitters import AgenticChunker
     >>> from rag_splitters.langchain import AgenticTextSplitter
@@ -51,22 +51,24 @@ def settle(
     failures: Sequence[Failure],
     results: Sequence[list[Span]],
 ) -> list[list[Span]]:
-    """The spans of each source at the end of a plan, after all has been asked.
+    """Apply `on_error` at the end of a plan, and return the spans of each source.
 
-    With "raise", a source that the model failed on has none, and the error is raised; or collected,
-    if other strategies are still at work. With "skip" it has none, and a warning is logged. With
-    anything else the strategy has spans for it already, and a warning is logged, too.
+    With "raise", a source that the model failed on has no spans, and the error is raised, or
+    collected if other strategies are still running. With "skip", it has no spans, and a warning is
+    logged. With anything else, `results` holds its spans already, and a warning is logged.
 
-    Raises ModelError, always for an error that concerns every source.
+    Raises ModelError; an error that affects every source is raised in any case.
     """
     if not failures:
         return list(results)
     failed = {index for index, _, _ in failures}
-    errors = [_named(chunker, sources[index], place, error) for index, place, error in failures]
+    errors = [
+        _with_place(chunker, sources[index], place, error) for index, place, error in failures
+    ]
     whole = [None if index in failed else spans for index, spans in enumerate(results)]
     collected = _failures.get()
     if any(error.fatal for error in errors) or (on_error == "raise" and collected is None):
-        raise joined(errors, whole)
+        raise merge_errors(errors, whole)
     if on_error == "raise" and collected is not None:
         collected.extend(errors)
     else:
@@ -76,8 +78,8 @@ def settle(
     return [spans or [] for spans in whole] if on_error in ("raise", "skip") else list(results)
 
 
-def joined(errors: Sequence[ModelError], results: Sequence[list[Span] | None]) -> ModelError:
-    """The error to raise for several, with the spans of the sources that did not fail."""
+def merge_errors(errors: Sequence[ModelError], results: Sequence[list[Span] | None]) -> ModelError:
+    """Merge errors into the one to raise, with the spans of the sources that did not fail."""
     first = next((error for error in errors if error.fatal), errors[0])
     others = f" (and {len(errors) - 1} more failed)" if len(errors) > 1 else ""
     error = first.about(f"{first}{others}")
@@ -88,9 +90,9 @@ def joined(errors: Sequence[ModelError], results: Sequence[list[Span] | None]) -
 def raise_or_collect(
     errors: Sequence[ModelError], sources: Sequence[Source], results: Sequence[list[Span]]
 ) -> None:
-    """Raise the errors of a plan with all that it contains, or pass them on to who collects them.
+    """Pass on the errors of a plan to the `collect_failures` around it.
 
-    Raises ModelError if nobody does.
+    Raises ModelError if there is none.
     """
     if not errors:
         return
@@ -100,9 +102,11 @@ def raise_or_collect(
         return
     failed = {error.index for error in errors}
     pairs = zip(sources, results, strict=True)
-    raise joined(errors, [None if source.number in failed else spans for source, spans in pairs])
+    raise merge_errors(
+        errors, [None if source.number in failed else spans for source, spans in pairs]
+    )
 
 
-def _named(chunker: type, source: Source, place: str, error: ModelError) -> ModelError:
+def _with_place(chunker: type, source: Source, place: str, error: ModelError) -> ModelError:
     name = f"document {source.number}" + ("" if source.id is None else f" ({source.id[:80]})")
     return error.about(f"{chunker.__name__}: {name}, {place}: {error}", source.number)

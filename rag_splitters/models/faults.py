@@ -1,4 +1,4 @@
-"""What an exception of a model's client says: try again, give up, or stop everything."""
+"""Whether to retry, give up or stop everything after an exception of a model's client."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _REFUSED = re.compile(
 def is_fatal(error: BaseException) -> bool:
     """Whether every other request would fail, too.
 
-    The key is refused, the quota is used up, or there is no such model.
+    This is so if the key is rejected, the quota is used up, or there is no such model.
     """
     return any(map(_is_fatal, _chain(error)))
 
@@ -57,7 +57,7 @@ def _is_fatal(error: BaseException) -> bool:
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether it is a rate limit, a time-out, a lost connection or a failure of the server."""
+    """Whether it is a rate limit, a time-out, a lost connection or a server error."""
     if is_fatal(error):
         return False
     if str(error) == "Already borrowed":  # Hugging Face's tokenizers, used by two threads at once
@@ -71,8 +71,8 @@ def is_transient(error: BaseException) -> bool:
 def was_retried(error: BaseException) -> bool:
     """Whether the client has repeated the request itself before it raised the error.
 
-    Clients of OpenAI, Anthropic and others count their attempts in a header of the request, those
-    of Amazon in the response.
+    The clients of OpenAI, Anthropic and others count their attempts in a header of the request, and
+    those of Amazon in the response.
     """
     for each in _chain(error):
         request = getattr(each, "request", None) or getattr(
@@ -89,7 +89,7 @@ def was_retried(error: BaseException) -> bool:
 
 
 def retry_after(error: BaseException) -> float | None:
-    """The seconds that the server asks to wait (header Retry-After, a number or a date)."""
+    """Return the seconds to wait according to the server's Retry-After header."""
     headers = getattr(getattr(error, "response", None), "headers", None)
     value = headers.get("retry-after") if headers is not None else None
     value = getattr(error, "retry_after", None) if value is None else value
@@ -119,7 +119,7 @@ def _names(error: BaseException) -> set[str]:
 
 
 def _body(error: BaseException) -> str:
-    """The body of a server's answer, if the client has read it."""
+    """Return the body of a server's response, if the client has read it."""
     try:
         body = getattr(getattr(error, "response", None), "text", "")
     except Exception:  # a stream that was not read
@@ -128,7 +128,7 @@ def _body(error: BaseException) -> str:
 
 
 def _status(error: BaseException) -> int | None:
-    """The status code of a server's answer, under the name that the client gives it."""
+    """Return the status code of a server's response, whatever the client calls it."""
     response = getattr(error, "response", None)
     if isinstance(response, Mapping):  # botocore
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode")

@@ -25,17 +25,17 @@ _BIGRAM_SHARE = 0.3
 class HashingEmbeddings:
     """Turns a text into a vector by hashing its words: it matches words, not meaning.
 
-    Use it in place of an embedding model in demos and tests, and wherever there is no network: it
+    Use it instead of an embedding model in demos and tests, and wherever there is no network: it
     downloads and loads nothing, and gives the same vectors in every process. Use a real model for
     real retrieval: "car" and "automobile" have nothing in common here.
 
     A text's vector sums the hashes of its words (without stop words and endings), of pairs of
     neighbouring words, and of the words' character n-grams. In scripts written without spaces,
-    pairs of characters take the place of words. Every vector has length one, also that of a blank
+    pairs of characters are used instead of words. Every vector has length one, even that of a blank
     text.
 
     Parameters:
-        dimensions: how many numbers a vector has; with fewer, more words collide.
+        dimensions: number of dimensions of a vector; with fewer, more words collide.
 
     Raises ValueError if `dimensions` is not a whole number of at least 1.
 
@@ -56,23 +56,23 @@ class HashingEmbeddings:
 
     @property
     def description(self) -> str:
-        """The name that `describe_model` gives it."""
+        """The name that `describe_model` returns for it."""
         return repr(self)
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each text."""
+        """Return one vector for each text."""
         vectors: list[list[float]] = self.embed_array(texts).tolist()
         return vectors
 
     def embed_array(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """`embed_documents` as one array with a row for each text: a quarter of the memory."""
+        """Return an array with a row for each text: a quarter of the memory of lists."""
         import numpy as np
 
         batches = [self._embed(texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
         return np.concatenate([np.zeros((0, self.dimensions)), *batches])
 
     def embed_query(self, text: str) -> list[float]:
-        """The vector of a question, which is computed like that of any text."""
+        """Return the vector of a question, which is computed like that of any text."""
         return self.embed_documents([text])[0]
 
     async def aembed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -103,7 +103,7 @@ class HashingEmbeddings:
 
 
 def _features(texts: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Row, hash and weight of every feature of the texts, computed once for each distinct word."""
+    """Return row, hash and weight of every feature; distinct words are hashed once."""
     import numpy as np
 
     numbers: dict[str, int] = {}
@@ -150,5 +150,5 @@ def _grams(word: str) -> list[int]:
 
 
 def _hash(text: str) -> int:
-    """The text as a number of 31 bits; the same in every process, for lone surrogates too."""
+    """Hash a text to 31 bits, the same in every process, even with lone surrogates."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass")) & 0x7FFFFFFF

@@ -1,4 +1,4 @@
-"""How texts are divided into requests to an embedding model, bounded in texts and in tokens."""
+"""Division of texts into requests to an embedding model, with limits on texts and tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PER_CALL = (16_384, 8_000_000)  # for a client that divides a call into request
 
 
 class Limits(NamedTuple):
-    """How much a model is given at a time.
+    """How much to send to a model at a time.
 
     Parameters:
         texts: maximum number of texts in one call.
@@ -32,10 +32,10 @@ class Limits(NamedTuple):
 def limits(
     model: Any, is_concurrent: bool, max_texts: int | None = None, max_tokens: int | None = None
 ) -> Limits:
-    """The limits that the caller sets, or else those that suit the model.
+    """Return the limits that the caller sets, or those that suit the model.
 
-    Calls that are made side by side take as many texts as the client sends in one request, so that
-    several requests can be under way at once.
+    Concurrent calls have as many texts as the client sends in one request, so that several requests
+    can run at the same time.
     """
     is_client = is_embedding_client(model)
     batch = client_batch(model) if is_client else None
@@ -51,8 +51,7 @@ def token_counts(model: Any, texts: Sequence[str], max_tokens: int) -> list[int]
 
     A text has at most as many tokens as bytes in UTF-8, whatever the tokenizer, and bytes are cheap
     to count. Tokens are only counted if the bytes exceed `max_tokens` in total and the model is one
-    of OpenAI's, whose tokenizer is available: otherwise English would need four times as many
-    requests as necessary.
+    of OpenAI's, whose tokenizer is available: English needs only a quarter of the requests then.
     """
     counts = [len(text.encode()) for text in texts]
     if sum(counts) > max_tokens and (measure := _openai_sizer(model)):
@@ -61,7 +60,7 @@ def token_counts(model: Any, texts: Sequence[str], max_tokens: int) -> list[int]
 
 
 def _openai_sizer(model: Any) -> Sizer | None:
-    """Counts the tokens of one of OpenAI's models."""
+    """Return the tokenizer of one of OpenAI's models, or None."""
     from tiktoken.model import encoding_name_for_model
 
     for name in (getattr(model, "model_name", None), getattr(model, "model", None)):
@@ -74,7 +73,7 @@ def _openai_sizer(model: Any) -> Sizer | None:
 
 
 def requests(counts: Sequence[int], limits: Limits) -> list[Request]:
-    """Divide texts into calls within the limits; a text that is too long goes alone.
+    """Divide texts into calls within the limits; a text that is too long gets its own.
 
     Parameters:
         counts: the number of tokens of each text.
@@ -85,7 +84,7 @@ def requests(counts: Sequence[int], limits: Limits) -> list[Request]:
     calls: list[Request] = []
     start = batch_start = tokens = 0
     for place, count in enumerate(counts):
-        if place - batch_start == limits.batch:  # the client begins another request by itself
+        if place - batch_start == limits.batch:  # here the client begins another request
             batch_start, tokens = place, 0
         is_too_much = place > batch_start and tokens + count > limits.tokens
         if place - start == limits.texts or is_too_much:

@@ -1,9 +1,9 @@
 """The one event loop of this process on which asynchronous functions run.
 
-A client that is awaited keeps connections that belong to its event loop, and fails on any other. An
-asynchronous function therefore runs on one background loop, whoever calls it. The client of a
-framework has synchronous methods, too: it is awaited on the first loop that it is used on, and in
-any other loop these methods are called in threads.
+A client that is awaited keeps connections that belong to its event loop, and fails on any other.
+Asynchronous functions therefore always run on one background loop. A framework's client also has
+synchronous methods: it is awaited on the first loop that uses it, and other loops call its
+synchronous methods in threads.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _state = _State()
 _parents: list[_State] = []  # kept, so that a forked process does not close what it shares
 
 
-def _begin_anew() -> None:
-    """In a forked process, which has a copy of the loop but not its thread."""
+def _reset_after_fork() -> None:
+    """Reset the state in a forked process, which has a copy of the loop but not its thread."""
     global _state
     _parents.append(_state)
     _state = _State()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def _running() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
-    """The loop, which is started at first use, and its thread."""
+    """Return the loop, which is started at first use, and its thread."""
     state = _state
     with state.lock:
         if state.loop is None or state.thread is None:
@@ -59,7 +59,7 @@ def _running() -> tuple[asyncio.AbstractEventLoop, threading.Thread]:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, which runs on the background loop, for synchronous code.
+    """Run a coroutine on the background loop from synchronous code, and return its result.
 
     If the caller is interrupted, so is the coroutine. Raises RuntimeError on the loop's own thread,
     which cannot wait for itself.
@@ -87,9 +87,9 @@ async def arun_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def may_await(clients: Iterable[Any]) -> bool:
-    """Whether clients may be awaited on the running loop: they are not bound to another one.
+    """Bind clients to the running loop, and return whether they may be awaited on it.
 
-    If they may, they are bound to this loop.
+    They may not if they are already bound to another loop.
     """
     loop, state = asyncio.get_running_loop(), _state
     clients = list(clients)
@@ -98,13 +98,13 @@ def may_await(clients: Iterable[Any]) -> bool:
         if any(each is not None and each[1]() is not loop for each in bound):
             return False
         for client in clients:
-            with suppress(TypeError):  # an object that cannot be referred to weakly
+            with suppress(TypeError):  # an object without weak references
                 state.homes[id(client)] = (_reference(client, state), weakref.ref(loop))
     return True
 
 
 def _reference(client: Any, state: _State) -> Any:
-    """A weak reference that removes the client from the state when it is gone."""
+    """Return a weak reference that removes the client from the state once it is deleted."""
     key = id(client)
     return weakref.ref(client, lambda reference: _remove(state, key, reference))
 

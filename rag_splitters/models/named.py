@@ -24,9 +24,9 @@ _KINDS = "openai:NAME, azure:DEPLOYMENT or function:MODULE:NAME"
 
 
 def load_embeddings(name: str, base_url: str | None = None) -> Embedder:
-    """The embedding model of this name.
+    """Create the embedding model of this name.
 
-    Raises: ValueError if the name is not a model's, or if the model has no API key.
+    Raises: ValueError if there is no such model, or if its API key is not in the environment.
 
     >>> load_embeddings("hashing:256")
     Embedder(HashingEmbeddings(dimensions=256))
@@ -40,15 +40,15 @@ def load_embeddings(name: str, base_url: str | None = None) -> Embedder:
         raise ValueError(f"embeddings must be hashing, {_KINDS}, got {name!r}")
     from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
 
-    # Send texts. To send token numbers, the client would download a vocabulary first.
+    # Send texts: to send token numbers, the client would download a vocabulary first.
     options = {**_client_options(name, base_url), "check_embedding_ctx_length": False}
     return Embedder((OpenAIEmbeddings if kind == "openai" else AzureOpenAIEmbeddings)(**options))
 
 
 def load_llm(name: str, base_url: str | None = None) -> ChatModel:
-    """The chat model of this name.
+    """Create the chat model of this name.
 
-    Raises: ValueError if the name is not a model's, or if the model has no API key.
+    Raises: ValueError if there is no such model, or if its API key is not in the environment.
     """
     kind, _, rest = name.partition(":")
     if kind == "function":
@@ -62,13 +62,13 @@ def load_llm(name: str, base_url: str | None = None) -> ChatModel:
 
 
 def _client_options(name: str, base_url: str | None) -> Mapping[str, Any]:
-    """The client's arguments; the rest it reads from the environment."""
+    """Return the client's arguments; it reads the others from the environment."""
     kind, _, model = name.partition(":")
     missing = [variable for variable in _VARIABLES[kind] if not os.environ.get(variable)]
     if kind == "openai" and base_url is not None:
         if not base_url.startswith(("http://", "https://")):
             raise ValueError(f"base_url must begin with http:// or https://, got {base_url!r}")
-        # Servers of one's own often need no key, but the client does.
+        # Self-hosted servers often need no key, but the client does.
         return {"model": model, "base_url": base_url, **({"api_key": "none"} if missing else {})}
     if missing:
         raise ValueError(f"{name} needs {' and '.join(missing)} in the environment")
@@ -76,10 +76,10 @@ def _client_options(name: str, base_url: str | None) -> Mapping[str, Any]:
 
 
 def load_function(name: str, parameter: str, wrap: Callable[[Any], T]) -> T:
-    """The user's own function by a name like "function:module:name", wrapped.
+    """Import the user's function "function:module:name", and wrap it.
 
-    Only for names that the user typed, as on the command line, because it imports the module,
-    which may lie in the current folder. Configurations name registered functions instead.
+    Use it only for names that the user typed, as on the command line, because it imports the
+    module, which may be in the current folder. Configurations name registered functions instead.
 
     Raises: ValueError if the function cannot be imported or wrapped.
     """

@@ -1,4 +1,4 @@
-"""Pickles of models: they hold no secret, and the copy talks to the same server."""
+"""Pickles of models, which hold no secret and lead to the same server."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rag_splitters.models.describing import describe_model
 from rag_splitters.models.secrets import SAFE_HEADERS, is_secret, secrets_of
 
 _CLIENTS = ("client", "async_client", "root_client", "root_async_client", "_client", "_aclient")
-"""Attributes in which a model keeps its clients, which it creates by itself."""
+"""Attributes that hold the clients that a model creates itself."""
 
 _CONNECTION = re.compile(r"prox(?:y|ies)$|http_(?:\w+_)?client|(?:default|extra)_query|cookies")
-"""Names of what often holds credentials, or leads to another server."""
+"""Names of settings that often hold credentials, or lead to another server."""
 
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://\S+")
 _LOGIN = re.compile(r"://[^/\s]*@")
@@ -38,7 +38,7 @@ class _Call:
 
 
 def _is_factory(value: Any) -> bool:
-    """Whether it is a function that takes nothing, which returns a model and is not one itself.
+    """Whether it is a function without parameters, which returns a model and is not one itself.
 
     >>> _is_factory(lambda: "a model"), _is_factory(lambda texts: [])
     (True, False)
@@ -58,7 +58,7 @@ class ModelHolder:
 
     Parameters:
         model: the model, or a factory: a function without parameters that returns it. The factory
-            is called here, and again where a pickle is loaded.
+            is called here, and again wherever a pickle is loaded.
         factory: the factory, if one was passed as `model`.
     """
 
@@ -93,37 +93,37 @@ class ModelHolder:
 
 
 def _pack_model(model: Any) -> Any:
-    """What to pickle in place of a model, so that the pickle holds no secret.
+    """Return what to pickle instead of a model, so that the pickle holds no secret.
 
     A model of LangChain or LlamaIndex that holds a secret, has a server's address or cannot be
-    pickled by itself is created anew from its class and settings when it is unpickled. So are the
-    models inside LangChain's bindings, sequences and fallbacks, methods and partials. Keys come
-    from the environment, as the class reads them. An address loses its user and password; they
-    come back if an environment variable holds the whole address.
+    pickled by itself is created again from its class and settings when it is unpickled. So are the
+    models inside LangChain's bindings, sequences and fallbacks, methods and partials. The class
+    reads keys from the environment. User and password are removed from an address; they are
+    restored if an environment variable holds the whole address.
 
-    Raises TypeError that names the settings that cannot be written: those of the connection other
-    than the address, headers that may hold a secret, secrets in nested settings, and objects that
-    cannot be pickled.
+    Raises TypeError, which names the settings that cannot be pickled safely: those of the
+    connection other than the address, headers that may hold a secret, secrets in nested settings,
+    and objects that cannot be pickled.
     """
     packer = _Packer()
     packed = packer.pack(model)
     if packer.problems:
         raise TypeError(
             f"{describe_model(model)} ({type(model).__qualname__}) cannot be pickled safely because"
-            f" of {', '.join(packer.problems)}: pass a factory in place of the model, which is a "
+            f" of {', '.join(packer.problems)}: pass a factory instead of the model, which is a "
             "function without parameters at the top level of a module that returns it"
         )
     return packed
 
 
 class _Packer:
-    """Collects what cannot be pickled safely, each setting by its path."""
+    """Replaces what cannot be pickled safely, and collects the paths of other problems."""
 
     def __init__(self) -> None:
         self.problems: list[str] = []
 
     def pack(self, value: Any, path: str = "") -> Any:
-        """What to pickle in place of a value: the value itself if it is safe."""
+        """Return what to pickle instead of a value, which is the value itself if it is safe."""
         name = path.rpartition(".")[2]
         if value is None or isinstance(value, (bool, int, float, type)):
             return value
@@ -149,7 +149,7 @@ class _Packer:
         return value
 
     def _pack_parts(self, value: Any, path: str) -> Any:
-        """A dictionary, list or tuple with its parts packed."""
+        """Return a dictionary, list or tuple with its parts packed."""
         is_dict = isinstance(value, dict)
         if is_dict and path.endswith("headers"):
             names = [name for name in value if str(name).lower() not in SAFE_HEADERS]
@@ -162,7 +162,7 @@ class _Packer:
         return packed if is_dict else type(value)(packed.values())
 
     def _pack_settings(self, model: BaseModel, path: str) -> Any:
-        """The call that creates a model from its settings; the model itself if it is safe."""
+        """Return a call that creates a model from its settings, or the model if it is safe."""
         if _pickles_itself(model):
             if _holds_secret(model):
                 self.problems.append(path or "a secret among its attributes")
@@ -189,7 +189,7 @@ class _Packer:
         return _Call(_create, type(model), settings, _servers(model))
 
     def _check_clients(self, model: BaseModel, path: str, addresses: tuple[str, ...]) -> None:
-        """Refuse a client of the user's own: in a private attribute, or with other addresses."""
+        """Refuse a client that the user made: in a private attribute, or with other addresses."""
         for name, value in (model.__pydantic_private__ or {}).items():
             if value is not None and _CONNECTION.search(name):
                 self.problems.append(_join(path, name.lstrip("_")))
@@ -198,7 +198,7 @@ class _Packer:
 
 
 def _settings(model: BaseModel) -> Iterator[tuple[str, Any]]:
-    """The fields that were set, and those that hold a secret or say which server is used."""
+    """Yield the fields that were set, and those with a secret or a server's address."""
     for name in type(model).model_fields:
         value = getattr(model, name)
         if type(value).__name__.endswith(("Url", "URL")):
@@ -218,10 +218,10 @@ def _keyword(kind: type[BaseModel], name: str) -> str:
 
 
 def _servers(model: BaseModel) -> set[str]:
-    """The addresses that the clients of a model use, as far as they are known."""
+    """Return the addresses that a model's clients use, as far as they are known."""
     parts = {**model.__dict__, **(model.__pydantic_private__ or {})}
     clients = [parts.get(name) for name in _CLIENTS]
-    # What has an address itself may share an HTTP client that was made for another one.
+    # An object with its own address may share an HTTP client that was made for another one.
     clients = [
         each if hasattr(each, "base_url") else getattr(each, "_client", "") for each in clients
     ]
@@ -230,22 +230,22 @@ def _servers(model: BaseModel) -> set[str]:
 
 
 def _create(kind: type[BaseModel], settings: Mapping[str, Any], servers: set[str]) -> BaseModel:
-    """The model, with its secrets from the environment of this process.
+    """Create a model, with its secrets from the environment of this process.
 
     Raises ValueError if the class cannot be created, or if it would talk to another server.
     """
     settings = {name: _with_login(value) for name, value in settings.items()}
     try:
         model = kind(**settings)
-    except Exception as error:  # whatever a foreign class raises
+    except Exception as error:  # a foreign class may raise anything
         raise ValueError(
-            f"{kind.__qualname__} cannot be created from its pickle, which holds no keys and "
-            f"passwords: they have to be in the environment of this process: {error}"
+            f"{kind.__qualname__} cannot be created from its pickle, which holds no keys or "
+            f"passwords: set them in the environment of this process ({error})"
         ) from error
     if servers and (others := _servers(model) - servers):
         raise ValueError(
             f"{kind.__qualname__} was pickled with the server {', '.join(sorted(servers))}, and "
-            f"the environment of this process leads to {', '.join(sorted(others))}"
+            f"the environment of this process would lead to {', '.join(sorted(others))}"
         )
     return model
 
@@ -268,13 +268,13 @@ def _holds_secret(value: Any) -> bool:
         return "<" in name or module == "__main__"
     try:
         pickled = pickle.dumps(value)
-    except Exception:  # whatever a foreign class raises
+    except Exception:  # a foreign class may raise anything
         return True
     return any(secret.encode("utf-8", "surrogatepass") in pickled for secret in secrets)
 
 
 def _pickles_itself(value: Any) -> bool:
-    """Whether the class says how it is pickled, other than by the rules of pydantic."""
+    """Whether the class defines how it is pickled, other than by the rules of pydantic."""
     hooks = ["__reduce__", "__reduce_ex__"]
     if not isinstance(value, BaseModel):
         hooks.append("__getstate__")
@@ -286,7 +286,7 @@ def _pickles_itself(value: Any) -> bool:
 def _can_be_pickled(value: Any) -> bool:
     try:
         pickle.dumps(value)
-    except Exception:  # whatever a foreign class raises
+    except Exception:  # a foreign class may raise anything
         return False
     return True
 
@@ -305,7 +305,7 @@ def _without_login(address: str) -> str:
 
 
 def _with_login(value: Any) -> Any:
-    """An address with the user and password that an environment variable has for it, if any."""
+    """Return an address with its user and password from an environment variable, if any."""
     if not _is_address(value):
         return value
     addresses = (each for each in os.environ.values() if _is_address(each) and _LOGIN.search(each))

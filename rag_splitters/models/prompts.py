@@ -1,4 +1,4 @@
-"""Prompts: templates, and data in their places that cannot pass for a part of the template."""
+"""Prompt templates, filled so that data cannot pass for a part of the template."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import NamedTuple
 from typing_extensions import Self
 
 _TAG = re.compile(r"(</?)([A-Za-z][\w-]*)(>)")
-_BRACKETS = str.maketrans(dict.fromkeys("‹〈⟨❮«", "<"))  # and those that NFKC makes a "<"
+_BRACKETS = str.maketrans(dict.fromkeys("‹〈⟨❮«", "<"))  # and those that NFKC turns into "<"
 _OPENING = re.compile(r"<[/\\]*([\w-]{1,64})")
 
 
 class Form(NamedTuple):
-    """How a model is told to answer.
+    """Instructions on how to answer.
 
     Parameters:
         text: the instruction for a model that answers with text.
@@ -29,12 +29,12 @@ class Form(NamedTuple):
     structured: str
 
     def instruction(self, *, is_structured: bool) -> str:
-        """The instruction for a model."""
+        """Return the instruction for a model."""
         return self.structured if is_structured else self.text
 
 
 class Prompt(str):
-    """A prompt that begins as others do, which a provider's prompt cache then reads only once.
+    """A prompt that shares its beginning with others, so that a prompt cache reads that once.
 
     >>> prompt = Prompt("Of this document: what is its first line?", shared=18)
     >>> prompt.parts
@@ -50,12 +50,12 @@ class Prompt(str):
 
     @property
     def parts(self) -> tuple[str, str]:
-        """What other prompts begin with as well, and the rest."""
+        """The part that other prompts share, and the rest."""
         return self[: self.shared], self[self.shared :]
 
 
 def check_prompt(template: str, *names: str) -> str:
-    """The template. Raises ValueError if it lacks one of the places in braces."""
+    """Return the template. Raises ValueError if it lacks one of these placeholders."""
     for name in names:
         if f"{{{name}}}" not in template:
             raise ValueError(f"prompt must contain {{{name}}}, got {beginning(template)}")
@@ -63,15 +63,17 @@ def check_prompt(template: str, *names: str) -> str:
 
 
 def fill(template: str, own: Collection[str] = (), **parts: str) -> Prompt:
-    """The template with its places filled in; other braces, and those in the parts, stay.
+    """Fill in the placeholders of a template; other braces, and those in the parts, are kept.
 
-    What stands between two tags of the template stays between them: if a part holds something
-    that looks like one of the tags, the template's own tags are renamed, and the part is unchanged.
-    A place that is empty is left out, with the tags around it if they hold nothing else.
+    A part cannot break out of the tags around it: if it contains something that looks like one of
+    them, the template's tags are renamed, and the part stays unchanged. A placeholder whose part is
+    empty is left out, and so are the tags around it if they hold nothing else.
 
     Parameters:
-        own: the places that differ between prompts which are equal otherwise. What these prompts
-            share ends at the last blank line of the template before the first of these places.
+        template: the template, with placeholders such as {text}.
+        own: the placeholders that differ between prompts that are otherwise equal. The shared part
+            of the prompts ends at the last blank line before the first of these placeholders.
+        parts: the text for each placeholder.
 
     >>> fill('{"a": {text}}', text="{text}")
     '{"a": {text}}'
@@ -89,7 +91,7 @@ def fill(template: str, own: Collection[str] = (), **parts: str) -> Prompt:
             template = re.sub(rf"<([\w-]+)>\n\{{{name}\}}\n</\1>\n*", "", template)
     template = _with_own_tags(template, parts.values())
     places = "|".join(re.escape(f"{{{name}}}") for name in parts)
-    pieces = re.split(f"({places})", template)  # every second piece is a place
+    pieces = re.split(f"({places})", template)  # every second piece is a placeholder
     texts = [parts[each[1:-1]] if index % 2 else each for index, each in enumerate(pieces)]
     first = next((at for at in range(1, len(pieces), 2) if pieces[at][1:-1] in own), 0)
     shared = texts[:first]
@@ -100,7 +102,7 @@ def fill(template: str, own: Collection[str] = (), **parts: str) -> Prompt:
 
 
 def enclosed(name: str, texts: Sequence[str]) -> str:
-    """Each text between tags of this name, or of a name that none of them holds.
+    """Enclose each text in tags of this name, or of a similar name that no text contains.
 
     >>> enclosed("passage", ["One.", "Two."])
     '<passage>\\nOne.\\n</passage>\\n<passage>\\nTwo.\\n</passage>'
@@ -110,13 +112,13 @@ def enclosed(name: str, texts: Sequence[str]) -> str:
 
 
 def beginning(answer: object) -> str:
-    """The beginning of an answer or a template, for a message."""
+    """Return the beginning of an answer or a template, for a message."""
     content = str(answer)
     return repr(content if len(content) <= 80 else content[:80] + "...")
 
 
 def _with_own_tags(template: str, parts: Iterable[str]) -> str:
-    """The template with other names for the tags that one of the parts seems to hold."""
+    """Rename the tags of a template that one of the parts seems to contain."""
     forged = sorted(set().union(*map(_tag_names, parts)))
 
     def is_forged(name: str) -> bool:
@@ -133,15 +135,15 @@ def _with_own_tags(template: str, parts: Iterable[str]) -> str:
     return _TAG.sub(own, template) if forged else template
 
 
-@lru_cache(maxsize=16)  # of the chunks of one document, each prompt holds the document
+@lru_cache(maxsize=16)  # prompts about one document all hold it
 def _tag_names(text: str) -> frozenset[str]:
-    """What follows each opening bracket, as a reader would take it who forgives everything.
+    """Return the names of everything that a lenient reader might take for a tag.
 
-    Such a reader passes over case, white space, invisible characters and backslashes, and takes an
-    entity or a wide bracket for the bracket that it stands for.
+    Such a reader ignores case, white space, invisible characters and backslashes, and takes an
+    entity or a wide bracket for the bracket that it resembles.
     """
     if text.isascii() and "<" not in text and "&" not in text:
         return frozenset()
     plain = unicodedata.normalize("NFKC", html.unescape(text).translate(_BRACKETS)).casefold()
-    shown = [char for char in plain if not char.isspace() and unicodedata.category(char) != "Cf"]
-    return frozenset(_OPENING.findall("".join(shown)))
+    visible = [char for char in plain if not char.isspace() and unicodedata.category(char) != "Cf"]
+    return frozenset(_OPENING.findall("".join(visible)))

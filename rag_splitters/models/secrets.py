@@ -1,4 +1,4 @@
-"""The secrets that a model holds, such as an API key: kept out of messages, logs and pickles."""
+"""Removal of secrets, such as API keys, from messages, logs and pickles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAFE_HEADERS = frozenset(
     "content-length content-type http-referer openai-beta openai-organization openai-project "
     "user-agent x-title".split()
 )
-"""The only headers that hold no secret; any other name may be the one of a gateway's key."""
+"""The headers that hold no secret; any other may hold a gateway's key."""
 
 _SECRET = re.compile(
     r"(?:api|subscription|access|private)[_-]?key|(?:^|[_-])(?:token|cookies?|bearer)$|secret|passw"
@@ -26,7 +26,7 @@ _SECRET = re.compile(
 )
 _KEY = re.compile(r"(?:^|[_-])(?:key|auth)$", re.IGNORECASE)
 _RANDOM = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w.~+/=-]{16,}")
-"""What a key looks like under a name such as "key", which often means something else."""
+"""Values that look like a key; a name such as "key" often means something else."""
 
 _SPECIAL_TOKEN = re.compile(r"[<\[].*[>\]]")  # a tokenizer's pad_token, for example
 
@@ -44,15 +44,15 @@ _QUOTED = re.compile(
     r"(?=[\w.~+/-]*[\d=])[\w.~+/=-]{8,}",
     re.IGNORECASE,
 )
-"""A secret in a message, behind what says that it is one."""
+"""A secret in a message, after the words that announce it."""
 
 _MAX_DEPTH, _MAX_OBJECTS = 6, 3000
 
 
 def without_secrets(message: str, model: Any = None) -> str:
-    """The message with every secret replaced by `***`.
+    """Replace every secret in a message by `***`.
 
-    These are the secrets of the model, those of the environment, and whatever looks like one.
+    Secrets are those of the model and of the environment, and anything that looks like one.
     """
     secrets = {*secrets_of(model), *_environment_secrets()}
     for secret in sorted(secrets, key=len, reverse=True):
@@ -74,22 +74,22 @@ def is_secret(name: str, value: Any) -> bool:
 
 
 def secrets_of(model: Any) -> Iterator[str]:
-    """The secrets that a model holds: in its attributes, or among what a function refers to.
+    """Yield the secrets that a model holds in its attributes, or that a function refers to.
 
-    Secret is what has the name or the looks of a secret, what stands in headers that are not known
-    to be harmless, and the password of an address.
+    Secrets are values with the name or the looks of one, values of headers that are not known to be
+    harmless, and passwords in addresses.
     """
     return _Search().secrets("", model, 0)
 
 
 class _Search:
-    """A search for secrets in an object and in what it holds, each object once."""
+    """A search for secrets in an object and in the objects that it holds."""
 
     def __init__(self) -> None:
         self._seen: dict[int, Any] = {}
 
     def secrets(self, name: str, value: Any, depth: int, is_header: bool = False) -> Iterator[str]:
-        """The secrets in a value that has this name where it was found."""
+        """Yield the secrets in a value that is stored under this name."""
         if hasattr(type(value), "get_secret_value"):
             value, is_header = value.get_secret_value(), True
         if isinstance(value, bytes):
@@ -118,7 +118,7 @@ def _in_text(name: str, value: str, is_header: bool) -> Iterator[str]:
 
 
 def _parts(name: str, value: Any) -> Iterator[tuple[Any, Any]]:
-    """What an object holds, each part with its name."""
+    """Yield the parts of an object with their names."""
     if isinstance(value, Mapping):  # also the headers of HTTP clients
         yield from list(value.items())[:1000]
     elif isinstance(value, (list, tuple, set, frozenset)):
@@ -136,10 +136,10 @@ def _parts(name: str, value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _references(function: FunctionType) -> Iterator[tuple[str, Any]]:
-    """What a function refers to: constants, defaults, the variables around it, global ones."""
+    """Yield what a function refers to: constants, defaults, closure and global variables."""
     try:
         variables = inspect.getclosurevars(function)
-    except (TypeError, ValueError):  # a cell that is empty still
+    except (TypeError, ValueError):  # an empty cell
         return
     yield from variables.nonlocals.items()
     yield from variables.globals.items()
@@ -174,7 +174,7 @@ def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _environment_secrets() -> Iterator[str]:
-    """The values of the environment variables that have a secret's name."""
+    """Yield the values of environment variables whose names are those of secrets."""
     for name, value in os.environ.items():
         if len(value) >= 8 and is_secret(name, value):
             yield value

@@ -1,4 +1,4 @@
-"""The answer of an embedding model, checked and converted to rows of 32-bit floats."""
+"""Checks of an embedding model's answer, which becomes rows of 32-bit floats."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
 
 
 class BatchError(ValueError):
-    """An answer that cannot be used as a whole, but may be for other batches of the same texts."""
+    """An answer is invalid as a whole; smaller batches of the same texts may succeed."""
 
 
 def as_vectors(
     answer: Any, count: int, where: Callable[[int], str]
 ) -> tuple[NDArray[np.float32], dict[int, str]]:
-    """A model's answer as one row for each text, and what is wrong with single rows.
+    """Return a model's answer as one row for each text, and what is wrong with single rows.
 
-    A row cannot be used if it is zero, or if a number in it is not finite.
+    A row is invalid if all its numbers are zero, or if one is not finite.
 
     Parameters:
         answer: the answer: vectors as lists or arrays of numbers.
@@ -34,11 +34,11 @@ def as_vectors(
     try:
         length = len(answer)
     except TypeError:
-        raise ValueError(f"answered with {type(answer).__name__}, not with vectors") from None
+        raise ValueError(f"answered with {type(answer).__name__} instead of vectors") from None
     if length != count:
         raise BatchError(f"answered with {length} vectors for {count} texts")
     try:
-        with np.errstate(over="ignore"):  # too large for 32 bits: infinite
+        with np.errstate(over="ignore"):  # too large for 32 bits becomes infinite
             vectors = np.asarray([*answer], dtype=np.float32)
     except (TypeError, ValueError, KeyError):
         raise _shape_error(answer, where) from None
@@ -54,13 +54,13 @@ def as_vectors(
 
 
 def _shape_error(answer: Any, where: Callable[[int], str]) -> ValueError:
-    """What is wrong with the shape of an answer."""
+    """Return the error about the shape of an answer."""
     width = None
     for row, vector in enumerate(answer):
         is_vector = hasattr(vector, "__len__") and not isinstance(vector, (str, bytes, dict))
         if not is_vector or not all(_is_number(number) for number in vector):
             kind = type(vector).__name__
-            return BatchError(f"answered with {kind}, not with numbers, for {where(row)}")
+            return BatchError(f"answered with {kind} instead of numbers for {where(row)}")
         width = len(vector) if width is None else width
         if len(vector) != width or not width:
             return ValueError(

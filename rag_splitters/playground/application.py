@@ -26,7 +26,7 @@ from rag_splitters.playground.searching import rank_chunks
 from rag_splitters.playground.security import MAX_BYTES, Guard
 from rag_splitters.playground.snippets import snippets
 from rag_splitters.reading.files import text_from_bytes
-from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
+from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.web.http import TooLargeError, error_response, json_response
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,10 @@ class _Api:
             "is_free": self.models.is_free,
             "max_chunks": MAX_CHUNKS,
             "texts": [{"name": name, "characters": len(text)} for name, text in self.texts.items()],
-            "questions": SAMPLE_QUESTIONS,
+            "questions": [
+                {"question": question, "answer": answer}
+                for question, answer in zip(SAMPLE_QUESTIONS, SAMPLE_ANSWERS, strict=True)
+            ],
             "strategies": [
                 {
                     "name": name,

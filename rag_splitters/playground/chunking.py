@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from statistics import median
 from typing import Any
 
 from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.evaluation.figures import document_figures, tiny
+from rag_splitters.evaluation.metrics import Range
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.text.sizing import sizer
 
 MAX_CHUNKS = 20_000
@@ -26,9 +29,9 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
 
     Returns: `chunks`, each with start and end (code points), size, metadata, and where they apply
     `content` (the text of a rewritten chunk), `begins_inside` and `ends_inside` (a sentence is cut
-    there); `unit`; and `figures`: counts, sizes, the number of characters in several chunks and in
-    none, the milliseconds that the strategy took, and those figures of `evaluation.intrinsic` that
-    need no embeddings.
+    there); `unit`; `monospace`, the ranges of tables and code; and `figures`: counts, sizes, the
+    number of characters in several chunks and in none, the milliseconds that the strategy took, and
+    those figures of `evaluation.intrinsic` that need no embeddings.
 
     >>> from rag_splitters import SentenceChunker
     >>> shown = show_chunks(SentenceChunker(chunk_size=8), "One two. Three.")
@@ -62,9 +65,24 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
     return {
         "chunks": list(map(_row, spans[:MAX_CHUNKS], sizes, cuts)),
         "unit": unit,
-        "rewrites": any(span.is_rewritten for span in spans),
+        "monospace": monospace_ranges(text, name),
         "figures": figures,
     }
+
+
+@lru_cache(maxsize=4)
+def monospace_ranges(text: str, name: str = "") -> list[Range]:
+    """Where a text has tables and code, whose columns need letters of one width.
+
+    >>> monospace_ranges("# Run\\n\\n    make\\n")
+    [(7, 15)]
+    """
+    blocks = read_blocks(text, metadata={"source": name} if name else None)
+    return [
+        (text.rfind("\n", 0, block.start) + 1 if block.kind == "code" else block.start, block.end)
+        for block in blocks
+        if block.kind in ("code", "table")
+    ]
 
 
 def _row(span: Span, size: int, cuts: Mapping[str, bool]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""Files of every kind as texts, with positions and pages.
+"""Reads files of every kind as texts, with positions and pages.
 
 The front ends' loaders, the command line and the playground all read files here. `samples` holds
-three short texts to try things on.
+three short texts for trying things out.
 """

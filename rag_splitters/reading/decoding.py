@@ -1,4 +1,4 @@
-"""Bytes into text: by their byte order mark, as UTF-8, by what they declare, or by a guess."""
+"""Bytes to text: by byte order mark, as UTF-8, by the declared encoding, or by a guess."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DECLARATION = re.compile(
     rb"|\A\s*@charset\s+\"([\w.:+-]+)\"",
     re.IGNORECASE,
 )
-_BEGINNING = 2048  # bytes in which a page declares its encoding
+_BEGINNING = 2048  # bytes at the beginning of a page that may declare its encoding
 _IN_BROWSERS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -33,15 +33,14 @@ _IN_BROWSERS = {
     "shift_jis": "cp932",
     "euc_kr": "cp949",
 }
-"""What a declared encoding means in practice, as browsers read it (the Encoding Standard)."""
+"""The encodings that browsers use for declared ones (the Encoding Standard)."""
 
 
 def decode(data: bytes, name: str) -> str:
-    """The text of a file, without a byte order mark. No character is ever replaced.
+    """Decode a file's text, without a byte order mark. No character is ever replaced.
 
     A text without a mark that is not UTF-8 is read in the encoding that HTML, XML or CSS declares,
-    else in the one that charset-normalizer takes it for. That is a guess, so a warning in the log
-    names it.
+    else in the one that charset-normalizer guesses, which a warning in the log names.
 
     Parameters:
         data: the bytes.
@@ -66,8 +65,8 @@ def decode(data: bytes, name: str) -> str:
     if declared:
         try:
             return data.decode(declared)
-        except (UnicodeDecodeError, LookupError):  # "hex" and "rot13" are codecs, but of no text
-            logger.warning("%s declares the encoding %s, but is not in it", name, declared)
+        except (UnicodeDecodeError, LookupError):  # "hex" and "rot13" are no text encodings
+            logger.warning("%s is not in the encoding %s that it declares", name, declared)
     return _guess(data, name, where)
 
 
@@ -76,13 +75,13 @@ def _decode_marked(data: bytes, encoding: str, name: str) -> str:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"{name} is not a text file: its byte order mark says {encoding}, but it has the byte "
-            f"0x{data[error.start]:02x} at offset {error.start} behind it"
+            f"{name} is not a text file: its byte order mark says {encoding}, but the byte "
+            f"0x{data[error.start]:02x} at offset {error.start} is invalid there"
         ) from None
 
 
 def _declared_encoding(data: bytes) -> str | None:
-    """The encoding that the beginning of HTML, XML or CSS declares, if Python knows it."""
+    """Return the encoding that the beginning of HTML, XML or CSS declares, if Python has it."""
     declaration = _DECLARATION.search(data[:_BEGINNING])
     if declaration is None:
         return None
@@ -94,18 +93,18 @@ def _declared_encoding(data: bytes) -> str | None:
 
 
 def _guess(data: bytes, name: str, where: str) -> str:
-    """The text in the encoding that charset-normalizer takes it for."""
+    """Decode a text in the encoding that charset-normalizer guesses."""
     try:
         from charset_normalizer import from_bytes
     except ImportError as error:
         raise ImportError(
-            f"{name} is not in UTF-8 ({where}): save it as UTF-8, or have its encoding "
-            f"guessed: {install_command('encodings')}"
+            f"{name} is not in UTF-8 ({where}): save it as UTF-8, or install what is needed to "
+            f"guess its encoding: {install_command('encodings')}"
         ) from error
     match = from_bytes(data).best()
     if match is None:
         raise ValueError(
             f"{name} is not a text file in any known encoding; in UTF-8 it has {where}"
         )
-    logger.warning("%s is not in UTF-8 (%s): it is read as %s", name, where, match.encoding)
+    logger.warning("%s is not in UTF-8 (%s): reading it as %s", name, where, match.encoding)
     return data.decode(match.encoding)

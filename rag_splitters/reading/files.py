@@ -1,4 +1,4 @@
-"""Reading files: text as it is, notebooks, subtitles and mails for their words, PDF by pages."""
+"""Reads files: text unchanged, PDF by pages, notebooks, subtitles and mails without markup."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from rag_splitters.text.origin import (
 logger = logging.getLogger(__name__)
 
 _OTHER_SUFFIXES = (".docx", ".pdf", ".pptx", ".txt")
-_MOST_SUFFIXES = 8  # that a note names
+_MOST_SUFFIXES = 8  # in a message
 
 
 def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list[Path], list[Path]]:
-    """The named files, and the files inside the named folders whose names say what they are.
+    """List the files among the paths, and the files of known kinds in the folders among them.
 
-    These are PDFs, `.docx`, `.pptx` and `.txt` files, and every kind that `structure.kinds` knows
-    by name. Hidden files and folders are left out, and so is the folder `skip`. A file that is
-    named twice is listed once.
+    Known kinds are PDFs, `.docx`, `.pptx` and `.txt` files, and everything that `structure.kinds`
+    recognises by its name. Hidden files and folders are left out, and so is the folder `skip`. A
+    file that is named twice is listed once.
 
-    Returns: the files to read, and the other files inside the folders.
+    Returns: the files to read, and the other files in the folders.
 
     Raises: FileNotFoundError if a path does not exist; ValueError if a folder holds no such file.
     """
@@ -58,9 +58,9 @@ def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list
 
 
 def read_sources(path: str | Path, options: ReadingOptions = READ_ALL) -> Iterator[Source]:
-    """The sources in a file, or in all files of a known kind inside a folder; see `find_files`.
+    """Read a file, or all files of known kinds in a folder; see `find_files`.
 
-    Says in a warning in the log how many files of a folder it passed over, and of which kinds.
+    A warning in the log says how many files of a folder were skipped, and with which suffixes.
 
     Raises: what `read_file` and `find_files` raise.
     """
@@ -70,31 +70,31 @@ def read_sources(path: str | Path, options: ReadingOptions = READ_ALL) -> Iterat
         return
     files, others = find_files([path])
     if others:
-        logger.warning("%s: passed over %s", path, describe_files(others))
+        logger.warning("%s: skipped %s", path, describe_files(others))
     for file in files:
         yield from read_file(file, options)
 
 
 def describe_files(files: Sequence[Path]) -> str:
-    """How many files there are, and with which suffixes.
+    """Say how many files there are, and with which suffixes.
 
     >>> describe_files([Path("a.png"), Path("b.PNG"), Path("LICENCE")])
     '3 files: 2 .png, 1 without a suffix'
     """
     counts = Counter(file.suffix.lower() or "without a suffix" for file in files).most_common()
-    shown = [f"{count} {suffix}" for suffix, count in counts[:_MOST_SUFFIXES]]
+    names = [f"{count} {suffix}" for suffix, count in counts[:_MOST_SUFFIXES]]
     rest = sum(count for _, count in counts[_MOST_SUFFIXES:])
     total = "1 file" if len(files) == 1 else f"{len(files)} files"
-    return f"{total}: {', '.join(shown)}{f', {rest} others' if rest else ''}"
+    return f"{total}: {', '.join(names)}{f', {rest} others' if rest else ''}"
 
 
 def _is_known(file: Path) -> bool:
-    """Does a file's name say that it is a text and of which kind, or a PDF or an Office file?"""
+    """Whether a file's name is that of a text of a known kind, a PDF or an Office file."""
     return file.suffix.lower() in _OTHER_SUFFIXES or kind_of_name(file.name) is not None
 
 
 def read_file(path: str | Path, options: ReadingOptions = READ_ALL) -> list[Source]:
-    """The sources in a file: one, or of a mailbox one for each message; see `read_bytes`.
+    """Read a file: one source, or one for each message of a mailbox; see `read_bytes`.
 
     Raises: OSError if the file cannot be opened; ValueError if it is not a text file, or is damaged
     or of another kind than its name says; ImportError if the library for its kind is not installed.
@@ -113,34 +113,34 @@ def read_file(path: str | Path, options: ReadingOptions = READ_ALL) -> list[Sour
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file; the messages of a mailbox with blank lines between them."""
-    return _joined(read_file(path))
+    """Return the text of a file, with blank lines between the messages of a mailbox."""
+    return _join(read_file(path))
 
 
 def text_from_bytes(data: bytes, name: str) -> str:
-    """The text of a file from its bytes; see `read_text`."""
-    return _joined(read_bytes(data, name))
+    """Return the text of a file from its bytes; see `read_text`."""
+    return _join(read_bytes(data, name))
 
 
-def _joined(sources: Sequence[Source]) -> str:
+def _join(sources: Sequence[Source]) -> str:
     return "\n\n".join(source.text for source in sources)
 
 
 def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> list[Source]:
-    """The sources in the bytes of a file; `name` says what it is, is their id, and in `source`.
+    """Read the bytes of a file. Its kind is detected by the name, which becomes id and `source`.
 
-    Text of most kinds (Markdown, HTML, source code) comes as it is, with its line breaks and tags,
-    but without a byte order mark; see `decode` for its encoding. Of notebooks, subtitles and mails,
-    what there is to read comes; see `read_kind`. The metadata say where each part of it stands in
-    the file, so that each chunk has `file_start` and `file_end`: offsets in the file's text without
-    a byte order mark in code points, or in bytes in a mail that is not UTF-8. The messages of a
-    mailbox have the name, "#" and their Message-ID as their ids.
+    Text of most kinds (Markdown, HTML, source code) stays as it is, with its line breaks and tags,
+    but without a byte order mark; see `decode` for its encoding. From notebooks, subtitles and
+    mails, the text is read without the markup; see `read_kind`. The metadata records the origin of
+    each part, so that each chunk has `file_start` and `file_end`: offsets in code points in the
+    file's text without a byte order mark, or in bytes in a mail that is not UTF-8. The id of a
+    message in a mailbox is the name, "#" and the Message-ID.
 
-    A PDF comes as its pages with form feeds between them, as `page_start` and `page_end` in the
-    metadata say; every strategy reads them there. Running heads and page numbers are dropped from
-    it, and words that a line's end divides are in one piece. Its headings, by their fonts, are in
-    the metadata as `outline`. Word documents and presentations come as Markdown; the slides of a
-    presentation are its pages.
+    The pages of a PDF are separated by form feeds, and the metadata has `page_start` and
+    `page_end`, from which every strategy gets the pages of its chunks. Running heads and page
+    numbers are dropped, and words that are divided at the end of a line are joined. The headings,
+    which are found by their fonts, are in the metadata as `outline`. Word documents and
+    presentations become Markdown; slides count as pages.
 
     >>> read_bytes(b"\\xef\\xbb\\xbfplain text", "notes.txt")[0].text
     'plain text'
@@ -172,7 +172,7 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
 
 
 def _presentation(data: bytes, name: str) -> Source:
-    """A presentation, whose slides are its pages."""
+    """Read a presentation, whose slides become pages."""
     text, rows = read_pptx(data, name)
     pages = {"page_start": rows[0][1], "page_end": rows[-1][1]} if rows else {}
     origin = write_origin(text, {"page": rows})
@@ -183,7 +183,7 @@ _NAMES = {"notebook": "a notebook", "subtitles": "subtitles", "mail": "mail"}
 
 
 def _ids(name: str, readings: Sequence[Reading]) -> Iterator[str]:
-    """The ids of the texts in a file, each different."""
+    """Yield unique ids for the texts in a file."""
     if len(readings) == 1:
         yield name
         return
@@ -195,7 +195,7 @@ def _ids(name: str, readings: Sequence[Reading]) -> Iterator[str]:
 
 
 def _decode_mail(data: bytes, name: str) -> tuple[str, bool]:
-    """A mail as UTF-8 or, if it is of several encodings, its bytes as characters."""
+    """Decode a mail as UTF-8 or, if it mixes encodings, each byte as a character."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:
@@ -204,7 +204,7 @@ def _decode_mail(data: bytes, name: str) -> tuple[str, bool]:
 
 
 def _files_inside(folder: Path, skip: Path | None) -> Iterator[Path]:
-    """The files inside a folder that are not hidden, in order."""
+    """Yield the files in a folder that are not hidden, sorted."""
     for name, folders, files in os.walk(folder):
         here = Path(name)
         visible = sorted(each for each in folders if not each.startswith("."))

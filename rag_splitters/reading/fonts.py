@@ -1,4 +1,4 @@
-"""Headings by their fonts: lines that are larger than the body of a text, or bold."""
+"""Finds headings by their fonts: lines that are larger than the body of a text, or bold."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 _LARGER = 1.15  # times the size of the body
 _SAME = 0.03  # share by which the sizes of one font may differ
-_LEADING = 1.8  # times the size of a font: the widest gap between two lines of a heading
-_APART = 1.15  # times the usual distance of lines: the least space above a bold heading
+_LEADING = 1.8  # times the size of a font: the maximum distance of two lines of a heading
+_APART = 1.15  # times the usual distance of lines: the minimum space above a bold heading
 _MOST_LINES = 4
 _LONGEST = 250  # characters
 _LONGEST_LABEL = 100
-_MOST_HEADINGS = 0.5  # of all lines: more than that are no headings
+_MOST_HEADINGS = 0.5  # of all lines: if there are more, they are not headings
 _LEVELS = 6
 _CONTENTS = re.compile(r"(?:[.…_·]\s?){4,}\s*(?:\d+|[ivxl]+)?\s*\Z")
 _NUMBER = re.compile(r"((?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*)\.?[ \t]+(?=\S)")
@@ -24,12 +24,12 @@ _STOPS = (".", ":", "!", "?", "。")
 
 
 class Font(NamedTuple):
-    """How a line of a page is set.
+    """The font of a line, and its place on the page.
 
     Parameters:
         size: the height of its letters, in points.
         is_bold: whether it is bold from the first to the last letter.
-        baseline: how high on the page it stands, in points.
+        baseline: the height of its baseline on the page, in points.
     """
 
     size: float
@@ -38,14 +38,14 @@ class Font(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a page, with its font if that is known."""
+    """A line of a page, and its font if known."""
 
     text: str
     font: Font | None = None
 
 
 class FontHeading(NamedTuple):
-    """The lines of a page from `first` up to `last`, which are a heading, and its level."""
+    """A heading: its level, and its lines from `first` to before `last`."""
 
     page: int
     first: int
@@ -54,7 +54,7 @@ class FontHeading(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Lines of one font that stand below each other and may be a heading."""
+    """Consecutive lines of one font that may be a heading."""
 
     page: int
     first: int
@@ -65,7 +65,7 @@ class _Run(NamedTuple):
 
 
 def find_headings(pages: Sequence[Sequence[Line]]) -> list[FontHeading]:
-    """The headings of a text by their fonts, in order.
+    """Find the headings of a text by their fonts, in order.
 
     A heading is at most four lines in a clearly larger font than most of the text, or a short bold
     line with space above it. The largest font is the first level; in one font, "2.1" is below "2".
@@ -90,7 +90,7 @@ def find_headings(pages: Sequence[Sequence[Line]]) -> list[FontHeading]:
 
 
 class _Body(NamedTuple):
-    """How most of a text is set: the size of its letters, and the distance of its lines."""
+    """The font of most of a text: the size of its letters, and the distance of its lines."""
 
     size: float
     is_bold: bool
@@ -112,7 +112,7 @@ def _body_of(pages: Sequence[Sequence[Line]]) -> _Body:
 
 
 def _runs(page: int, lines: Sequence[Line]) -> Iterator[_Run]:
-    """The lines of a page, those together that have one font and may be one heading."""
+    """Group the lines of a page that have one font and may be one heading."""
     first, above = 0, math.inf
     for number, (line, after) in enumerate(pairwise([*lines, Line("")]), 1):
         if line.font and after.font and _goes_on(line, line.font, after, after.font):
@@ -125,7 +125,7 @@ def _runs(page: int, lines: Sequence[Line]) -> Iterator[_Run]:
 
 
 def _goes_on(line: Line, font: Font, after: Line, other: Font) -> bool:
-    """Do the words of a heading go on in the line after it?"""
+    """Whether a heading may continue in the line after it."""
     gap = font.baseline - other.baseline
     is_close = 0 < gap <= _LEADING * font.size
     return is_close and _is_same(font, other) and not _NUMBER.match(after.text.strip())
@@ -142,7 +142,7 @@ def _is_large(run: _Run, body: _Body) -> bool:
 
 
 def _is_bold_label(run: _Run, body: _Body) -> bool:
-    """Is it a short bold text, without an end, with more space above it than other lines have?"""
+    """Whether it is a short bold text without a full stop and with more space above it."""
     is_marked = run.font.is_bold and not body.is_bold and run.font.size >= body.size * (1 - _SAME)
     is_label = len(run.text) <= _LONGEST_LABEL and not run.text.endswith((*_STOPS, ",", ";"))
     is_apart = not 0 < run.above < _APART * body.spacing
@@ -150,7 +150,7 @@ def _is_bold_label(run: _Run, body: _Body) -> bool:
 
 
 def _rank(run: _Run) -> tuple[float, bool, int]:
-    """What decides the level: the size, the weight, and the depth of the number."""
+    """Return the sort key of the level: the size, the weight, and the depth of the number."""
     number = _NUMBER.match(run.text)
     depth = number[1].count(".") if number else 0
     return -_half_points(run.font.size), not run.font.is_bold, depth

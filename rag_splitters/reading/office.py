@@ -12,8 +12,8 @@ from typing import Any
 from rag_splitters.extras import install_command
 from rag_splitters.text.origin import Row
 
-_MOST_BYTES = 500_000_000  # of an unpacked file; more is not a document, but an attack
-_OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # how encrypted files and those of old versions begin
+_MOST_BYTES = 500_000_000  # of an unpacked file; larger files are attacks
+_OLE = bytes.fromhex("D0CF11E0A1B11AE1")  # the beginning of encrypted files and of old formats
 _HEADING = re.compile(r"heading ([1-9])\Z", re.IGNORECASE)
 _LIST = re.compile(r"list (bullet|number)(?: ([2-5]))?\Z", re.IGNORECASE)
 _MARKUP = re.compile(
@@ -23,11 +23,11 @@ _DEEPEST = 20  # groups of shapes inside groups, styles based on styles
 
 
 def read_docx(data: bytes, name: str) -> str:
-    """The text of a Word document: headings, lists and tables in Markdown, in their order.
+    """Read a Word document as Markdown, with headings, lists and tables.
 
-    A paragraph is a heading or an item by its style, or by its own numbering. The title, if there
-    is one, is the heading above all others. Page headers, footnotes, comments, text boxes and
-    images are dropped.
+    Headings and list items are recognised by their styles or numbering. The title, if there is one,
+    becomes the heading above all others. Page headers, footnotes, comments, text boxes and images
+    are dropped.
 
     Parameters:
         data: the document.
@@ -40,22 +40,22 @@ def read_docx(data: bytes, name: str) -> str:
     _check_archive(data, name, "DOCX")
     try:
         document = docx.Document(io.BytesIO(data))
-        return _joined(_Word(document).blocks())
-    except Exception as error:  # the libraries raise many kinds for what is damaged
+        return _join(_Word(document).blocks())
+    except Exception as error:  # the libraries raise many kinds of errors for damaged files
         raise _damaged(name, "DOCX", error) from error
 
 
 def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
-    """The text of a presentation: each slide's title as a heading, its texts, tables and notes.
+    """Read a presentation as Markdown: the titles, texts, tables and notes of its slides.
 
-    Texts come in Markdown, in the order of the shapes; speaker notes after "Notes:". Images, charts
-    and what stands on the masters are dropped.
+    Texts are in the order of the shapes; speaker notes follow "Notes:". Images, charts, and texts
+    on the slide masters are dropped.
 
     Parameters:
         data: the presentation.
         name: its name, for error messages.
 
-    Returns: the text, and where each slide begins in it, with the slide's number.
+    Returns: the text, and the start and number of each slide.
 
     Raises: ImportError if python-pptx is not installed; ValueError if the presentation is damaged,
     protected by a password, in the old format, or unpacks to more than 500 MB.
@@ -63,9 +63,7 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     pptx = _library("pptx", "python-pptx", name)
     _check_archive(data, name, "PPTX")
     try:
-        slides = [
-            _joined(_slide_blocks(each)) for each in pptx.Presentation(io.BytesIO(data)).slides
-        ]
+        slides = [_join(_slide_blocks(each)) for each in pptx.Presentation(io.BytesIO(data)).slides]
     except Exception as error:
         raise _damaged(name, "PPTX", error) from error
     rows: list[Row] = []
@@ -89,7 +87,7 @@ def _library(module: str, package: str, name: str) -> Any:
 
 
 def _check_archive(data: bytes, name: str, kind: str) -> None:
-    """Raise ValueError if the file is no ZIP archive, or unpacks to too much."""
+    """Raise ValueError if the file is not a ZIP archive, or is too large when unpacked."""
     if data.startswith(_OLE):
         raise ValueError(
             f"{name} cannot be read as {kind}: it is protected by a password or in the format "
@@ -102,7 +100,7 @@ def _check_archive(data: bytes, name: str, kind: str) -> None:
         raise _damaged(name, kind, error) from error
     if size > _MOST_BYTES:
         raise ValueError(
-            f"{name} is not read: it unpacks to {size:,} bytes, and the limit is {_MOST_BYTES:,}"
+            f"{name} is too large: it unpacks to {size:,} bytes, and the limit is {_MOST_BYTES:,}"
         )
 
 
@@ -125,11 +123,13 @@ class _Word:
         self.numbers: dict[int, int] = {}  # of the last items, by level; 0 without numbers
 
     def blocks(self) -> Iterator[tuple[str, bool]]:
-        """Each block in Markdown, and whether it is an item of a list."""
+        """Yield each block in Markdown, and whether it is a list item."""
         for block in self.document.iter_inner_content():
             if hasattr(block, "rows"):
                 self.numbers.clear()
-                cells = [[_cell_text(cell) for cell in _unmerged(row.cells)] for row in block.rows]
+                cells = [
+                    [_cell_text(cell) for cell in _distinct_cells(row.cells)] for row in block.rows
+                ]
                 yield _table(cells), False
             elif block.text.strip():
                 yield self._paragraph(block)
@@ -146,7 +146,7 @@ class _Word:
         item = self._item(paragraph, names)
         if item is None:
             self.numbers.clear()
-            return _escaped(text), False
+            return _escape(text), False
         depth, is_numbered = item
         self.numbers = {each: count for each, count in self.numbers.items() if each <= depth}
         self.numbers[depth] = self.numbers.get(depth, 0) + 1 if is_numbered else 0
@@ -154,9 +154,9 @@ class _Word:
         return _as_item(text, depth, mark), True
 
     def _item(self, paragraph: Any, names: Sequence[str]) -> tuple[int, bool] | None:
-        """The depth of an item of a list, and whether it has a number; None for other text."""
+        """Return the depth of a list item, and whether it has a number; None for other text."""
         style = next(filter(None, map(_LIST.match, names)), None)
-        properties = paragraph._p.pPr  # python-docx has no public way to the numbering
+        properties = paragraph._p.pPr  # python-docx has no public access to the numbering
         numbering = properties.numPr if properties is not None else None
         if numbering is not None and numbering.numId is not None:
             depth = numbering.ilvl.val if numbering.ilvl is not None else 0
@@ -168,7 +168,7 @@ class _Word:
 
 
 def _numbering_formats(document: Any) -> dict[tuple[int, int], str]:
-    """The format of each level of each list: "bullet", "decimal" and so on."""
+    """Return the format of each level of each list: "bullet", "decimal" and so on."""
     parts = [
         rel.target_part for rel in document.part.rels.values() if rel.reltype.endswith("/numbering")
     ]
@@ -192,7 +192,7 @@ def _w(name: str) -> str:
 
 
 def _style_names(style: Any) -> Iterator[str]:
-    """The name of a style, and those of the styles that it is based on."""
+    """Yield the name of a style, and those of the styles that it is based on."""
     for _ in range(_DEEPEST):
         if style is None:
             return
@@ -201,16 +201,16 @@ def _style_names(style: Any) -> Iterator[str]:
 
 
 def _cell_text(cell: Any, depth: int = 0) -> str:
-    """The text of a cell, with that of the tables inside it."""
+    """Return the text of a cell, including tables inside it."""
     texts = [cell.text]
     for table in cell.tables if depth < _DEEPEST else ():
         for row in table.rows:
-            texts += [_cell_text(each, depth + 1) for each in _unmerged(row.cells)]
+            texts += [_cell_text(each, depth + 1) for each in _distinct_cells(row.cells)]
     return " ".join(filter(None, texts))
 
 
-def _unmerged(cells: Iterable[Any]) -> Iterator[Any]:
-    """The cells of a row, a merged one once."""
+def _distinct_cells(cells: Iterable[Any]) -> Iterator[Any]:
+    """Yield the cells of a row, merged ones only once."""
     last = None
     for cell in cells:
         if cell._tc is not last:
@@ -219,7 +219,7 @@ def _unmerged(cells: Iterable[Any]) -> Iterator[Any]:
 
 
 def _slide_blocks(slide: Any) -> Iterator[tuple[str, bool]]:
-    """The blocks of a slide, its title first."""
+    """Yield the blocks of a slide, its title first."""
     title = slide.shapes.title
     if title is not None and title.text_frame.text.strip():
         yield f"# {' '.join(title.text_frame.text.split())}", False
@@ -233,11 +233,11 @@ def _slide_blocks(slide: Any) -> Iterator[tuple[str, bool]]:
     if slide.has_notes_slide:
         notes = slide.notes_slide.notes_text_frame
         if notes is not None and notes.text.strip():
-            yield f"Notes: {_escaped(notes.text.strip())}", False
+            yield f"Notes: {_escape(notes.text.strip())}", False
 
 
 def _shapes(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
-    """The shapes, those inside groups included."""
+    """Yield the shapes, including those inside groups."""
     for shape in shapes:
         if hasattr(shape, "shapes") and depth < _DEEPEST:
             yield from _shapes(shape.shapes, depth + 1)
@@ -246,7 +246,7 @@ def _shapes(shapes: Iterable[Any], depth: int = 0) -> Iterator[Any]:
 
 
 def _shape_blocks(shape: Any) -> Iterator[tuple[str, bool]]:
-    """The paragraphs of a shape; those of a placeholder for the body are items, if several."""
+    """Yield the paragraphs of a shape; several ones in a body placeholder are list items."""
     paragraphs = [each for each in shape.text_frame.paragraphs if each.text.strip()]
     is_list = shape.is_placeholder and len(paragraphs) > 1
     for paragraph in paragraphs:
@@ -254,17 +254,17 @@ def _shape_blocks(shape: Any) -> Iterator[tuple[str, bool]]:
         if is_list or paragraph.level:
             yield _as_item(text, paragraph.level, "-"), True
         else:
-            yield _escaped(text), False
+            yield _escape(text), False
 
 
 def _as_item(text: str, depth: int, mark: str) -> str:
     indent = "   " * depth
     rest = f"\n{indent}{' ' * (len(mark) + 1)}"
-    return f"{indent}{mark} {rest.join(_escaped(text).splitlines())}"
+    return f"{indent}{mark} {rest.join(_escape(text).splitlines())}"
 
 
-def _escaped(text: str) -> str:
-    """Text in which no line begins like a block of Markdown."""
+def _escape(text: str) -> str:
+    """Escape a text, so that no line begins like a block of Markdown."""
     return _MARKUP.sub(_with_backslash, text)
 
 
@@ -273,7 +273,7 @@ def _with_backslash(match: re.Match[str]) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown, with its first row as its header; "" if it has no text."""
+    """Write a table in Markdown, with its first row as the header; "" if it has no text."""
     if not any(cell.strip() for row in rows for cell in row):
         return ""
     width = max(map(len, rows))
@@ -285,8 +285,8 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(' '.join(cell.replace('|', chr(92) + '|').split()) for cell in cells)} |"
 
 
-def _joined(blocks: Iterable[tuple[str, bool]]) -> str:
-    """The blocks as one text, with blank lines between them but for the items of a list."""
+def _join(blocks: Iterable[tuple[str, bool]]) -> str:
+    """Join the blocks with blank lines, or with line breaks between list items."""
     parts: list[str] = []
     after_item = False
     for block, is_item in blocks:

@@ -1,4 +1,4 @@
-"""The text of a PDF, with form feeds between its pages, and its headings."""
+"""Reads PDFs: the text, with form feeds between pages, and the headings."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _PDFIUM = Lock()  # the library must not be called from two threads at once
 _HYPHEN = "\x02"  # PDFium's mark for a hyphen at the end of a line
 _LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
 _BOLD = re.compile(rb"bold|black|heavy|demi|-medi\Z|\bCM(?:B|BX|SSBX)\d", re.IGNORECASE)
-_REACH = 200  # characters: how far on a line is looked for
-_FEWEST = 3  # headings: with fewer, the numbers of lines are looked at as well
+_REACH = 200  # characters within which the next line is searched for
+_FEWEST = 3  # headings: if there are fewer, numbered lines are added
 
 
 def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
-    """The text of a PDF, with a line break and a form feed between two pages, and its headings.
+    """Return the text of a PDF, with a line break and a form feed between pages, and its headings.
 
-    Running heads, running feet and page numbers are dropped where pages repeat them, and words that
-    the end of a line divides are in one piece. Pages that hold images and no text are named in a
-    warning in the log. Headings are told by their fonts; see `find_headings`.
+    Running heads, running feet and page numbers are dropped if pages repeat them, and words that
+    are divided at the end of a line are joined. A warning in the log names pages that hold images
+    and no text. Headings are recognised by their fonts; see `find_headings`.
 
     Parameters:
         data: the PDF.
@@ -73,17 +73,17 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
     ranges = inner_lines([[line.text for line in page] for page in pages])
     pages = [page[first:last] for page, (first, last) in zip(pages, ranges, strict=True)]
-    return _joined(pages, find_headings(pages))
+    return _join(pages, find_headings(pages))
 
 
 def _has_text(page: Sequence[Line]) -> bool:
     return any(line.text.strip() for line in page)
 
 
-def _joined(
+def _join(
     pages: Sequence[Sequence[Line]], headings: Sequence[FontHeading]
 ) -> tuple[str, list[Heading]]:
-    """The pages as one text, and where the headings are in it."""
+    """Join the pages to one text, and return it with the headings in it."""
     texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
     starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
     text = "\n\f".join(texts)
@@ -101,11 +101,11 @@ def _joined(
         for heading, start, end in zip(headings, ends, ends, strict=True)
         if start < end
     ]
-    return joined, _with_numbered(joined, placed)
+    return joined, _with_numbered_lines(joined, placed)
 
 
-def _with_numbered(text: str, headings: list[Heading]) -> list[Heading]:
-    """A few headings, which are those of a title page, and the numbered ones below them."""
+def _with_numbered_lines(text: str, headings: list[Heading]) -> list[Heading]:
+    """Add numbered lines to a few headings, which are probably those of a title page."""
     if not 0 < len(headings) < _FEWEST:
         return headings
     ends = {heading.end for heading in headings}
@@ -121,9 +121,9 @@ def _with_numbered(text: str, headings: list[Heading]) -> list[Heading]:
 
 
 def _lines_of(page: Any, raw: Any) -> list[Line]:
-    """The lines of a page with their fonts."""
+    """Return the lines of a page with their fonts."""
     text: str = page.get_text_bounded()
-    characters: str = page.get_text_range()  # a few more than in the text; fonts belong to these
+    characters: str = page.get_text_range()  # slightly more than in the text; fonts belong to these
     lines: list[Line] = []
     start = place = 0
     for match in [*_LINE_BREAK.finditer(text), None]:
@@ -139,7 +139,7 @@ def _lines_of(page: Any, raw: Any) -> list[Line]:
 
 
 def _font_of(line: str, page: Any, start: int, raw: Any) -> Font | None:
-    """The font of a line by its first, middle and last letter; None if PDFium does not know it."""
+    """Return the font of a line's first, middle and last letter; None if it is unknown."""
     middle = len(line) // 2 - line[len(line) // 2].isspace()
     offsets = (0, middle, len(line) - 1)
     places = [raw.FPDFText_GetCharIndexFromTextIndex(page, start + each) for each in offsets]
@@ -157,7 +157,7 @@ def _font_of(line: str, page: Any, start: int, raw: Any) -> Font | None:
 
 
 def _is_bold(page: Any, place: int, raw: Any) -> bool:
-    """Is it a bold letter, by the name of its font? The weights that PDFium tells are guesses."""
+    """Whether a letter is bold, by the name of its font; PDFium only guesses weights."""
     name = ctypes.create_string_buffer(100)
     raw.FPDFText_GetFontInfo(page, place, name, len(name), None)
     return _BOLD.search(name.value) is not None

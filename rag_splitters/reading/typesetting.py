@@ -1,4 +1,4 @@
-"""What typesetting adds to a text: running heads, page numbers, and hyphens at line ends."""
+"""Removal of what typesetting adds to a text: running heads, page numbers, and hyphens."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Edit(NamedTuple):
 
 
 _Key = tuple[str, tuple[bool, int] | None]
-"""A line without its page number, and how that number counts.
+"""A line without its page number, and how that number counts pages.
 
-It may be Roman, and it is larger than the index of the page by an offset. None: no page number."""
+The latter is whether it is Roman, and the offset from the page's index. None: no page number."""
 
 
 def without_running_heads(pages: Sequence[str]) -> list[str]:
-    """The pages without running heads, running feet and page numbers; see `inner_lines`.
+    """Remove running heads, running feet and page numbers from pages; see `inner_lines`.
 
     >>> without_running_heads(["Tea 1\\nGreen", "Tea 2\\nBlack", "Tea 3\\nWhite"])
     ['Green', 'Black', 'White']
@@ -49,12 +49,12 @@ def without_running_heads(pages: Sequence[str]) -> list[str]:
 
 
 def inner_lines(lines_per_page: Sequence[Sequence[str]]) -> list[tuple[int, int]]:
-    """The first line of each page, and the one after its last, without what pages repeat.
+    """Return the range of lines of each page, without running heads, feet and page numbers.
 
-    Running heads, running feet and page numbers are lines at the top or bottom of a page that other
-    pages repeat: unchanged on five pages, or on three that are half of all; or with a number that
-    counts the pages, on three pages or all. Where one count runs through half of the pages, a line
-    that ends with it may say something else on every page, like a head that names the chapter.
+    These are lines at the top or bottom that pages repeat: unchanged on five pages, or on three if
+    that is half of all; or with a number that counts the pages, on three pages or on all. If one
+    count runs through half of the pages, lines that end with it may differ in other words, such as
+    a head that names the chapter.
 
     >>> inner_lines([["Tea 1", "Green"], ["Tea 2", "Black"], ["Tea 3", "White"]])
     [(1, 2), (1, 2), (1, 2)]
@@ -95,7 +95,7 @@ def _edges(lines: Sequence[str]) -> list[str]:
 
 
 def _keys(line: str, page: int) -> Iterator[_Key]:
-    """The line as it is, and without each of its numbers that may count the pages."""
+    """Yield the line itself, and the line without each number that may count pages."""
     line = " ".join(line[: _LONGEST_HEAD + 1].split())
     if 0 < len(line) <= _LONGEST_HEAD:
         yield line, None
@@ -120,7 +120,7 @@ def _is_repeated(key: _Key, count: int, pages: int) -> bool:
 
 
 def _without_edges(lines: Sequence[str], is_head: Callable[[str], bool]) -> tuple[int, int]:
-    """The range of lines between the outermost ones, at most three on each side, that are heads."""
+    """Return the range of lines inside the heads, of which each side has at most three."""
     filled = [number for number, line in enumerate(lines) if line.strip()]
     first, last = 0, len(lines)
     for number in filled[:_EDGE]:
@@ -135,7 +135,7 @@ def _without_edges(lines: Sequence[str], is_head: Callable[[str], bool]) -> tupl
 
 
 def join_hyphenated(text: str) -> str:
-    """The text with words that the end of a line or page divides in one piece.
+    """Join words that are divided at the end of a line or page.
 
     >>> join_hyphenated("A well-known word may be di-\\nvided. This is well-\\nknown, too.")
     'A well-known word may be divided.\\nThis is well-known,\\ntoo.'
@@ -144,18 +144,18 @@ def join_hyphenated(text: str) -> str:
 
 
 def hyphen_edits(text: str) -> list[Edit]:
-    """What changes where words that the end of a line or page divides are put together.
+    """Return the edits that join words that are divided at the end of a line or page.
 
-    Their second part moves up to the first. Whether the hyphen belongs to the word, as in
-    "well-known", is told by the other words of the text; if they leave it open, it is dropped.
+    The second part moves up to the first. Other words of the text decide whether the hyphen belongs
+    to the word, as in "well-known"; if they do not, it is dropped.
     """
     whole = _HYPHEN.sub("0", text.casefold())  # any letter, so that no part counts as a word
     words = Counter(word.replace("\u2010", "-") for word in _WORD.findall(whole))
     edits: list[Edit] = []
-    done = 0
+    previous_end = 0
     for match in _HYPHEN.finditer(text):
         rest = _REST.match(text, match.end())
-        start = max(done, match.start() - _LONGEST_WORD)
+        start = max(previous_end, match.start() - _LONGEST_WORD)
         before = text[start : match.start()].split()
         hyphen = _hyphen_of(before[-1], rest[1], match[1], words) if rest and before else None
         if rest is None or hyphen is None:
@@ -163,21 +163,21 @@ def hyphen_edits(text: str) -> list[Edit]:
         is_whole_line = text[rest.end() : rest.end() + 1] in ("", "\n", "\f")
         line_break = "" if is_whole_line and match[2] == "\n" else match[2]
         edits.append(Edit(match.start(), rest.end(), f"{hyphen}{rest[0].rstrip()}{line_break}"))
-        done = rest.end()
+        previous_end = rest.end()
     return edits
 
 
 def with_edits(text: str, edits: Sequence[Edit]) -> str:
-    """The text with other words in some places, which are in order and do not overlap."""
+    """Apply edits, which are in order and do not overlap, to a text."""
     ends = [0, *(edit.end for edit in edits)]
     parts = [text[end : edit.start] + edit.content for end, edit in zip(ends, edits, strict=False)]
     return "".join([*parts, text[ends[-1] :]])
 
 
 def moved(positions: Iterable[int], edits: Sequence[Edit]) -> Iterator[int]:
-    """Where positions of a text, in ascending order, are after some edits.
+    """Yield the new positions of sorted positions in a text after some edits.
 
-    One inside an edit is after it.
+    A position inside an edit moves to its end.
     """
     index = offset = 0
     for position in positions:
@@ -189,13 +189,13 @@ def moved(positions: Iterable[int], edits: Sequence[Edit]) -> Iterator[int]:
 
 
 def _hyphen_of(before: str, second: str, mark: str, words: Counter[str]) -> str | None:
-    """What stands between the parts of a word once they are joined; None to leave them apart.
+    """Return the text between the parts of a joined word; None to leave the parts apart.
 
     Parameters:
-        before: everything from the last space to the hyphen.
+        before: the text from the last space to the hyphen.
         second: the second part of the word.
         mark: the hyphen.
-        words: the words of the text, and how often each occurs.
+        words: the frequencies of the words in the text.
     """
     if mark == "\u00ad":
         return ""

@@ -94,14 +94,14 @@ def find_images(
     references: Mapping[str, tuple[int, int, str, str]],
     markdown: bool = True,
 ) -> list[Image]:
-    """The images in a part of a text, in order, except those in code spans.
+    """Find the images in a part of a text, in order, except those in code spans.
 
     Parameters:
         text: the whole text.
         start: start of the part.
         end: end of the part.
         references: the link reference definitions of the text.
-        markdown: whether to look for Markdown images too.
+        markdown: whether to look for Markdown images, too.
     """
     matches: list[Image] = []
     if markdown and text.find("![", start, end) >= 0:
@@ -153,7 +153,7 @@ def _has_images(text: str, start: int, end: int) -> bool:
 
 
 def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
-    """Every `img`, with the `figure` around it and its caption if it is alone in the figure."""
+    """Yield every `img`, with its `figure` and caption if it is alone in the figure."""
     part = text[start:end]
     tags = list(scan_tags(part))
     inside: dict[int, tuple[int, int, str]] = {}

@@ -1,4 +1,4 @@
-"""The members of JSON and JSON lines: where each one stands, and its path."""
+"""The members of JSON and JSON lines, with their positions and paths."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class JsonMembers:
         self.text = text
         self.starts, self.ends = array("q"), array("q")
         self.parents = array("q")  # -1 at the top
-        self.numbers = array("q")  # of each member among its siblings
+        self.numbers = array("q")  # index of each member among its siblings
         self.name_ends = array("q")  # 0 for elements of arrays
         self.depths = array("b")
 
@@ -56,9 +56,9 @@ class JsonMembers:
         return [level for level in levels if level]
 
     def breaks(self, fits: Callable[[int, int], bool]) -> list[int]:
-        """The starts of the members that are too big, and of those after them.
+        """Return the starts of the members that are too big, and of those after them.
 
-        Not of a first member, which stays with the bracket before it.
+        A first member is left out, because it stays with the bracket before it.
         """
         breaks = list[int]()
         large_before = bytearray(len(self.starts) + 1)  # by parent: was its last member too big?
@@ -75,7 +75,7 @@ class JsonMembers:
         return breaks
 
     def path(self, start: int, end: int) -> str:
-        """The path of the smallest value that holds this part of the text, as in RFC 9535.
+        """Return the JSONPath (RFC 9535) of the smallest value that holds a part of the text.
 
         Brackets at the edges of the part do not count. Several elements of one array are a slice.
         """
@@ -93,7 +93,7 @@ class JsonMembers:
         return f"{self._path(shared)}[{self.numbers[one]}:{self.numbers[other] + 1}]"
 
     def _has_lines(self) -> bool:
-        """Are there several values at the top?"""
+        """Whether there are several values at the top."""
         return self.ends[0] <= self.starts[-1]
 
     def _at(self, position: int) -> int:
@@ -104,7 +104,7 @@ class JsonMembers:
         return node
 
     def _first(self, start: int, end: int) -> int:
-        """The first member that the part begins with, behind the brackets that are left open."""
+        """Return the first member of a part, after the brackets that are left open."""
         node = self._at(start)
         while node >= 0 and self.starts[node] >= start and self.ends[node] > end:
             child = node + 1
@@ -150,7 +150,7 @@ class JsonMembers:
 
 
 def read_members(text: str) -> JsonMembers:
-    """The members of a text in JSON or JSON lines, in one pass.
+    """Read the members of a text in JSON or JSON lines, in one pass.
 
     `NaN` and infinities are allowed, as Python writes them, and line breaks in strings.
 
@@ -171,18 +171,20 @@ def read_members(text: str) -> JsonMembers:
 
 
 class _Reader:
-    """What has been read so far, and what may come next."""
+    """The state of reading: the open brackets, and what may come next."""
 
     def __init__(self, text: str) -> None:
         self.members = JsonMembers(text)
-        self.open: list[tuple[int, str]] = []  # the member of each open bracket, and what closes it
+        self.open: list[
+            tuple[int, str]
+        ] = []  # the member of each open bracket, and its closing bracket
         self.counts = [0]  # of members so far, at the top and behind each open bracket
         self.expected = "value"  # or "name", "colon", "comma"
-        self.member = -1  # that is being read
-        self.is_first = False  # is this the place behind an opening bracket?
+        self.member = -1  # the member that is being read
+        self.is_first = False  # whether this is the place after an opening bracket
 
     def read(self, kind: int, token: re.Match[str]) -> bool:
-        """Read a token; False if it must not stand here."""
+        """Read a token; return False if it is not allowed here."""
         start, end = token.span(kind)
         is_first, self.is_first = self.is_first, kind == _OPEN
         if kind == _TEXT and self.expected == "name":

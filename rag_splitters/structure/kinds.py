@@ -1,8 +1,8 @@
-"""Which kind of text is it? By its name, its type, its first line and its content.
+"""Detects the kind of a text by its name, its type, its first line and its content.
 
-`KINDS` declares every kind in one place: the names that it goes by, and the tests of its content.
-A kind by the content alone needs clear signs; without them the text is plain text, because a wrong
-kind costs more than none.
+`KINDS` declares every kind in one place: its names, and the tests of its content. Content alone
+decides only if there are clear signs; otherwise the text counts as plain text, because a wrong kind
+does more harm than none.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ TextFormat: TypeAlias = Literal[
     "code",
     "text",
 ]
-"""How the blocks and the headings of a text are read."""
+"""The format in which to read the blocks and headings of a text."""
 
 Format: TypeAlias = Literal["auto", TextFormat]
 """The format of a text; "auto" detects it from the metadata and the beginning of the text."""
 
 READ_KINDS = ("notebook", "subtitles", "mail")
-"""The kinds of which the loaders and `AutoChunker` read the text between the marks."""
+"""The kinds from which the loaders and `AutoChunker` read the text without the markup."""
 
 _PREFIX = 8_000  # characters
 _LINES = 200
@@ -47,18 +47,18 @@ _Test: TypeAlias = Callable[[str], object]
 
 
 class TextKind(NamedTuple):
-    """A kind of text: what it goes by, and what it looks like.
+    """A kind of text: its names, and tests of its content.
 
     Parameters:
-        format: how its blocks and headings are read.
+        format: the format in which to read its blocks and headings.
         suffixes: the suffixes of its files.
         aliases: other names of it, and the last parts of its MIME types without "x-".
         names: whole names of files, in lower case.
-        interpreters: the programs that its first line names after "#!".
+        interpreters: the programs that its first line may name after "#!".
         shows: whether the beginning of a text shows that it is of this kind.
-        allows: whether a text may be of the kind that its name says. A loader may have taken the
-            marks out. None: always.
-        lines: a pattern of lines that only code in this language has.
+        allows: whether a text may be of this kind if its name says so; a loader may have removed
+            the markup. None: always.
+        lines: a pattern for lines that occur only in code in this language.
         language: its name as a language of code or markup, or None.
     """
 
@@ -74,13 +74,13 @@ class TextKind(NamedTuple):
 
 
 def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
-    """The kind of a text, a key of `KINDS`.
+    """Detect the kind of a text, a key of `KINDS`.
 
     The metadata's `language`, type (`file_type`, `mimetype`, `content_type`) and name (`file_name`,
     `file_path`, `source`) come first, unless the text cannot be of that kind: loaders of HTML and
-    CSV often return plain text. Then the first 8,000 characters decide. If they leave it open, it
-    is "text", and so is a text whose headings the metadata hands over, such as that of a PDF. What
-    a reader has made of a notebook, of subtitles or of a mail is none of these any more.
+    CSV often return plain text. Then the first 8,000 characters decide. If they do not, the kind is
+    "text", and so it is for a text whose metadata lists its headings, such as that of a PDF. Text
+    that was read from a notebook, subtitles or a mail no longer counts as one of these.
 
     >>> detect_kind("# TODO", {"source": "https://example.org/build.sh?raw=1"})
     'bash'
@@ -100,7 +100,7 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
 
 
 def detect_format(text: str, metadata: Mapping[str, Any] | None = None) -> TextFormat:
-    """How to read the blocks and headings of a text; see `detect_kind`.
+    """Detect the format in which to read the blocks of a text; see `detect_kind`.
 
     >>> detect_format("<p>One.</p><p>Two.</p>"), detect_format("import os\\nimport re\\n")
     ('html', 'code')
@@ -115,7 +115,7 @@ def check_format(format: str) -> None:
 
 
 def language_of(metadata: Mapping[str, Any], text: str = "") -> str | None:
-    """The language of code or markup, from the metadata or the text; None if it is neither.
+    """Return the language of code or markup, from metadata or text; None if it is neither.
 
     >>> language_of({"source": "https://example.org/src/app.py?raw=1#L10"})
     'python'
@@ -124,7 +124,7 @@ def language_of(metadata: Mapping[str, Any], text: str = "") -> str | None:
 
 
 def language_named(name: object) -> str | None:
-    """The language with this name, ours or LangChain's; None if it is unknown.
+    """Return the language with this name, ours or LangChain's; None if it is unknown.
 
     >>> language_named("TS"), language_named("klingon")
     ('typescript', None)
@@ -145,7 +145,7 @@ def _beginning(text: str) -> str:
 
 
 def _declared(metadata: Mapping[str, Any], beginning: str) -> Iterator[str]:
-    """The kinds that the metadata declare, the best first."""
+    """Yield the kinds that the metadata declares, the best first."""
     if name := metadata.get("language"):
         alias = str(getattr(name, "value", name)).strip().lower()
         kind = _BY_ALIAS.get(alias)
@@ -161,19 +161,19 @@ def _declared(metadata: Mapping[str, Any], beginning: str) -> Iterator[str]:
 
 
 def declared_types(metadata: Mapping[str, Any]) -> list[str]:
-    """The MIME types that the metadata declare, in lower case and without parameters."""
+    """Return the MIME types in the metadata, in lower case and without parameters."""
     types = (str(metadata.get(key) or "").partition(";")[0] for key in _TYPE_KEYS)
     return [each.strip().lower() for each in types if each.strip()]
 
 
 def declared_names(metadata: Mapping[str, Any]) -> list[str]:
-    """The file names and paths that the metadata declare, with slashes."""
+    """Return the file names and paths in the metadata, with slashes."""
     names = (metadata[key] for key in _NAME_KEYS if metadata.get(key) is not None)
     return [_path(str(name)).replace("\\", "/") for name in names]
 
 
 def kind_of_type(mime_type: str) -> str | None:
-    """The kind of texts of a MIME type; None if it is unknown.
+    """Return the kind of text of a MIME type; None if it is unknown.
 
     >>> kind_of_type("text/x-python"), kind_of_type("image/png")
     ('python', None)
@@ -182,7 +182,7 @@ def kind_of_type(mime_type: str) -> str | None:
 
 
 def kind_of_name(path: str) -> str | None:
-    """The kind of text in a file of this name; None if the name does not say.
+    """Return the kind of text in a file of this name; None if the name does not tell.
 
     >>> kind_of_name("src/Makefile"), kind_of_name("notes.txt"), kind_of_name("a.png")
     ('code', None, None)
@@ -193,7 +193,7 @@ def kind_of_name(path: str) -> str | None:
 
 
 def _path(source: str) -> str:
-    """The path of a URL; a file name unchanged."""
+    """Return the path of a URL; a file name unchanged."""
     try:
         return urlsplit(source).path if "://" in source else source
     except ValueError:
@@ -201,22 +201,22 @@ def _path(source: str) -> str:
 
 
 def _by_content(text: str) -> str:
-    """The kind that the beginning of a text shows."""
+    """Detect the kind of a text by its beginning."""
     if not text.strip():
         return "text"
     if script := _SHEBANG.match(text):
         return _BY_INTERPRETER.get(script[1], "code")
     return (
-        _shown(_DATA, text)
-        or _shown(_LANGUAGES, text)
-        or _language_shown(text)
-        or _shown(_MARKUP, text)
+        _first_match(_DATA, text)
+        or _first_match(_LANGUAGES, text)
+        or _detect_language(text)
+        or _first_match(_MARKUP, text)
         or "text"
     )
 
 
-def _shown(kinds: Mapping[str, TextKind], text: str) -> str | None:
-    """The first of these kinds that the text shows."""
+def _first_match(kinds: Mapping[str, TextKind], text: str) -> str | None:
+    """Return the first of these kinds whose test the text passes."""
     return next((name for name, kind in kinds.items() if kind.shows and kind.shows(text)), None)
 
 
@@ -300,7 +300,7 @@ def _outside_fences(text: str) -> str:
 
 
 def _is_html(text: str) -> bool:
-    """Does it begin with the outer tags, or has it many block tags and no sign of Markdown?"""
+    """Whether it begins with the outer tags, or has many block tags and no sign of Markdown."""
     if "<" not in text or _HTML_OPENING.match(text):
         return "<" in text
     outside = _outside_fences(text)
@@ -311,7 +311,7 @@ def _is_html(text: str) -> bool:
 
 
 def _is_markdown(text: str) -> bool:
-    """A heading, a fence, a link, a table, or two of: bold words, code spans, quotes, lists."""
+    """Whether it has a heading, fence, link or table, or two of: bold, code, quotes, lists."""
     if _FENCED.search(text):
         return True
     headings = [match[2] is None for match in _ATX.finditer(text)]  # lines in a row are comments
@@ -373,7 +373,7 @@ _QUOTED = re.compile(r'"[^"]*(?:"|\Z)')
 
 
 def _is_mail(text: str) -> bool:
-    """Does it begin with the headers of a mail?"""
+    """Whether it begins with the headers of a mail."""
     if _MAIL_FROM.match(text):
         return True
     names, position = set(), 0
@@ -384,7 +384,7 @@ def _is_mail(text: str) -> bool:
 
 
 def _is_log(text: str) -> bool:
-    """Does at least half of the lines begin with a time or a level?"""
+    """Whether at least half of the lines begin with a time or a log level."""
     lines = [line for line in text.split("\n")[:50] if line.strip()]
     times = sum(1 for line in lines if _LOG_LINE.match(line.lstrip()))
     return times > 2 and 2 * times >= len(lines)
@@ -399,7 +399,7 @@ def _is_notebook(text: str) -> bool:
 
 
 def _has_columns(delimiter: str) -> _Test:
-    """A test for lines with equal numbers of fields under a line of labels."""
+    """Return a test for lines with equal numbers of fields under a line of labels."""
     fewest = 2 if delimiter == "\t" else 3
 
     def has_columns(text: str) -> bool:
@@ -421,7 +421,7 @@ def _has_columns(delimiter: str) -> _Test:
 
 
 def _may_have_columns(delimiter: str) -> _Test:
-    """A test for lines most of which have as many fields as the first one."""
+    """Return a test for lines of which most have as many fields as the first one."""
 
     def may_have_columns(text: str) -> bool:
         lines = [line for line in _QUOTED.sub('"', text).split("\n") if line.strip()][:20]
@@ -461,14 +461,14 @@ _BARE_VALUE = re.compile(r"^\w[\w.-]*[ ]?=(?![ ]?(?:true\b|false\b|[-+\d\"'\[{])
 
 
 def _is_code_line(line: str) -> bool:
-    """Does the line end as lines of code do, or begin with one of their words?"""
+    """Whether a line ends like code, or begins with a keyword."""
     if line.endswith(_CODE_ENDS) or line.lstrip()[:1] in ("@", "#"):
         return True
     return line.split(None, 1)[0] in _CODE_WORDS or _CODE_LINE.match(line) is not None
 
 
 def _is_prose(text: str) -> bool:
-    """Are its lines long, with few signs of code?"""
+    """Whether its lines are long, with few signs of code."""
     words = len(text.split())
     lines = sum(1 for line in text.split("\n") if line.strip())
     return words >= 6 * lines and 100 * len(_CODE_SIGNS.findall(text)) < len(text)
@@ -487,7 +487,7 @@ def _is_yaml(text: str) -> bool:
 
 
 def _has_tables(text: str) -> bool:
-    """Is it TOML, or another file of settings in sections?"""
+    """Whether it is TOML, or another file of settings in sections."""
     table = _TOML_TABLE.search(text)
     if table is None or not _TOML_LINE.match(text[: table.end()].partition("\n")[0]):
         return False
@@ -500,7 +500,7 @@ def _is_toml(text: str) -> bool:
 
 
 def _is_other_code(text: str) -> bool:
-    """Do most lines that are no comments end or begin as those of code, and none as prose?"""
+    """Whether most lines, comments aside, end or begin like code, and none like prose."""
     if _has_tables(text):
         return True
     lines = [line.rstrip() for line in _COMMENTS.sub("", text).split("\n") if line.strip()]
@@ -510,8 +510,8 @@ def _is_other_code(text: str) -> bool:
     return not (_SIGNS.search(text) or _FENCED.search(text) or _is_prose("\n".join(lines)))
 
 
-def _language_shown(text: str) -> str | None:
-    """The language that most lines belong to, if the text is no prose."""
+def _detect_language(text: str) -> str | None:
+    """Return the language of most lines, unless the text is prose."""
     if text.lstrip().startswith("<"):
         return "php" if text.lstrip().startswith("<?php") else None
     code = "".join(_without_comments(_outside_fences(text)).split('"""')[::2])
@@ -575,12 +575,12 @@ def _is_sql(text: str) -> bool:
         return False
     outside = _COMMENTS.sub("", _without_comments(text))
     statements = [part for part in outside.split(";") if part.strip()]
-    shown = sum(1 for part in statements if _SQL.match(part.lstrip()))
-    return shown > 0 and 2 * shown >= len(statements)
+    matches = sum(1 for part in statements if _SQL.match(part.lstrip()))
+    return matches > 0 and 2 * matches >= len(statements)
 
 
 def _code(name: str, suffixes: str, aliases: str = "", **more: Any) -> tuple[str, TextKind]:
-    """A language of code, under its name."""
+    """Return a programming language under its name."""
     return name, TextKind("code", suffixes, aliases, language=name, **more)
 
 

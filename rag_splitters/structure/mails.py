@@ -1,4 +1,4 @@
-"""Mails as their texts: one for each message, with what its headers say and its positions."""
+"""Reads mails: the text of each message, with metadata from its headers and positions."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _SHIFTING = ("iso-2022", "utf-7", "hz")  # encodings whose bytes are ASCII
 
 _SENDER, _SUBJECT, _DATE = "sender", "subject", "date"
 MAIL_KEYS = (_SUBJECT, _SENDER, _DATE)
-"""The metadata keys of what the headers of a mail say."""
+"""The metadata keys for the headers of a mail."""
 
 
 class _Part(NamedTuple):
-    """A message, or a part of one: what its headers say, and where its content is."""
+    """A message, or a part of one: its headers, and the position of its content."""
 
     headers: Message
     start: int
@@ -73,14 +73,14 @@ class _Part(NamedTuple):
 
     @property
     def is_attachment(self) -> bool:
-        """Is it meant to be saved, not shown?"""
+        """Whether it is an attachment, to be saved and not displayed."""
         disposition = self.headers.get_content_disposition()
         return disposition == "attachment" or (disposition is None and self.name != "")
 
     @property
     def name(self) -> str:
         """The name of its file."""
-        return _decoded(self.headers.get_filename("") or "")
+        return _decode_header(self.headers.get_filename("") or "")
 
 
 def read_mails(
@@ -90,12 +90,12 @@ def read_mails(
     is_bytes: bool = False,
     name: str = "a mail",
 ) -> list[Reading]:
-    """The messages of a mailbox, or a single mail.
+    """Read the messages of a mailbox, or a single mail.
 
-    Of each message, its text counts: of alternatives the plain text, else HTML without tags. A
-    message inside a message follows the text around it, with its sender, date and subject above it.
-    Metadata: `subject`, which is also the `title`, `sender`, `date` (ISO 8601, or as it stands
-    there if it is no valid date) and `message_id`.
+    The text of each message is read; of alternatives, the plain text, else HTML without tags. A
+    message inside a message follows the text around it, after its sender, date and subject.
+    Metadata: `subject`, which is also the `title`, `sender`, `date` (ISO 8601, or unchanged if it
+    is not a valid date) and `message_id`.
 
     Parameters:
         text: the mailbox ("From " lines between the messages) or mail.
@@ -104,8 +104,8 @@ def read_mails(
             encodings.
         name: the name of the file, for warnings about encodings.
 
-    Returns: the text of each message, with its positions. A base64 or HTML part has those of the
-    whole part.
+    Returns: the text of each message, with its positions. Text from a base64 or HTML part has the
+    position of the whole part.
 
     Raises UnreadableError if there are no headers.
 
@@ -129,7 +129,7 @@ def _messages(text: str) -> Iterator[tuple[int, int]]:
         begin = postmark.end() if postmark else start
         if not _HEADER_LINE.match(text, begin):
             line = text.count("\n", 0, begin) + 1
-            raise UnreadableError(f"line {line} is no header such as 'Subject: Tea'")
+            raise UnreadableError(f"line {line} is not a header such as 'Subject: Tea'")
         yield begin, end
 
 
@@ -146,11 +146,11 @@ class _Reader:
         self.writer = ExcerptWriter(text)
 
     def read(self, start: int, end: int) -> Reading:
-        """A message as a text with metadata."""
+        """Read a message as a text with metadata."""
         self.writer = ExcerptWriter(self.text)
         part = self._part(start, end)
         self._write(part)
-        headers = self._described(part)
+        headers = self._metadata_of(part)
         subject = headers.get(_SUBJECT, "")
         identifier = str(part.headers.get("message-id", "")).strip(" \t\r\n<>")
         metadata = {**headers, "title": subject, "message_id": identifier}
@@ -160,7 +160,7 @@ class _Reader:
     def _part(
         self, start: int, end: int, default_type: str = "text/plain", depth: int = 0
     ) -> _Part:
-        """The message or part between two offsets, its headers first."""
+        """Read the headers of the message or part between two offsets."""
         blank = _HEADERS_END.search(self.text, start, end)
         stop = blank.start() if blank else end
         if start < end and self.text.startswith(("\n", "\r\n"), start):
@@ -173,19 +173,19 @@ class _Reader:
                 headers.replace_header(name, value[:_LONGEST_HEADER])
         return _Part(headers, body, end, default_type, depth)
 
-    def _described(self, part: _Part) -> dict[str, str]:
-        """The subject, sender and date of a message, without those that it lacks."""
+    def _metadata_of(self, part: _Part) -> dict[str, str]:
+        """Return the subject, sender and date of a message, as far as it has them."""
         sender, subject, date = (self._header(part, name) for name in ("from", "subject", "date"))
         with suppress(ValueError, TypeError, IndexError, OverflowError):
             date = parsedate_to_datetime(date).isoformat()
-        found = {_SUBJECT: subject, _SENDER: sender, _DATE: date}
-        return {key: value for key, value in found.items() if value}
+        headers = {_SUBJECT: subject, _SENDER: sender, _DATE: date}
+        return {key: value for key, value in headers.items() if value}
 
     def _header(self, part: _Part, name: str) -> str:
         value = str(part.headers.get(name, ""))[:_LONGEST_HEADER]
         if self.is_bytes and not value.isascii():
             value = self._in_charset(value.encode("latin-1"), "utf-8")
-        return " ".join(_decoded(value).split())
+        return " ".join(_decode_header(value).split())
 
     def _write(self, part: _Part) -> None:
         """Write the text of a part and of the parts in it."""
@@ -211,7 +211,7 @@ class _Reader:
         self.writer.add("\n\n" if self.writer.length else "")
 
     def _write_message(self, part: _Part) -> None:
-        """Write a message that is a part of another one, below what its headers say."""
+        """Write a message that is a part of another one, after its headers."""
         encoding = _encoding_of(part)
         if encoding in ("base64", "quoted-printable"):  # against the standard, but it exists
             data = _bytes_of(self.text[part.start : part.end], encoding, self.is_bytes)
@@ -223,14 +223,14 @@ class _Reader:
             self._write_with_headers(self._part(part.start, part.end, depth=part.depth + 1))
 
     def _write_with_headers(self, message: _Part) -> None:
-        headers = self._described(message).items()
+        headers = self._metadata_of(message).items()
         self._begin()
         text = "\n".join(f"{key.capitalize()}: {value}" for key, value in headers)
         self.writer.add(text, message.start, message.start)
         self._write(message)
 
     def _parts_of(self, part: _Part) -> Iterator[_Part]:
-        """The parts between the boundary lines; the whole body if it has no boundary line."""
+        """Yield the parts between boundary lines; the whole body if there are none."""
         boundary = part.headers.get_param("boundary", "")
         name = collapse_rfc2231_value(boundary).rstrip() if boundary else ""
         default = "message/rfc822" if part.type == "multipart/digest" else "text/plain"
@@ -253,7 +253,7 @@ class _Reader:
             yield _Part(Message(), part.start, part.end, "text/plain", part.depth + 1)
 
     def _best(self, parts: list[_Part]) -> list[_Part]:
-        """Of alternatives the plain text if it is not blank, else the last one that can be read."""
+        """Choose of alternatives the plain text if it is not blank, else the last readable one."""
         for part in parts:
             if part.type == "text/plain" and self._excerpt(part).text.strip():
                 return [part]
@@ -268,7 +268,7 @@ class _Reader:
             page = page if self.options.quotations else _without_html_quotations(page)
             self.writer.add(plain_page(page, False).text, part.start, part.end)
             return
-        for number, (low, high) in enumerate(_kept(excerpt.text, self.options.quotations)):
+        for number, (low, high) in enumerate(_parts_to_keep(excerpt.text, self.options.quotations)):
             self.writer.add("\n\n" if number else "")
             self.writer.extend(excerpt, low, high)
 
@@ -300,7 +300,7 @@ class _Reader:
         return writer.excerpt()
 
     def _add_lines(self, writer: ExcerptWriter, part: _Part, encoding: str) -> None:
-        """Add a text as it stands, with "From " for the ">From " of a mailbox.
+        """Add a text unchanged, except that the ">From " of a mailbox becomes "From ".
 
         Parameters:
             encoding: the encoding of its characters, which are bytes; "" if they are not.
@@ -336,7 +336,7 @@ class _Reader:
         writer.extend(own.excerpt(), 0, own.length)
 
     def _in_charset(self, data: bytes, charset: str) -> str:
-        """Bytes in the declared encoding, or in one that fits."""
+        """Decode bytes in the declared encoding, or in one that fits."""
         return data.decode(_charset_of(data, charset, self.name))
 
 
@@ -345,7 +345,7 @@ def _encoding_of(part: _Part) -> str:
 
 
 def _bytes_of(raw: str, encoding: str, is_bytes: bool) -> bytes:
-    """The content of an encoded part; base64 that is cut short or damaged, as far as it goes."""
+    """Decode the content of a part; of damaged base64, as much as possible."""
     data = raw.encode("latin-1") if is_bytes else raw.encode("utf-8", "surrogatepass")
     if encoding == "quoted-printable":
         return quopri.decodestring(data)
@@ -356,12 +356,12 @@ def _bytes_of(raw: str, encoding: str, is_bytes: bool) -> bytes:
 
 
 def _charset_of(data: bytes, charset: str, name: str) -> str:
-    """The declared encoding; if bytes are not in it, UTF-8 or else windows-1252 or Latin-1."""
+    """Return the declared encoding; if bytes do not fit, UTF-8, windows-1252 or Latin-1."""
     charset = charset.strip("'\" ").lower()
     for encoding in (charset, "utf-8", "cp1252"):
         try:
             data.decode(encoding)
-        except (LookupError, ValueError):  # "hex" and "rot13" are codecs, but of no text
+        except (LookupError, ValueError):  # "hex" and "rot13" are no text encodings
             continue
         if encoding == "cp1252" != charset:
             logger.warning("%s has text that is not in %s: read as cp1252", name, charset)
@@ -370,30 +370,30 @@ def _charset_of(data: bytes, charset: str, name: str) -> str:
     return "latin-1"
 
 
-def _decoded(header: str) -> str:
-    """A header without its encoding, such as "=?utf-8?q?Caf=C3=A9?="."""
+def _decode_header(header: str) -> str:
+    """Decode a header such as "=?utf-8?q?Caf=C3=A9?="."""
     try:
         return str(make_header(decode_header(header))) if "=?" in header else header
     except (HeaderParseError, LookupError, ValueError):
         return header
 
 
-def _kept(text: str, quotations: bool) -> list[tuple[int, int]]:
-    """Start and end of each part of a plain text that is kept, without blank lines around it."""
+def _parts_to_keep(text: str, quotations: bool) -> list[tuple[int, int]]:
+    """Return start and end of each part of a plain text to keep, without blank lines around it."""
     begin, stop = 0, len(text)
-    kept: list[tuple[int, int]] = []
+    parts: list[tuple[int, int]] = []
     for low, high in [] if quotations else _quotations(text):
-        kept.append((begin, low))
+        parts.append((begin, low))
         begin = high
     return [
         (high - len(_BLANK_LINES.sub("", text[low:high])), low + len(text[low:high].rstrip()))
-        for low, high in (*kept, (begin, stop))
+        for low, high in (*parts, (begin, stop))
         if text[low:high].strip()
     ]
 
 
 def _quotations(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of what a plain text quotes, with the lines that say whom."""
+    """Yield start and end of the quotations in a plain text, with the lines that introduce them."""
     original = _ORIGINAL.search(text)
     stop = original.start() if original else len(text)
     position = 0
@@ -407,7 +407,7 @@ def _quotations(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _attribution_start(text: str) -> int:
-    """Where a line such as "On 5 Feb 2024, Ann <ann@example.org> wrote:" begins at the end.
+    """Return the start of a last line such as "On 5 Feb 2024, Ann <ann@example.org> wrote:".
 
     It ends with a colon and has a digit or an address; a mail program may have divided it.
     """
@@ -427,7 +427,7 @@ def _attribution_start(text: str) -> int:
 
 
 def _without_html_quotations(page: str) -> str:
-    """HTML without its `blockquote` elements."""
+    """Remove `blockquote` elements from HTML."""
     kept, position, depth = [], 0, 0
     for tag in _HTML_QUOTATION.finditer(page):
         if tag[1]:

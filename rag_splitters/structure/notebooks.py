@@ -1,4 +1,4 @@
-"""Jupyter notebooks as Markdown: their cells, with the positions of everything in the JSON."""
+"""Reads Jupyter notebooks as Markdown, with positions in the JSON."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _OUTPUT_TYPES = ("text/markdown", "text/plain", "text/html")  # the best first
 
 
 def read_notebook(text: str, options: ReadingOptions = READ_ALL) -> Reading:
-    """A notebook in Markdown: text cells as they stand, code and its outputs between fences.
+    """Read a notebook as Markdown: text cells unchanged, code and its outputs between fences.
 
-    Notebooks of the formats 3 and 4 are read. Of an output, its text counts: Markdown, else plain
-    text, else HTML without tags. Images, widgets, metadata and attachments are dropped, and so are
-    the colours of a terminal.
+    Notebooks of the formats 3 and 4 are supported. The text of outputs is read: Markdown, else
+    plain text, else HTML without tags. Images, widgets, metadata, attachments and terminal colours
+    are dropped.
 
     Parameters:
         text: the JSON.
@@ -58,24 +58,24 @@ class _Tree:
             self._children[parent].append(node)
 
     def elements(self, node: int | None) -> list[int]:
-        """The members of a value; none if there is no value."""
+        """Return the members of a value; none if there is no value."""
         return [] if node is None else self._children.get(node, [])
 
     def get(self, node: int, *names: str) -> int | None:
-        """The member with this path of names below a value."""
+        """Return the member with this path of names below a value, or None."""
         for name in names:
             quoted = f'"{name}"'
             starts, ends = self.members.starts, self.members.name_ends
-            named = (
+            matches = (
                 each
                 for each in self.elements(node)
                 if ends[each] - starts[each] == len(quoted)
                 and self.text.startswith(quoted, starts[each])
             )
-            found = next(named, None)
-            if found is None:
+            member = next(matches, None)
+            if member is None:
                 return None
-            node = found
+            node = member
         return node
 
     def value(self, node: int) -> tuple[int, int]:
@@ -93,7 +93,7 @@ class _Tree:
                 yield start + 1, end - 1
 
     def string(self, node: int | None) -> str:
-        """A value as a text; "" if it is none."""
+        """Return a value as a text; "" if there is none."""
         return "".join(self.decoded(start, end) for start, end in self.strings(node))
 
     def decoded(self, start: int, end: int) -> str:
@@ -158,19 +158,19 @@ class _Notebook:
             self._write_output(output, number)
 
     def _begin(self) -> int:
-        """Begin a new block; where it begins."""
+        """Begin a new block, and return its start."""
         self.writer.add("\n\n" if self.writer.length else "")
         return self.writer.length
 
     def _language(self, cell: int, source: int | None) -> str:
-        """The language of a code cell, by its own magic, its own metadata or the notebook's."""
+        """Return the language of a code cell, by its magic, its metadata or the notebook's."""
         if magic := _MAGIC.match(self.tree.string(source)):
             return _MAGIC_LANGUAGES.get(magic[1], self.language)
         own = self.tree.string(self.tree.get(cell, "language"))  # format 3
         return own if _LANGUAGE.match(own) else self.language
 
     def _parts(self, node: int | None) -> list[tuple[str, int, int]]:
-        """The parts of a text without the white space at its end and colours of a terminal."""
+        """Return the parts of a text, without trailing white space and terminal colours."""
         tree = self.tree
         parts = [each for span in tree.strings(node) for each in tree.pieces(*span)]
         while parts and not parts[-1][0].strip():
@@ -192,15 +192,15 @@ class _Notebook:
             if not parts and (html := tree.get(output, "html")) is not None:
                 parts, media_type = self._parts(html), "text/html"
         else:
-            named = ((name, tree.get(data, name)) for name in _OUTPUT_TYPES)
-            media_type, node = next((each for each in named if each[1] is not None), ("", None))
+            nodes = ((name, tree.get(data, name)) for name in _OUTPUT_TYPES)
+            media_type, node = next((each for each in nodes if each[1] is not None), ("", None))
             parts = self._parts(node)
         if media_type == "text/html" and parts:
             html_text = "".join(part for part, _, _ in parts)
             parts = [(plain_page(html_text, False).text, parts[0][1], parts[-1][2])]
         if not "".join(part for part, _, _ in parts).strip():
             return
-        parts = self._trimmed(parts)
+        parts = self._trim(parts)
         self.rows.append((self._begin(), number, number))
         if media_type == "text/plain":
             self._write_fenced(parts, "")
@@ -208,7 +208,7 @@ class _Notebook:
             self._write(parts)
 
     def _traceback(self, output: int) -> list[tuple[str, int, int]]:
-        """The last line of an error: its name and what it says."""
+        """Return the last line of an error: its name and message."""
         tree = self.tree
         name, value = tree.get(output, "ename"), tree.get(output, "evalue")
         if name is None:
@@ -217,23 +217,24 @@ class _Notebook:
         message = self._parts(value)
         return [*self._parts(name), *(colon if message else []), *message]
 
-    def _trimmed(self, parts: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+    def _trim(self, parts: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+        """Shorten an output to `max_output` characters, and say how many were left out."""
         if self.max_output is None:
             return parts
-        kept: list[tuple[str, int, int]] = []
-        left = self.max_output
+        results: list[tuple[str, int, int]] = []
+        budget = self.max_output
         total = sum(len(part) for part, _, _ in parts)
         for part, start, end in parts:
-            if len(part) > left:
+            if len(part) > budget:
                 is_copy = end - start == len(part)
-                if left:
-                    kept.append((part[:left], start, start + left if is_copy else end))
-                last = kept[-1][2]
-                kept.append((f"\n[{total - self.max_output} more characters]", last, last))
-                return kept
-            left -= len(part)
-            kept.append((part, start, end))
-        return kept
+                if budget:
+                    results.append((part[:budget], start, start + budget if is_copy else end))
+                last = results[-1][2]
+                results.append((f"\n[{total - self.max_output} more characters]", last, last))
+                return results
+            budget -= len(part)
+            results.append((part, start, end))
+        return results
 
     def _write_fenced(self, parts: list[tuple[str, int, int]], language: str) -> None:
         runs = re.findall(r"^ {0,3}(`{3,})", "".join(part for part, _, _ in parts), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The headings of a text, and which of them a passage stands under."""
+"""The headings of a text, and those above a passage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 
 
 class Outline:
-    """The headings of a text, and which of them a position stands under.
+    """The headings of a text, and those above a position.
 
     Parameters:
         text: the text.
@@ -34,8 +34,8 @@ class Outline:
         self.headings = headings
         self._starts = [heading.start for heading in headings]
         self._section_ends = [len(text)] * len(headings)
-        self.paths: list[tuple[str, ...]] = []  # the path of each heading, down to itself
-        self._nested: list[bool] = []  # is it right below its parent?
+        self.paths: list[tuple[str, ...]] = []  # the path of each heading, including itself
+        self._nested: list[bool] = []  # whether it is right below its parent
         open_headings: list[int] = []
         for index, heading in enumerate(headings):
             while open_headings and headings[open_headings[-1]].level >= heading.level:
@@ -57,18 +57,18 @@ class Outline:
         metadata: Mapping[str, Any] | None = None,
         blocks: Sequence[Block] | None = None,
     ) -> Outline:
-        """The outline of a text, in linear time.
+        """Find the outline of a text, in linear time.
 
-        Front matter, source code, logs, code blocks, `<pre>` and comments have no headings, and
-        neither have the menus and sidebars of an HTML page, unless its blocks are passed.
+        Front matter, source code, logs, code blocks, `<pre>` and comments have no headings. Neither
+        have the menus and sidebars of an HTML page, unless you pass its blocks.
 
         Parameters:
             text: any text.
             format: the format of the text; "auto" detects it from the metadata and the text.
-            keywords: words that open a heading in plain text, in addition to "Chapter", "Section"
-                and the like.
-            metadata: the metadata of the document, whose language, type or file name may say
-                what the text is, and which may hand over its headings.
+            keywords: words that begin a heading in plain text, in addition to "Chapter", "Section"
+                and so on.
+            metadata: the metadata of the document, whose language, type or file name may determine
+                the kind of the text, and which may list its headings.
             blocks: the blocks of the text, if they have been read already.
 
         >>> Outline.of("# TODO", metadata={"source": "build.sh"}).headings
@@ -85,10 +85,10 @@ class Outline:
         return self.headings[0].text if self.headings else ""
 
     def above(self, position: int, end: int | None = None) -> tuple[str, ...]:
-        """The texts of the headings that `position` stands under, the outermost first.
+        """Return the texts of the headings above `position`, the outermost first.
 
-        A passage may begin with several nested headings. If you pass its `end`, the headings go
-        down to the deepest one that the whole passage stands under. Text before the first heading
+        A passage may begin with several nested headings. If you pass its `end`, the result includes
+        them down to the deepest one that is above the whole passage. Text before the first heading
         of a document counts as part of its section if the passage ends there.
 
         >>> outline = Outline.of("# Tea\\n\\n## Green\\n\\nCool the water.")
@@ -109,9 +109,9 @@ class Outline:
 
 
 def title_of(text: str, metadata: Mapping[str, Any]) -> str:
-    """The title of a document: the metadata's `title`, else its first heading, else "".
+    """Return the title of a document: the metadata's `title`, its first heading, or "".
 
-    Of a long Markdown text, only the beginning is read if the first heading stands there.
+    Only the beginning of a long Markdown text is read, if the first heading is there.
 
     >>> title_of("# Tea\\n\\nHot.", {}), title_of("# Tea\\n\\nHot.", {"title": "Milk"})
     ('Tea', 'Milk')
@@ -127,7 +127,7 @@ def title_of(text: str, metadata: Mapping[str, Any]) -> str:
 
 
 def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
-    """The headings among the blocks, and those inside an HTML block of Markdown."""
+    """Yield the headings among the blocks, and those inside an HTML block of Markdown."""
     for block in blocks:
         if block.kind == "heading" and block.title:
             yield Heading(block.start, block.end, block.level, _heading_text(block.title))
@@ -139,7 +139,7 @@ def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
 
 
 def _heading_text(title: str) -> str:
-    """The text of a heading as chunks show it: at most 120 characters, cut after a word.
+    """Return the text of a heading for chunks: at most 120 characters, cut after a word.
 
     >>> _heading_text("Boil the water {#boil} ¶")
     'Boil the water'

@@ -1,4 +1,4 @@
-"""The outline that a document's metadata hands over beside its text, such as that of a PDF."""
+"""Outlines that are stored in a document's metadata, such as that of a PDF."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Heading(NamedTuple):
 
 
 def write_outline(text: str, headings: Iterable[Heading]) -> dict[str, str]:
-    """The metadata with the outline of a text; empty if it has no headings.
+    """Return metadata with the outline of a text; empty if it has no headings.
 
     >>> write_outline("Tea\\nHot.", [Heading(0, 3, 1, "Tea")])
     {'outline': '[[1, 0, "Tea"]]'}
@@ -45,7 +45,7 @@ def write_outline(text: str, headings: Iterable[Heading]) -> dict[str, str]:
 
 
 def outlined_headings(text: str, metadata: Mapping[str, Any] | None) -> list[Heading]:
-    """The headings that the metadata hands over; none if the text has other words there.
+    """Return the headings in the metadata; none if the text has other words there.
 
     >>> outlined_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})[0].text
     'Tea'
@@ -62,10 +62,10 @@ def outlined_headings(text: str, metadata: Mapping[str, Any] | None) -> list[Hea
 
 
 def uncut_headings(text: str, metadata: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """(start, end) of what is kept whole so that no chunk ends with such a heading.
+    """Return (start, end) of the parts to keep whole so that no chunk ends with such a heading.
 
-    Headings that stand directly below each other are one part, which ends with the first character
-    after them.
+    Headings directly below each other are one part, which ends with the first character after
+    them.
 
     >>> uncut_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})
     [(0, 5)]
@@ -79,7 +79,7 @@ def uncut_headings(text: str, metadata: Mapping[str, Any]) -> list[tuple[int, in
 
 
 def repeated_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A document's metadata as its chunks repeat it: without what is about the whole document.
+    """Return the metadata for a document's chunks, without what is about the whole document.
 
     >>> repeated_metadata({"outline": '[[1, 0, "Tea"]]', "source": "tea.pdf"})
     {'source': 'tea.pdf'}
@@ -91,7 +91,7 @@ def repeated_metadata(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def outline_of_part(metadata: Mapping[str, Any], start: int, end: int) -> Mapping[str, Any]:
-    """The metadata of a part of a text, with the headings inside that part."""
+    """Return metadata for a part of a text, with the headings inside that part."""
     rows = _rows_in(metadata)
     if not rows:
         return metadata
@@ -101,7 +101,7 @@ def outline_of_part(metadata: Mapping[str, Any], start: int, end: int) -> Mappin
 
 
 def _rows_in(metadata: Mapping[str, Any] | None) -> tuple[_Row, ...]:
-    """The headings that the metadata lists, in order; none if the value is not an outline."""
+    """Return the headings in the metadata, in order; none if the value is not an outline."""
     value = metadata.get(OUTLINE) if metadata else None
     return _rows(value) if isinstance(value, str) and value.startswith("[[") else ()
 
@@ -125,5 +125,5 @@ def _is_row(row: Any) -> bool:
 
 
 def _line(heading: str) -> str:
-    """A heading's lines as one of the same length."""
+    """Join the lines of a heading to one of the same length."""
     return heading.replace("\n", " ")

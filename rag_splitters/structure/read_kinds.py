@@ -1,4 +1,4 @@
-"""The kinds of text that are read for the words between their marks, each by its own reader."""
+"""Reads kinds of text that have to be separated from their markup, each with its own reader."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read_kind(
     is_bytes: bool = False,
     name: str = "a mail",
 ) -> list[Reading]:
-    """What there is to read in a notebook, in subtitles or in mails, which are several texts.
+    """Read a notebook, subtitles or mails without the markup; mails are several texts.
 
     Parameters:
         text: the raw text.
@@ -25,7 +25,7 @@ def read_kind(
         is_bytes: see `read_mails`.
         name: the name of the file, for warnings.
 
-    Returns: the texts; none of a blank one.
+    Returns: the texts; none if the raw text is blank.
 
     Raises UnreadableError if the text is of another kind.
 

@@ -11,7 +11,7 @@ from rag_splitters.text.boundaries import skip_space
 _LONGEST_SIGNATURE = 1000  # characters
 _MOST_BRACKETS = 64
 _LONGEST_DOCSTRING = 2000
-_MOST_LINES = 60  # of comments and the like
+_MOST_LINES = 60  # of comments and so on
 _COMMENT = re.compile(r"[ \t]*(?://|/?\*|#|@|--|\[\[?[A-Za-z]|template\b)")
 _BEFORE = (
     r"(?:(?:pub(?:\([\w: ]{1,40}\))?|async|unsafe|const|extern|export|default|declare|open|"
@@ -48,9 +48,9 @@ _DOCSTRING = re.compile(r"\s*[rRuU]?(\"{3}|'{3})")
 
 
 def find_signatures(text: str, language: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of the signatures in source code, up to the bracket or colon before the body.
+    """Yield (start, end) of signatures in source code, up to the bracket or colon before the body.
 
-    Each comes with and without the comments, decorators and attributes before it, and with and
+    Each is yielded with and without the comments, decorators and attributes before it, and with and
     without the docstring or the first line of the body.
 
     >>> text = "// Grows.\\nfn grow(\\n    size: u32,\\n) {\\n    size + 1\\n}"
@@ -74,7 +74,7 @@ def find_signatures(text: str, language: str) -> Iterator[tuple[int, int]]:
 
 
 def _comment_start(text: str, start: int) -> int:
-    """The start of the comments, decorators and attributes in the lines before the one at start."""
+    """Return the start of the comments, decorators and attributes in the lines before `start`."""
     for _ in range(_MOST_LINES):
         above = text.rfind("\n", 0, max(start - 1, 0)) + 1
         if above == start or not _COMMENT.match(text, above, start):
@@ -84,7 +84,7 @@ def _comment_start(text: str, start: int) -> int:
 
 
 def _signature_end(text: str, match: re.Match[str], is_python: bool) -> int:
-    """Behind the bracket or the colon that opens the body, or -1."""
+    """Return the offset after the bracket or colon that opens the body, or -1."""
     depth = match[0].count("(") - match[0].count(")")
     stops = _STOP.finditer(text, match.end(), match.end() + _LONGEST_SIGNATURE)
     for stop in islice(stops, _MOST_BRACKETS):

@@ -1,4 +1,4 @@
-"""Subtitles as running text: the words of their cues, with times and positions in the file."""
+"""Reads subtitles as running text, with times and positions in the file."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MARK = re.compile(
     r"|&(?:amp|lt|gt|nbsp|lrm|rlm|quot|apos|\#\d{1,7}|\#x[\da-f]{1,6});",
     re.IGNORECASE,
 )
-_FLASH = 0.1  # seconds: how long a cue is shown that rolling captions put between two others
+_FLASH = 0.1  # seconds: duration of the short cues that rolling captions put between others
 _DASH = re.compile(r"[-\u2010-\u2015>]+[ \t]*\S")
 
 
 class _Cue(NamedTuple):
-    """A cue: its times in seconds, and where its lines are."""
+    """A cue: its times in seconds, and the positions of its lines."""
 
     first: float
     last: float
@@ -36,10 +36,10 @@ class _Cue(NamedTuple):
 
 
 def read_subtitles(text: str) -> Reading:
-    """The words of subtitles in SRT or WebVTT as one text, in which sentences go over cues.
+    """Read subtitles in SRT or WebVTT as one text, in which sentences continue across cues.
 
-    A new line begins where another person speaks: at a dash, or at the next name of WebVTT, which
-    is put before the words ("Ann: Hello."). Numbers, times, settings, notes, styles, regions and
+    A new line begins when another person speaks: at a dash, or at the next name in WebVTT, which is
+    put before the words ("Ann: Hello."). Numbers, times, settings, notes, styles, regions and
     tags are dropped, and so are lines that rolling captions repeat. Cues stay in the order of the
     file, whatever their times.
 
@@ -103,14 +103,14 @@ def _cues(text: str) -> Iterator[_Cue]:
 
 
 def _before_number(text: str, start: int, end: int) -> int:
-    """The end of a cue's words, before the number or the name of the next one."""
+    """Return the end of a cue's words, before the number or the name of the next one."""
     last = _LAST_LINE.search(text, max(start, end - 200), end)
     is_number = last is not None and (last[1].isdecimal() or _is_after_blank(text, start, last))
     return last.start() if last is not None and is_number else end
 
 
 def _is_after_blank(text: str, start: int, line: re.Match[str]) -> bool:
-    """Does a blank line stand before this line, so that it is the name of a cue?"""
+    """Whether a blank line precedes this line, so that it is the name of a cue."""
     before = text[max(start, line.start() - 100) : line.start() + 1]
     return bool(line[1]) and re.search(r"\n[ \t]*\r?\n\Z", before) is not None
 
@@ -122,7 +122,7 @@ def _seconds(stamp: tuple[str | None, ...]) -> float:
 
 
 def _parts(text: str, low: int, high: int) -> tuple[list[tuple[str, int, int]], str]:
-    """The parts of a line without its marks and the space at its edges, and who speaks there."""
+    """Return the parts of a line without marks and white space at its edges, and the speaker."""
     parts: list[tuple[str, int, int]] = []
     name, position = "", low
     for mark in _MARK.finditer(text, low, high):

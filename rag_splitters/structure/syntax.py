@@ -43,7 +43,7 @@ class Definition:
 
 @dataclass(slots=True)
 class Syntax:
-    """Where source code may be cut, and what it defines. All positions are code-point offsets.
+    """The places to cut source code, and its definitions. All positions are code-point offsets.
 
     Parameters:
         levels: ascending offsets at which nodes begin, for each depth of the tree.
@@ -76,7 +76,7 @@ class Syntax:
         return next((each.end for each in self._before(position) if each.end > position), -1)
 
     def _before(self, position: int) -> Iterator[Definition]:
-        """The last definition that begins up to a position, and those around it, outwards."""
+        """Yield the last definition that begins up to a position, and those around it."""
         index = bisect_right(self.definitions, position, key=lambda each: each.start) - 1
         while index >= 0:
             yield self.definitions[index]
@@ -121,7 +121,7 @@ class _Reader:
                     cursor.goto_parent()
                     depth -= 1
                 if not depth:
-                    return self._done()
+                    return self._result()
             node = cursor.node
             del starts[depth:], firsts[depth:]
             starts.append(node.start_byte)
@@ -142,9 +142,9 @@ class _Reader:
         is_definition = kind in self.types and (kind not in _PAIRS or self._is_long(node))
         if not (opens or is_inline or is_definition):
             return first
-        position = start if is_inline else self._attached(line)
+        position = start if is_inline else self._lead_start(line)
         if opens and (kind in _PREFIXES or kind.endswith("comment")):
-            self.prefix = (position, self._trimmed(node.end_byte))
+            self.prefix = (position, self._trim(node.end_byte))
         if kind in _WRAPPERS:
             self.wrapper = (position, node.end_byte, depth)
         if (is_definition and kind not in _PAIRS) or (opens and "signature" in kind):
@@ -166,7 +166,7 @@ class _Reader:
         )
         return first
 
-    def _attached(self, line: int) -> int:
+    def _lead_start(self, line: int) -> int:
         """The start of the comments and decorators directly before a line, or of the line."""
         begin, end = self.prefix
         if begin >= 0 and end <= line < end + 2 * _INDENT:
@@ -179,8 +179,8 @@ class _Reader:
     def _is_long(node: Any) -> bool:
         return bool(node.start_point.row < node.end_point.row)
 
-    def _trimmed(self, end: int) -> int:
-        """`end` without the line break that some grammars include in a comment."""
+    def _trim(self, end: int) -> int:
+        """Return `end` before the line break that some grammars include in a comment."""
         return end - 1 if self.code[end - 1 : end] == b"\n" else end
 
     def _define(self, node: Any, depth: int, start: int) -> None:
@@ -239,7 +239,7 @@ class _Reader:
         name = self.text[name_node.start_byte : min(name_node.end_byte, name_node.start_byte + 200)]
         return " ".join(name.split()).strip("\"'")
 
-    def _done(self) -> Syntax:
+    def _result(self) -> Syntax:
         """The syntax, with sorted cuts and with definitions extended to the ends of their lines."""
         syntax = self.syntax
         syntax.levels = [sorted(set(cuts)) for cuts in self.levels if cuts]
@@ -255,13 +255,13 @@ class _Reader:
 
 
 def _is_line(node: Any) -> bool:
-    """Is it a whole line by itself, and no comment or decorator of the next one?"""
+    """Whether it is a whole line, and not a comment or decorator of the next one."""
     is_prefix = node.type in _PREFIXES or node.type.endswith("comment")
     return not is_prefix and bool(node.start_point.row == node.end_point.row)
 
 
 def _header_end(body: Any) -> int:
-    """The end of what is before a body, with the bracket that opens the body."""
+    """Return the end of the header before a body, including the opening bracket."""
     if body.child_count and body.child(0).type == "{":
         return int(body.child(0).end_byte)
     before = body.prev_sibling
@@ -271,7 +271,7 @@ def _header_end(body: Any) -> int:
 
 
 def _is_closing(node: Any, kind: str) -> bool:
-    """Does the node belong to the one before, like an end tag or the docstring of a variable?"""
+    """Whether a node belongs to the one before, like an end tag or a variable's docstring."""
     return _is_docstring(node) or kind in ("end_tag", "where_clause")
 
 
@@ -281,7 +281,7 @@ def _is_docstring(node: Any) -> bool:
 
 
 def _is_header(kind: str) -> bool:
-    """Does a node at the start of its parent only open it, like a modifier or a decorator?"""
+    """Whether a node only opens its parent, like a modifier or a decorator."""
     return kind in _HEADERS or kind in _PREFIXES or kind.startswith("keyword_")
 
 
@@ -312,10 +312,10 @@ def parse(code: bytes, language: str) -> Any:
     not installed.
     """
     if language == "yaml" and _DEEP_YAML.search(code):
-        raise UnreadableError("too complex")  # its grammar crashes at some 250 open blocks
+        raise UnreadableError("too complex")  # its grammar crashes at about 250 open blocks
     opening = b":" if language == "css" else b"<"
     if any(part.count(opening) > _MAX_OPEN for part in _STATEMENT.split(code)):
-        raise UnreadableError("too complex")  # costs the square of their number
+        raise UnreadableError("too complex")  # takes time quadratic in their number
     probe = _parse(code[:_PROBE], language)
     errors, orphans = _errors(probe)
     if errors * 32 > _PROBE or orphans * 6.5 > _PROBE:
@@ -324,7 +324,7 @@ def parse(code: bytes, language: str) -> Any:
 
 
 def as_ascii(text: str) -> bytes:
-    """The text with one byte per code point, so that tree-sitter's offsets are code points.
+    """Encode a text with one byte per code point, so that tree-sitter's offsets are code points.
 
     Grammars do not care which letters are in names, strings and comments. White space stays white
     space, NUL becomes a space, and every line break gets a line feed, which tree-sitter counts.
@@ -366,7 +366,7 @@ def _parse(code: bytes, language: str) -> Any:
     view[:] = code
     try:
         return Parser(grammar).parse(lambda offset, _: view[offset:], progress_callback=is_too_much)
-    except ValueError as error:  # what it raises when it is stopped
+    except ValueError as error:  # raised when parsing is stopped
         raise UnreadableError("too complex") from error
     finally:
         _BUFFERS.append(buffer)

@@ -1,5 +1,6 @@
 """Measuring and cutting plain text.
 
-Sizes and tokens, the boundaries between words, sentences and paragraphs, packing pieces into
-chunks, stable ids and pages. Nothing here knows a strategy, a model or a framework.
+This folder holds sizes and tokens, the boundaries between words, sentences and paragraphs, the
+packing of pieces into chunks, stable ids and pages. Nothing here depends on a strategy, a model or
+a framework.
 """

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.sizing import LengthFunction, sizer
 
-# The marks that lines begin with. A heading is no atom, but it ends an item. Most lines fail at the
-# first characters, which are looked at first because that takes half the time.
+# The marks that lines begin with. A heading is not an atom, but it ends an item. The first
+# characters are checked first, where most lines fail: that takes half the time.
 _OPENING = re.compile(
     r"\n[ \t]*(?=[-*+•◦▪‣\d(`~>|#]|[a-z]\))(?:"
     r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
@@ -20,10 +20,10 @@ _OPENING = re.compile(
     r"|(?P<heading>#{1,6}(?=[ \t])))"
 )
 _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\r?\n|\Z)")
-_BARE_RULE = re.compile(  # below a header, of a table whose rows do not begin with a bar
+_BARE_RULE = re.compile(  # the line below the header of a table whose rows do not begin with a bar
     r"\n[ \t]*:?-{2,}:?[ \t]*\|[ \t|:-]*(?=\r?\n|\Z)(?:\n[^\n|]*\|[^\n]*)*"
 )
-_MOST_INDENT = 8  # columns, from the mark of an item to the paragraphs that belong to it
+_MOST_INDENT = 8  # columns of indentation from the mark of an item to its paragraphs
 _LINE = re.compile(r"[^\s][^\n]*")
 _TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
 
@@ -33,13 +33,13 @@ class Atoms:
 
     Parameters:
         text: the text.
-        ranges: their (start, end), of which the outer ones count that fit; fences, table rows, list
-            items and quotations by default.
+        ranges: (start, end) of the parts, of which the outermost ones that fit are used; by
+            default, fences, table rows, list items and quotations.
         size: maximum chunk size.
-        overlap: how much of a chunk the next one repeats, at most.
+        overlap: maximum overlap.
         length_function: the unit of these sizes.
 
-    The attribute `measure` is the text's measure, so that the text is measured once.
+    The attribute `measure` is the measure of the text, so that the text is measured only once.
 
     >>> text = "One. Two.\\n- Three. Four."
     >>> atoms = Atoms(text, size=20, overlap=0, length_function="characters")
@@ -70,45 +70,45 @@ class Atoms:
 
     @property
     def exist(self) -> bool:
-        """Whether there are any."""
+        """Whether there are any atoms."""
         return bool(self._starts)
 
     def start_of(self, cut: int) -> int:
-        """The start of the atom that a cut would part, or the cut if there is none."""
+        """Return the start of the atom that a cut would divide, or the cut if there is none."""
         index = bisect_left(self._starts, cut) - 1
         return self._starts[index] if index >= 0 and cut < self._ends[index] else cut
 
     def end_from(self, start: int) -> int:
-        """The end of the atom that starts here, or -1."""
+        """Return the end of the atom that starts here, or -1."""
         index = bisect_left(self._starts, start)
         is_here = index < len(self._starts) and self._starts[index] == start
         return self._ends[index] if is_here else -1
 
     def outside(self, cuts: Iterable[int]) -> list[int]:
-        """The cuts that part no atom."""
+        """Return the cuts that do not divide an atom."""
         return [cut for cut in cuts if self.start_of(cut) == cut]
 
     def is_in(self, start: int, end: int) -> bool:
-        """Is there an atom in this part of the text?"""
+        """Whether there is an atom in this part of the text."""
         index = bisect_left(self._starts, start)
         return index < len(self._starts) and self._ends[index] <= end
 
 
 def find_atoms(text: str) -> list[tuple[int, int]]:
-    """(start, end) of the fences, table rows, list items and quotations of a text, in order.
+    """Return (start, end) of the fences, table rows, list items and quotations of a text, in order.
 
-    They are found by their marks, so that it does not matter what kind of text it is. The items of
-    a list are one after the other, whatever their depth; those of HTML can be inside each other.
+    They are recognised by their marks, whatever the kind of text. The items of a list follow each
+    other, whatever their depth; in HTML, they can be inside each other.
 
     >>> text = "- One. Two.\\n  Three.\\n- Four."
     >>> [text[start:end] for start, end in find_atoms(text)]
     ['- One. Two.\\n  Three.', '- Four.']
     """
-    atoms = list(_marked(text))
+    atoms = list(_marked_atoms(text))
     if "|" in text and ("-|" in text or "- |" in text or "-:" in text):
         atoms += _bare_rows(text)
     if "<" in text:
-        atoms += _tagged(text)
+        atoms += _html_atoms(text)
     return sorted(atoms, key=_outer_first)
 
 
@@ -116,8 +116,8 @@ def _outer_first(part: tuple[int, int]) -> tuple[int, int]:
     return part[0], -part[1]
 
 
-def _marked(text: str) -> Iterator[tuple[int, int]]:
-    """The atoms whose lines begin with a mark."""
+def _marked_atoms(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the atoms whose lines begin with a mark."""
     lines = "\n" + text  # every line begins after a line feed; offsets are one too large
     end, is_closed = 0, True
     while opening := _OPENING.search(lines, end):
@@ -135,7 +135,7 @@ def _marked(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _closing(lines: str, mark: str, start: int) -> int:
-    """The end of the line that closes a fence, or -1."""
+    """Return the end of the line that closes a fence, or -1."""
     for closing in _CLOSING.finditer(lines, start):
         if closing[1].startswith(mark):
             return closing.end()
@@ -143,10 +143,10 @@ def _closing(lines: str, mark: str, start: int) -> int:
 
 
 def _block_end(lines: str, kind: str, indent: int, end: int) -> int:
-    """The end of an item or a quotation whose first line ends at `end`.
+    """Return the end of an item or a quotation whose first line ends at `end`.
 
-    It goes on to a blank line or another mark. Indented paragraphs behind belong to an item, but
-    not what is centred.
+    It ends before a blank line or another mark. Indented paragraphs after it belong to an item,
+    unless they are centred.
     """
     while end < len(lines):
         opening = _OPENING.match(lines, end)
@@ -173,7 +173,7 @@ def _line_end(lines: str, position: int) -> int:
 
 
 def _bare_rows(text: str) -> Iterator[tuple[int, int]]:
-    """The rows of tables whose rows do not begin with a bar."""
+    """Yield the rows of tables whose rows do not begin with a bar."""
     for rule in _BARE_RULE.finditer(text):
         header = text.rfind("\n", 0, rule.start()) + 1
         if "|" in text[header : rule.start()]:
@@ -181,8 +181,8 @@ def _bare_rows(text: str) -> Iterator[tuple[int, int]]:
                 yield row.start(), trim_space(text, row.start(), row.end())
 
 
-def _tagged(text: str) -> Iterator[tuple[int, int]]:
-    """The atoms of HTML."""
+def _html_atoms(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the atoms of HTML."""
     openings: dict[str, int] = {}
     for tag in _TAG.finditer(text):
         name = tag[2].lower()

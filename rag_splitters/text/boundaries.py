@@ -1,6 +1,6 @@
-"""Where may text be cut? Grapheme clusters, words, sentences, lines, paragraphs.
+"""The places to cut a text: between grapheme clusters, words, sentences, lines or paragraphs.
 
-A *cut* is an offset: the characters before it end one piece, those from it on begin the next. A
+A *cut* is an offset: the character before it ends a piece, and the one at it begins the next. A
 *finder* belongs to one text; `finder(low, high)` is the last cut `c` with `low < c <= high`, or -1.
 """
 
@@ -19,7 +19,7 @@ from rag_splitters.text.sentences import last_sentence_cut
 Finder: TypeAlias = Callable[[int, int], int]
 
 _CLUSTER = regex.compile(r"\X", regex.DOTALL)
-# After these characters, it takes more than the last one to tell whether a cluster goes on.
+# After these characters, the last one alone does not decide whether a cluster continues.
 _CONTEXTUAL = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Regional_Indicator}]")
 NEWLINE = r"(?:\r\n|\n|\r)"
 _BLANK_LINE = re.compile(rf"{NEWLINE}[^\S\r\n]*{NEWLINE}\s*")
@@ -37,7 +37,7 @@ _LAST_WORD_START = re.compile(
 
 
 def at_cluster(text: str, low: int, position: int) -> bool:
-    """Is `position` a boundary between grapheme clusters? `low` must be one."""
+    """Whether `position` is a boundary between grapheme clusters; `low` must be one."""
     if position >= len(text) or position <= low:
         return True
     after, before = text[position], text[position - 1]
@@ -49,10 +49,10 @@ def at_cluster(text: str, low: int, position: int) -> bool:
 
 
 def cluster_floor(text: str, low: int, position: int) -> int:
-    """The last boundary between grapheme clusters from `low`, which must be one, to `position`."""
+    """Return the last cluster boundary from `low`, which must be one, to `position`."""
     if position >= len(text):
         return len(text)
-    boundary = position  # go back to a certain boundary, then on again cluster by cluster
+    boundary = position  # go back to a certain boundary, then forward again cluster by cluster
     while boundary > low and (
         _CONTEXTUAL.match(text[boundary - 1])
         or cluster_end(text, boundary - 1, boundary + 1) != boundary
@@ -64,25 +64,25 @@ def cluster_floor(text: str, low: int, position: int) -> int:
 
 
 def cluster_end(text: str, start: int, stop: int | None = None) -> int:
-    """The end of the grapheme cluster that begins at `start`, in the text up to `stop`."""
+    """Return the end of the grapheme cluster that begins at `start`, in the text up to `stop`."""
     match = _CLUSTER.match(text, start, len(text) if stop is None else stop)
     return match.end() if match else start
 
 
 def boundary_before(text: str, position: int) -> int:
-    """The last boundary between grapheme clusters up to `position`."""
+    """Return the last boundary between grapheme clusters up to `position`."""
     low = max(0, position - 64)
     return position if at_cluster(text, low, position) else cluster_floor(text, low, position)
 
 
 def boundary_after(text: str, position: int) -> int:
-    """The first boundary between grapheme clusters from `position` on."""
+    """Return the first boundary between grapheme clusters at or after `position`."""
     floor = boundary_before(text, position)
     return position if floor == position else cluster_end(text, floor)
 
 
 def next_word(text: str, position: int, end: int) -> int:
-    """The first offset from `position` on, before `end`, at which a word begins, or -1.
+    """Return the first offset from `position` to before `end` at which a word begins, or -1.
 
     A word begins after white space. In scripts without spaces (Chinese, Japanese, Thai), each
     grapheme cluster begins one.
@@ -102,9 +102,9 @@ def next_word(text: str, position: int, end: int) -> int:
 
 
 def last_word(text: str, low: int, position: int) -> int:
-    """The last offset from `low` on, before `position`, at which a word begins, or -1.
+    """Return the last offset from `low` to before `position` at which a word begins, or -1.
 
-    It looks back no further than 100 characters.
+    It looks back at most 100 characters.
     """
     low = max(low, position - 100)
     while match := _LAST_WORD_START.match(text, low, position):
@@ -115,7 +115,7 @@ def last_word(text: str, low: int, position: int) -> int:
 
 
 def skip_space(text: str, position: int) -> int:
-    """The first cluster from `position` on that is not white space, or the text's end."""
+    """Return the first cluster at or after `position` that is not white space, or the end."""
     match = _NOT_SPACE.search(text, position)
     if not match:
         return len(text)
@@ -126,7 +126,7 @@ def skip_space(text: str, position: int) -> int:
 
 
 def trim_space(text: str, low: int, end: int) -> int:
-    """`end` without the white space before it, but at least `low`."""
+    """Return the end of the text before `end` without trailing white space, at least `low`."""
     stop = end
     while stop > low and text[stop - 1].isspace():
         stop -= 1
@@ -136,7 +136,7 @@ def trim_space(text: str, low: int, end: int) -> int:
 
 
 def positions(cuts: Sequence[int]) -> Finder:
-    """The finder of these cuts, which must ascend."""
+    """Return the finder of these cuts, which must be sorted."""
 
     def last(low: int, high: int) -> int:
         index = bisect_right(cuts, high) - 1
@@ -146,7 +146,7 @@ def positions(cuts: Sequence[int]) -> Finder:
 
 
 def lazily(cuts: Callable[[], Sequence[int]]) -> Finder:
-    """The finder of cuts that are computed at its first call."""
+    """Return the finder of cuts that are computed at its first call."""
     finder: Finder | None = None
 
     def last(low: int, high: int) -> int:
@@ -159,7 +159,7 @@ def lazily(cuts: Callable[[], Sequence[int]]) -> Finder:
 
 
 def paragraph_cuts(text: str) -> list[int]:
-    """The offsets at which paragraphs begin, except the first paragraph.
+    """Return the offsets at which paragraphs begin, except the first.
 
     >>> paragraph_cuts("one\\n\\ntwo\\r\\n \\r\\nthree")
     [5, 13]
@@ -168,7 +168,7 @@ def paragraph_cuts(text: str) -> list[int]:
 
 
 def paragraphs(text: str) -> Finder:
-    """The finder of ends of paragraphs: blank lines, with any kind of line break."""
+    """Return the finder of ends of paragraphs: blank lines, with any kind of line break."""
     if _has_lone_return(text):
         return lazily(partial(paragraph_cuts, text))
     find = text.rfind
@@ -188,7 +188,7 @@ def paragraphs(text: str) -> Finder:
 
 
 def lines(text: str) -> Finder:
-    """The finder of ends of lines, with any kind of line break."""
+    """Return the finder of ends of lines, with any kind of line break."""
     if _has_lone_return(text):
         return lazily(lambda: [match.end() for match in _LINE.finditer(text)])
     return after(text, "\n")
@@ -199,12 +199,12 @@ def _has_lone_return(text: str) -> bool:
 
 
 def sentences(text: str) -> Finder:
-    """The finder of ends of sentences, by our own rules."""
+    """Return the finder of ends of sentences, by our own rules."""
     return partial(last_sentence_cut, text)
 
 
 def words(text: str) -> Finder:
-    """The finder of ends of words: white space of any kind."""
+    """Return the finder of ends of words: white space of any kind."""
 
     def last(low: int, high: int) -> int:
         part = text[low:high]
@@ -218,7 +218,7 @@ def words(text: str) -> Finder:
 
 
 def after(text: str, separator: str) -> Finder:
-    """The finder of the ends of a literal separator."""
+    """Return the finder of ends of a literal separator."""
     find, width = text.rfind, len(separator)
 
     def last(low: int, high: int) -> int:

@@ -1,4 +1,4 @@
-"""Chunks in colours on their text: in a notebook, in a terminal, and without colours."""
+"""Shows a text with its chunks in colours: in a notebook, in a terminal, or without colours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _INVISIBLE: dict[int, int | str] = dict.fromkeys((*range(32), *range(127, 160)), 0xFFFD)
-# One code point replaces one, so that positions stay valid. Only a line feed ends a line.
+# Each code point is replaced by one, so that positions stay valid. Only a line feed ends a line.
 _INVISIBLE |= {0x09: " ", 0x0A: "\n", 0x0B: " ", 0x0C: "\n", 0x0D: " "}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -30,7 +30,7 @@ _HTML_OVERLAP = "background:#c9b3ef;text-decoration:underline"
 
 
 class CanChunk(Protocol):
-    """What `show` takes: a chunker, or one of our splitters or parsers."""
+    """Anything that `show` accepts: a chunker, or one of our splitters or parsers."""
 
     def chunk(
         self, text: str, *, metadata: Mapping[str, Any] | None = None
@@ -39,16 +39,16 @@ class CanChunk(Protocol):
 
 
 class Piece(NamedTuple):
-    """A piece of a text that lies in the same chunks from its beginning to its end.
+    """A piece of a text that is in the same chunks from beginning to end.
 
     Parameters:
         start: offset of its first code point.
         end: offset after its last code point.
-        chunk: the chunk that it lies in, by its number; of several, the last to begin. None if it
-            is in no chunk.
+        chunk: the number of the chunk that it is in; of several, the last to begin. None if it is
+            in no chunk.
         colour: 0 or 1, for neighbours in alternating colours.
         begins: whether its chunk begins here.
-        overlaps: whether it lies in more than one chunk.
+        overlaps: whether it is in more than one chunk.
     """
 
     start: int
@@ -60,7 +60,7 @@ class Piece(NamedTuple):
 
 
 class Chunks(list[Chunk]):
-    """The chunks of a text: a list, which a notebook displays as the text in colours.
+    """The chunks of a text: a list, which a notebook displays as coloured text.
 
     Parameters:
         chunks: the chunks.
@@ -72,10 +72,10 @@ class Chunks(list[Chunk]):
         self.text = text
 
     def _repr_html_(self) -> str:
-        """The text with its chunks in alternating colours. Hover over one for its position."""
-        shown = printable(self.text[:_IN_NOTEBOOK])
-        body = "".join(self._html_piece(each, shown) for each in pieces(shown, self))
-        rest = len(self.text) - len(shown)
+        """Return the text with chunks in alternating colours, and their positions as hints."""
+        text = printable(self.text[:_IN_NOTEBOOK])
+        body = "".join(self._html_piece(each, text) for each in pieces(text, self))
+        rest = len(self.text) - len(text)
         more = f"<div>... and {rest:,} more characters</div>" if rest else ""
         return (
             '<div class="tex2jax_ignore mathjax_ignore">'
@@ -83,8 +83,8 @@ class Chunks(list[Chunk]):
             f"{body}</div>{more}<div><small>{summary(self)}</small></div></div>"
         )
 
-    def _html_piece(self, piece: Piece, shown: str) -> str:
-        text = html.escape(shown[piece.start : piece.end])
+    def _html_piece(self, piece: Piece, text: str) -> str:
+        text = html.escape(text[piece.start : piece.end])
         if piece.chunk is None:
             return (
                 f'<span style="opacity:.55;unicode-bidi:isolate" title="in no chunk">{text}</span>'
@@ -92,7 +92,7 @@ class Chunks(list[Chunk]):
         chunk = self[piece.chunk]
         hint = f"chunk {piece.chunk}: {chunk.start}-{chunk.end}"
         if chunk.text != self.text[chunk.start : chunk.end]:
-            hint += f", delivered as: {printable(chunk.text[:_IN_HINT])}"
+            hint += f", rewritten as: {printable(chunk.text[:_IN_HINT])}"
         style = _HTML_OVERLAP if piece.overlaps else _HTML_STYLES[piece.colour]
         return (
             f'<span style="{style};color:#111;unicode-bidi:isolate" title="{html.escape(hint)}">'
@@ -103,14 +103,14 @@ class Chunks(list[Chunk]):
 def show(text: str, chunker: CanChunk, *, metadata: Mapping[str, Any] | None = None) -> None:
     """Print a text in the terminal with its chunks in alternating colours.
 
-    Overlap is underlined. Without colours, as in a pipe, a bar stands before each chunk, and `>>`
-    and `<<` around overlap. A notebook shows the same if `chunker.chunk(text)` is the last line of
-    a cell.
+    Overlap is underlined. Without colours, as in a pipe, each chunk begins with a bar, and overlap
+    is enclosed in `>>` and `<<`. A notebook shows the same if `chunker.chunk(text)` is the last
+    line of a cell.
 
     Parameters:
         text: the text.
         chunker: a chunker, or one of our text splitters or node parsers.
-        metadata: metadata of the text, for strategies that read them.
+        metadata: metadata of the text, for strategies that read it.
 
     >>> from rag_splitters import SentenceChunker
     >>> show("One. Two. Three.", SentenceChunker(chunk_size=11, chunk_overlap=5))
@@ -126,7 +126,7 @@ def show(text: str, chunker: CanChunk, *, metadata: Mapping[str, Any] | None = N
 
 
 def coloured(text: str, chunks: Sequence[Chunk], console: Console) -> Text:
-    """The text with its chunks in colours, or marked if the console has no colours."""
+    """Return the text with its chunks in colours, or with marks if the console has no colours."""
     from rich.text import Text
 
     encoding = console.encoding
@@ -146,7 +146,7 @@ def coloured(text: str, chunks: Sequence[Chunk], console: Console) -> Text:
 
 
 def summary(chunks: Sequence[Chunk]) -> str:
-    """How many chunks there are, and how long the shortest and the longest are.
+    """Say how many chunks there are, and how long the shortest and the longest are.
 
     >>> summary([])
     '0 chunks'
@@ -160,10 +160,10 @@ def summary(chunks: Sequence[Chunk]) -> str:
 
 
 def pieces(text: str, chunks: Sequence[Chunk]) -> Iterator[Piece]:
-    """The text in pieces, each of which lies in the same chunks from beginning to end.
+    """Divide the text into pieces, each of which is in the same chunks from beginning to end.
 
-    Chunks that others name as their parents are left out, and of several with one position only
-    the first counts.
+    Chunks that are the parents of others are left out, and so are all but the first of several
+    chunks with the same position.
     """
     places = _places(text, chunks)
     starts = Counter(start for start, _ in places)
@@ -188,7 +188,7 @@ def pieces(text: str, chunks: Sequence[Chunk]) -> Iterator[Piece]:
 
 
 def _places(text: str, chunks: Sequence[Chunk]) -> dict[tuple[int, int], int]:
-    """The numbers of the chunks that are no parents, by their positions in the text."""
+    """Return the numbers of the chunks that are not parents, by their positions."""
     parents = {chunk.metadata.get("parent_id") for chunk in chunks}
     places: dict[tuple[int, int], int] = {}
     for number, chunk in enumerate(chunks):
@@ -199,5 +199,5 @@ def _places(text: str, chunks: Sequence[Chunk]) -> dict[tuple[int, int], int]:
 
 
 def printable(text: str) -> str:
-    """The text without control characters and lone surrogates, in its original length."""
+    """Replace control characters and lone surrogates; the length stays the same."""
     return _SURROGATE.sub("\ufffd", text.translate(_INVISIBLE))

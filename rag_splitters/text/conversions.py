@@ -1,4 +1,4 @@
-"""Functions in the form in which other libraries take them, as length functions and segmenters."""
+"""Conversions of functions for other libraries to length functions and segmenters."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ CONVERSIONS: dict[str, type[Conversion]] = {
     "tokens-of": TokenCount,
     "sentences-of": SentenceSpans,
 }
-"""By their names in a configuration."""
+"""Conversions by their names in a configuration."""
 
 
 def length_in_tokens(tokenizer: Any) -> LengthFunction:
-    """The length function of a tokenizer: an object, one of its methods, or a function to tokens.
+    """Return the length function of a tokenizer: an object, one of its methods, or a function.
 
-    The tokens of the known tokenizers are counted by our own fast code, without special tokens.
+    Tokens of well-known tokenizers are counted by our own fast code, without special tokens.
 
     >>> from rag_splitters.text.encodings import load_encoding
     >>> length_in_tokens(load_encoding("cl100k_base").encode)

@@ -1,7 +1,7 @@
 """Tokenizers by name, from files on this machine; nothing is downloaded.
 
-tiktoken's own loader downloads what it does not find, so the encodings are built here, from the
-files that tiktoken has cached or that LlamaIndex brings along.
+tiktoken's own loader downloads missing files, so the encodings are built here, from the files that
+tiktoken has cached or that come with LlamaIndex.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _URL = "https://openaipublic.blob.core.windows.net/encodings/"
 
 
 class _Vocabulary(NamedTuple):
-    """A file of tokens and ranks, and the pattern that splits a text before they apply."""
+    """A file of tokens and ranks, and the pattern that first splits a text into words."""
 
     file: str
     sha256: str
@@ -68,7 +68,7 @@ _loading = threading.Lock()
 
 
 def load_encoding(name: str) -> Any:
-    """The tokenizer of this name, without special tokens: every text is data.
+    """Load the tokenizer of this name, without special tokens, because every text is data.
 
     Parameters:
         name: a tiktoken encoding, an OpenAI model, or the path of a tokenizer.json or its folder.
@@ -93,7 +93,7 @@ def load_encoding(name: str) -> Any:
                 f"unknown tokenizer {name!r}: use a tiktoken encoding ({encodings}), an OpenAI "
                 "model, the path of a tokenizer.json, or pass the tokenizer itself"
             ) from None
-    if name in ENCODINGS:  # somebody in this process has loaded it
+    if name in ENCODINGS:  # it has already been loaded in this process
         return ENCODINGS[name]
     if name not in _VOCABULARIES:
         raise ValueError(
@@ -106,7 +106,7 @@ def load_encoding(name: str) -> Any:
 
 @lru_cache(maxsize=8)
 def _build_encoding(name: str, folders: tuple[Path, ...]) -> Any:
-    """A tiktoken encoding from its file in one of the folders."""
+    """Build a tiktoken encoding from its file in one of the folders."""
     from tiktoken import Encoding
 
     vocabulary = _VOCABULARIES[name]
@@ -114,16 +114,16 @@ def _build_encoding(name: str, folders: tuple[Path, ...]) -> Any:
     if ranks is None:
         cached = vocabulary.file.removesuffix(".tiktoken")
         raise ValueError(
-            f"no file of the encoding {name!r} is on this machine, and it is not downloaded "
-            "unasked: set TIKTOKEN_CACHE_DIR to a folder that holds it (filled by running "
-            f"tiktoken.get_encoding({cached!r}) once where there is a network), or use "
+            f"the file of the encoding {name!r} is not on this machine, and it is not downloaded "
+            "automatically: set TIKTOKEN_CACHE_DIR to a folder that holds it (to fill the folder, "
+            f"run tiktoken.get_encoding({cached!r}) once with a network), or use "
             "cl100k_base or o200k_base"
         )
     return Encoding(name, pat_str=vocabulary.pattern, mergeable_ranks=ranks, special_tokens={})
 
 
 def _folders() -> tuple[Path, ...]:
-    """Where tiktoken's files may be: the user's own cache, else LlamaIndex's and tiktoken's."""
+    """Return the folders to search: the user's cache, else LlamaIndex's and tiktoken's."""
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return (Path(os.environ[variable]),) if os.environ[variable] else ()
@@ -134,7 +134,7 @@ def _folders() -> tuple[Path, ...]:
 
 
 def _read_ranks(vocabulary: _Vocabulary, folders: tuple[Path, ...]) -> dict[bytes, int] | None:
-    """The rank of each token, or None if no folder holds the file, whole and unchanged."""
+    """Read the rank of each token; None if no folder holds the file, complete and unchanged."""
     name = sha1((_URL + vocabulary.file).encode(), usedforsecurity=False).hexdigest()
     for folder in folders:
         try:

@@ -12,7 +12,7 @@ from rag_splitters.span import Span
 from rag_splitters.text.boundaries import boundary_after, boundary_before
 
 Replacement: TypeAlias = tuple[int, int, str]
-"""Start and end in the source, and the new text for what is there."""
+"""Start and end in the source, and the new text for that part."""
 
 _DATA = re.compile(
     r"(data:[\w.+/-]{0,100}(?:;[\w.+=-]{1,100}){0,4};base64,)[A-Za-z0-9+/=_%-]+", re.IGNORECASE
@@ -26,9 +26,9 @@ class Excerpt:
 
     Parameters:
         text: the text.
-        offsets: where its segments begin.
-        starts: where each segment begins in the source.
-        ends: where each segment ends in the source. A segment of the same length is a copy.
+        offsets: the starts of its segments.
+        starts: the start of each segment in the source.
+        ends: the end of each segment in the source. A segment of the same length is a copy.
 
     >>> excerpt = Excerpt.of("a &lt; b", 0, 8, [(2, 6, "<")])
     >>> excerpt.text, excerpt.start(2), excerpt.end(3), excerpt.start(4)
@@ -44,7 +44,7 @@ class Excerpt:
     def of(
         cls, source: str, start: int, end: int, replacements: Iterable[Replacement] = ()
     ) -> Excerpt:
-        """The part of the source from `start` to `end`, with these replacements, which ascend."""
+        """Make an excerpt from `start` to `end`, with these replacements, which are sorted."""
         pieces: list[str] = []
         offsets: list[int] = []
         starts: list[int] = []
@@ -62,19 +62,19 @@ class Excerpt:
         return cls("".join(pieces), offsets, starts, ends)
 
     def start(self, offset: int) -> int:
-        """Where the character at `offset` begins in the source."""
+        """Return the start in the source of the character at `offset`."""
         index = bisect_right(self.offsets, offset) - 1
         return self.starts[index] + (offset - self.offsets[index] if self._is_copy(index) else 0)
 
     def end(self, offset: int) -> int:
-        """Where the character before `offset` ends in the source."""
+        """Return the end in the source of the character before `offset`."""
         index = bisect_right(self.offsets, offset - 1) - 1
         if not self._is_copy(index):
             return self.ends[index]
         return self.starts[index] + offset - self.offsets[index]
 
     def bounds(self, start: int, end: int) -> tuple[int, int]:
-        """Start and end in the source of what stands between two offsets, in whatever order.
+        """Return start and end in the source of a part, whose segments may be in any order.
 
         >>> excerpt = Excerpt("code output", [0, 5], [20, 0], [25, 6])
         >>> excerpt.bounds(0, 4), excerpt.bounds(2, 8)
@@ -94,7 +94,7 @@ class Excerpt:
         return self.ends[index] - self.starts[index] == length
 
     def spans(self, spans: Iterable[Span], source: str) -> list[Span]:
-        """Spans of this text as spans of the source, with their own text where it differs."""
+        """Convert spans of this text to spans of the source, with their own text if it differs."""
         results = []
         for span in spans:
             low, high = self.bounds(span.start, span.end)
@@ -116,7 +116,7 @@ class Excerpt:
         return results
 
     def _entities(self, entities: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Mentions in this text as mentions in the source."""
+        """Convert mentions in this text to mentions in the source."""
         return [
             {**entity, "start": self.start(entity["start"]), "end": self.end(entity["end"])}
             for entity in entities
@@ -124,7 +124,7 @@ class Excerpt:
 
 
 class ExcerptWriter:
-    """Writes a text that is made from parts of a source, in any order, and of what is added.
+    """Writes a text that consists of parts of a source, in any order, and of additions.
 
     >>> writer = ExcerptWriter("say 'hi'")
     >>> writer.copy(5, 7)
@@ -142,13 +142,13 @@ class ExcerptWriter:
         self._ends: list[int] = []
 
     def copy(self, start: int, end: int) -> None:
-        """Add a part of the source as it stands."""
+        """Add a part of the source unchanged."""
         self.add(self.source[start:end], start, end)
 
     def add(self, text: str, start: int = -1, end: int = -1) -> None:
         """Add a text that is made from a part of the source.
 
-        Without a part, it belongs to what was added before it, or else to the source's beginning.
+        Without a part, it belongs to the previous addition, or else to the source's beginning.
         """
         if not text:
             return
@@ -161,7 +161,7 @@ class ExcerptWriter:
         self.length += len(text)
 
     def extend(self, excerpt: Excerpt, low: int, high: int) -> None:
-        """Add what stands between two offsets in an excerpt of the same source."""
+        """Add the part between two offsets in an excerpt of the same source."""
         index = bisect_right(excerpt.offsets, low) - 1
         while low < high:
             index += 1
@@ -171,18 +171,18 @@ class ExcerptWriter:
             low = stop
 
     def excerpt(self) -> Excerpt:
-        """What was written."""
+        """Return the excerpt."""
         return Excerpt("".join(self._pieces), self._offsets, self._starts, self._ends)
 
 
 def data_in(text: str, start: int, end: int, least: int = 1) -> list[Replacement]:
-    """Replacements that remove the data of the data URIs in a part of a text.
+    """Return replacements that remove the data of the data URIs in a part of a text.
 
     Parameters:
         text: the text.
-        start: where the part begins.
-        end: where it ends.
-        least: minimum length, in characters, of the data that are removed.
+        start: the start of the part.
+        end: its end.
+        least: minimum length, in characters, of data to remove.
     """
     if not _BASE64.search(text, start, end):
         return []
@@ -192,7 +192,7 @@ def data_in(text: str, start: int, end: int, least: int = 1) -> list[Replacement
 
 
 def without_data(text: str) -> str:
-    """The text without the data of its data URIs.
+    """Remove the data of data URIs from a text.
 
     >>> without_data("![a](data:image/png;base64," + 50 * "x" + ")")
     '![a](data:image/png;base64,)'

@@ -13,7 +13,7 @@ _VARIANT = {digit: "89ab"[int(digit, 16) & 3] for digit in "0123456789abcdef"}
 
 
 def stable_uuid(*parts: str) -> str:
-    """The UUIDv5 of some strings, which may contain lone surrogates.
+    """Return the UUIDv5 of some strings, which may contain lone surrogates.
 
     The length of each part counts, so that ("ab", "c") and ("a", "bc") differ.
 
@@ -29,7 +29,7 @@ class ChunkIds:
     Parameters:
         text: the document's text.
         metadata: its metadata.
-        document_id: the user's id of it; without one, text and metadata identify the document.
+        document_id: the user's id; without one, text and metadata identify the document.
 
     >>> ChunkIds("some text", {}, "report.pdf").of(0, 4) == chunk_id("report.pdf", 0, 4, "some")
     True
@@ -40,20 +40,20 @@ class ChunkIds:
     ) -> None:
         if document_id is None:
             self._hash, self._text = _hash(_describe(metadata), text), None
-        else:  # the user's id does not identify the text, so each chunk's own text counts
+        else:  # the user's id does not identify the text, so the ids include the text of the chunks
             self._hash, self._text = _hash(document_id), text
 
     def source(self) -> bytes:
-        """A digest of what identifies the document."""
+        """A hash that identifies the document."""
         digest: bytes = self._hash.digest()
         return digest
 
     def repeat(self, number: int) -> None:
-        """Make other ids, for the occurrence with this number of the same document in a list."""
+        """Make other ids, for the occurrence of the document with this number in a list."""
         self._hash.update(b"%d;" % number)
 
     def of(self, start: int, end: int, content: str | None = None) -> str:
-        """The id of a chunk.
+        """Return the id of a chunk.
 
         Parameters:
             start: its offset in the document, in code points.
@@ -74,13 +74,13 @@ def _hash(*parts: str) -> Any:
 
 
 def _as_uuid(digest: str) -> str:
-    """The SHA-1 digest as UUID version 5, RFC 9562."""
+    """Format a SHA-1 digest as a UUID of version 5 (RFC 9562)."""
     fourth = f"{_VARIANT[digest[16]]}{digest[17:20]}"
     return f"{digest[:8]}-{digest[8:12]}-5{digest[13:16]}-{fourth}-{digest[20:32]}"
 
 
 def source_identity(text: str, metadata: Mapping[str, Any], document_id: str | None = None) -> str:
-    """The identity of a document: the user's id, or else a UUID of its text and metadata.
+    """Return the identity of a document: the user's id, or a UUID of its text and metadata.
 
     So two documents that begin alike do not share chunk ids.
 
@@ -91,14 +91,14 @@ def source_identity(text: str, metadata: Mapping[str, Any], document_id: str | N
 
 
 def chunk_id(identity: str, start: int, end: int, content: str) -> str:
-    """The id of a chunk, from its document's identity, its position (code points) and its text."""
+    """Return the id of a chunk of a document, by its position (code points) and text."""
     digest = _hash(identity)
     digest.update(f"{start}:{end}:{content}".encode("utf-8", "surrogatepass"))
     return _as_uuid(digest.hexdigest())
 
 
 def _plain(value: object) -> Any:
-    """A form of a metadata value that JSON lacks which is the same in every process."""
+    """Convert a metadata value that JSON lacks to a form that is the same in every process."""
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
     representation = str(value)
@@ -114,12 +114,12 @@ def _describe(metadata: Mapping[str, Any]) -> str:
         return ""
     try:
         return _encode(metadata)
-    except TypeError:  # keys that JSON does not have or that cannot be sorted
+    except TypeError:  # keys that JSON lacks or that cannot be sorted
         return _encode(_sortable(metadata))
 
 
 def _sortable(value: Any) -> Any:
-    """The value with each dictionary as a list of pairs, sorted by their JSON."""
+    """Replace each dictionary in a value by a list of pairs, sorted by their JSON."""
     if isinstance(value, Mapping):
         pairs = [[_plain(key), _sortable(each)] for key, each in value.items()]
         return sorted(pairs, key=_encode)

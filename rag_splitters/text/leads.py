@@ -1,7 +1,7 @@
 """Lines that belong to what follows them: headings, lead-ins, labels, comments, table headers.
 
-A chunk does not end with such a line if there is another place to cut. What a line is, is decided
-by the line and its neighbours alone, so that finding it takes no time on the rest of the text.
+A chunk does not end with such a line if there is another place to cut. Only a line and its
+neighbours decide what the line is, so the rest of the text need not be read.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from rag_splitters.text.sentences import last_sentence_cut
 
 _Kind: TypeAlias = Literal["lead", "title", "outer"]
 
-_REACH = 800  # characters: leads that are longer are cut like any other text
-_LINES = 30  # the longest row of leads, such as a heading, a lead-in and the lines of a comment
-_TITLES = 3  # the longest row of plain titles; more of them are a list
+_REACH = 800  # characters: longer leads are cut like any other text
+_LINES = 30  # maximum number of lines in a row of leads, such as a heading, a lead-in and a comment
+_TITLES = 3  # maximum number of plain titles in a row; more of them are a list
 _LONGEST_TITLE = 80  # characters
 _TITLE_WORDS = 12
 
@@ -58,15 +58,15 @@ _QUOTES = "\"'“„«‘¿¡(["
 _SPEECH = '"“„«'
 _ENDS = frozenset(f"{mark}\n\n" for mark in _STOPS if mark != ",")
 _LONGEST_GREETING = 60  # characters
-_LONG_LINE = 100  # characters: longer lines that end with such a mark are no leads
+_LONG_LINE = 100  # characters: longer lines that end with such a mark are not leads
 
 
 def lead_start(text: str, low: int, cut: int) -> int:
-    """Where the lines before `cut` begin that belong to what follows it; `cut` if there are none.
+    """Return the start of the lines before `cut` that belong to what follows it, or `cut`.
 
     Parameters:
         text: the text.
-        low: how far to look back.
+        low: the offset before which not to look.
         cut: an offset at which the text might be cut.
 
     >>> lead_start("It ends.\\n\\n# Tea\\n\\nPour it.", 0, 17)
@@ -111,9 +111,9 @@ def lead_start(text: str, low: int, cut: int) -> int:
 
 
 def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
-    """Where the lead before `cut` begins, or -1 if there is none, and of which kind it is.
+    """Return the start of the lead before `cut`, or -1 if there is none, and its kind.
 
-    A "title" is one by its length alone. An "outer" line has lines below that are indented more.
+    A "title" is recognised by its length alone. The lines after an "outer" line are indented more.
     """
     end = cut
     while end > low and text[end - 1].isspace():
@@ -174,7 +174,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
 
 
 def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
-    """The start of the sentence that ends with a colon, inside its paragraph."""
+    """Return the start of the sentence that ends with a colon, inside its paragraph."""
     blank = max(text.rfind("\n\n", low, start), text.rfind("\n\r\n", low, start))
     paragraph = text.find("\n", blank + 1, start) + 1 if blank >= 0 else low
     sentence = last_sentence_cut(text, max(paragraph, end - _REACH), end - 1)
@@ -184,13 +184,13 @@ def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
 
 
 def _comment_start(text: str, low: int, end: int) -> int:
-    """The start of the line in which a comment that ends with */ begins; -1 if it is too long."""
+    """Return the start of the first line of a comment that ends with */; -1 if too long."""
     opening = text.rfind("/*", max(low, end - _REACH), end)
     return -1 if opening < 0 else opening - _indent_before(text, opening)
 
 
 def _above(text: str, low: int, start: int) -> int:
-    """The start of a title and its overline, or of a table's header, above the line at `start`."""
+    """Return the start of a title with overline, or of a table header, above a line."""
     if start <= low:
         return start
     above = max(text.rfind("\n", low, start - 1) + 1, low)
@@ -203,7 +203,7 @@ def _above(text: str, low: int, start: int) -> int:
 
 
 def _is_title(text: str, low: int, start: int, line: str, following: str, is_last: bool) -> bool:
-    """Is it a short line alone, or in capitals, without an end, before a longer one?"""
+    """Whether a line is short, alone or in capitals, without a full stop, before a longer one."""
     line = line.strip()
     if len(line) > _LONGEST_TITLE or len(line.split()) > _TITLE_WORDS or _BULLET.match(line):
         return False
@@ -216,7 +216,7 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
         return False
     is_first = _begins_paragraph(text, low, start)
     is_capitals = words.isupper()
-    if is_numbered and not is_last and _heads_numbered(line, following.strip()):
+    if is_numbered and not is_last and _is_numbered_heading(line, following.strip()):
         return True  # in a text without blank lines, such as that of a PDF
     if not (is_first or is_capitals) or not (is_last or (is_capitals and following.isupper())):
         return False
@@ -227,27 +227,27 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
 
 
 def _is_greeting(text: str, low: int, start: int, line: str) -> bool:
-    """Is a line with a comma at its end a paragraph of its own, such as "Hello everybody,"?"""
+    """Whether a line that ends with a comma is a greeting, such as "Hello everybody,"."""
     is_short = len(line) <= _LONGEST_GREETING and line[0].isupper()
     return is_short and _begins_paragraph(text, low, start)
 
 
 def _are_column_heads(line: str, following: str) -> bool:
-    """Is it the first line of a table in plain text: words in columns, and a row in columns?"""
+    """Whether it is the first line of a table in plain text, with words in columns."""
     is_head = _COLUMN.search(line) is not None and not any(map(str.isdigit, line))
     return is_head and _COLUMN.search(following) is not None
 
 
 def _begins_paragraph(text: str, low: int, start: int) -> bool:
-    """Is the line at `start` the first one, or the first after a blank line?"""
+    """Whether the line at `start` is the first one, or the first after a blank line."""
     if start <= low or text.startswith("\n\n", start - 2):
         return True
     before = text[max(low, start - 100) : start]
     return not before.strip() or before[:-1].rstrip(" \t\r").endswith("\n")
 
 
-def _heads_numbered(line: str, following: str) -> bool:
-    """Is a numbered line without an end a heading before a paragraph or before a deeper heading?"""
+def _is_numbered_heading(line: str, following: str) -> bool:
+    """Whether a numbered line is a heading before a paragraph or a deeper heading."""
     if line.endswith((*_STOPS, "-")):
         return False
     number = _NUMBERED.match(following)
@@ -257,7 +257,7 @@ def _heads_numbered(line: str, following: str) -> bool:
 
 
 def _line_at(text: str, position: int) -> str:
-    """The line that begins at `position`, with its indentation, or the first visible one after."""
+    """Return the line at `position` with its indentation, or the next one that is not blank."""
     while position < len(text) and text[position].isspace():
         position += 1
     start = text.rfind("\n", 0, position) + 1
@@ -266,7 +266,7 @@ def _line_at(text: str, position: int) -> str:
 
 
 def _indent_before(text: str, start: int) -> int:
-    """The length of the indentation before an offset; 0 if there is other text in its line."""
+    """Return the length of the indentation before an offset; 0 after other text."""
     line = text[max(0, start - _LONG_LINE) : start].rpartition("\n")[2]
     return 0 if line.strip() else len(line)
 

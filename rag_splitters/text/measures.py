@@ -1,4 +1,4 @@
-"""A text, measured in characters, in words, or by a user's own function."""
+"""Measures of a text in characters, in words, or with a user's own function."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _WORD = re.compile(r"\S+")
 class Measure(ABC):
     """The lengths of the parts of one text, in one unit.
 
-    A subclass implements `length`; `furthest` and `earliest` search by it. They are exact if a part
-    is never longer than the whole, as in characters, words and tokens.
+    A subclass implements `length`; `furthest` and `earliest` use it to search. They are exact if a
+    part is never longer than the whole, as in characters, words and tokens.
     """
 
     is_monotone: ClassVar[bool] = False
-    """Is it certain that a part is never longer, in units, than the whole?"""
+    """Whether a part is certain never to be longer, in units, than the whole."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -29,23 +29,23 @@ class Measure(ABC):
 
     @abstractmethod
     def length(self, start: int, end: int) -> int:
-        """The length of `text[start:end]` in units."""
+        """Return the length of `text[start:end]` in units."""
 
     def furthest(self, start: int, size: int) -> int:
-        """The largest `end` for which `text[start:end]` measures at most `size` units."""
+        """Return the largest `end` for which `text[start:end]` has at most `size` units."""
         text = self.text
         limit = len(text) - start
         return start + self._fitting(lambda n: self.length(start, start + n), limit, size)
 
     def earliest(self, end: int, size: int) -> int:
-        """The smallest `start` for which `text[start:end]` measures at most `size` units."""
+        """Return the smallest `start` for which `text[start:end]` has at most `size` units."""
         return end - self._fitting(lambda n: self.length(end - n, end), end, size)
 
     def _fitting(self, length_of: Callable[[int], int], limit: int, size: int) -> int:
-        """The largest number of code points, up to `limit`, that measure at most `size` units.
+        """Return the largest number of code points, up to `limit`, of at most `size` units.
 
-        The first guess comes from the characters per unit of earlier calls. Near the answer it goes
-        on in steps of 1, 2, 4 and so on, because each length costs a call of the user's function.
+        The first guess is based on the characters per unit in earlier calls. Near the answer, steps
+        of 1, 2, 4 and so on follow, because each length needs a call of the user's function.
         """
         low, high, step = 0, limit + 1, 1
         probe = int(size * self.characters_per_unit)
@@ -68,7 +68,7 @@ class Measure(ABC):
 
 
 Sizer: TypeAlias = Callable[[str], Measure]
-"""From a text to its measure."""
+"""A function from a text to its measure."""
 
 
 class CharacterMeasure(Measure):
@@ -114,7 +114,7 @@ class WordMeasure(Measure):
 
 
 class CallableMeasure(Measure):
-    """Lengths by a user's function, which is called for each part anew."""
+    """Lengths by a user's function, which is called again for each part."""
 
     def __init__(self, text: str, function: Callable[[str], int]) -> None:
         super().__init__(text)

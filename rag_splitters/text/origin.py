@@ -1,7 +1,7 @@
-"""Where the text that was read from a file stands in it: positions, times, cells and pages.
+"""The origin of text that was read from a file: positions in the file, times, cells and pages.
 
-A reader hands this over in the document's metadata, and every strategy passes on to each chunk what
-concerns the chunk.
+A reader stores it in the document's metadata, and every strategy gives each chunk its own part of
+it.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ _KEYS = {
     "file": ("file_start", "file_end"),
 }
 PLACES = tuple(key for keys in _KEYS.values() for key in keys)
-"""The metadata keys that say where a chunk stands."""
+"""The metadata keys for the origin of a chunk."""
 
 Row: TypeAlias = "tuple[int, float, float]"
-"""The offset in the text from which on a quantity has these values: the first and the last."""
+"""The offset in the text at which values begin to apply, and the first and last value."""
 
 
 class ReadingOptions(NamedTuple):
     """What to keep of notebooks and mails.
 
     Parameters:
-        max_output: of each output of a notebook, the first so many characters, and a line that says
-            how many were left out; 0 drops outputs, None keeps them whole.
-        quotations: whether to keep what a mail quotes: lines after ">", quotations in HTML, and
+        max_output: maximum number of characters to keep of each output in a notebook; a line says
+            how many were left out. 0 drops outputs, None keeps them whole.
+        quotations: whether to keep quotations in mails: lines after ">", quotations in HTML, and
             the original message below a reply.
-        attachments: whether to keep attachments of mails that are text, each after its name;
-            attached messages count as such.
+        attachments: whether to keep the attachments of mails that are text, each after its name,
+            including attached messages.
     """
 
     max_output: int | None = None
@@ -55,14 +55,14 @@ READ_ALL = ReadingOptions()
 
 
 def reading_options(max_output: int | None, quotations: bool, attachments: bool) -> ReadingOptions:
-    """The options. Raises ValueError if `max_output` is negative or no number."""
+    """Make options. Raises ValueError if `max_output` is not a whole number of at least 0."""
     if max_output is not None and (type(max_output) is not int or max_output < 0):
         raise ValueError(f"max_output must be None or a whole number from 0, got {max_output!r}")
     return ReadingOptions(max_output, quotations, attachments)
 
 
 class UnreadableError(ValueError):
-    """A text is not of the kind that its name says; the message says why."""
+    """A text is not of the kind that its name suggests; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ class Reading:
     Parameters:
         excerpt: the text, with its positions in the other one.
         rows: the times or cells of its parts.
-        metadata: what is known about it.
-        mimetype: its MIME type, if that is known.
+        metadata: its metadata.
+        mimetype: its MIME type, if known.
     """
 
     excerpt: Excerpt
@@ -87,12 +87,12 @@ class Reading:
         return self.excerpt.text
 
     def with_places(self, spans: Iterable[Span]) -> list[Span]:
-        """Spans of the text with the times or cells of what they hold."""
+        """Add the times or cells of their text to spans."""
         tables = {name: _Table(rows, len(self.text), False) for name, rows in self.rows.items()}
         return _with_places(spans, tables)
 
     def to_metadata(self) -> dict[str, Any]:
-        """Metadata of a document with this text."""
+        """Return metadata for a document with this text."""
         file = zip(self.excerpt.offsets, self.excerpt.starts, self.excerpt.ends, strict=True)
         rows = {**self.rows, "file": list(file)}
         types = {"mimetype": self.mimetype} if self.mimetype else {}
@@ -100,7 +100,7 @@ class Reading:
 
 
 def write_origin(text: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, str]:
-    """The metadata that say where the parts of a text stand.
+    """Return metadata with the origin of the parts of a text.
 
     >>> write_origin("Hello.", {"time": [(0, 1.5, 2.0)]})
     {'origin': '{"length": 6, "time": [[0, 1.5, 2.0]]}'}
@@ -110,16 +110,16 @@ def write_origin(text: str, rows: Mapping[str, Sequence[Row]]) -> dict[str, str]
 
 
 def has_origin(metadata: Mapping[str, Any] | None) -> bool:
-    """Do the metadata say that a reader has made this text from a file of another format?"""
+    """Whether a reader made this text from a file of another format, by its metadata."""
     value = (metadata or {}).get(ORIGIN)
     return isinstance(value, str) and value.startswith('{"length":')
 
 
 def add_places(spans: list[Span], text: str, metadata: Mapping[str, Any]) -> list[Span]:
-    """The spans with where they stand, if the metadata say it about this text.
+    """Add their origin to spans, if the metadata of the text has it.
 
-    For pages between form feeds see `add_known_pages`. Of other quantities, the first value is the
-    smallest one of the parts that a span holds, the last value the largest.
+    For pages between form feeds see `add_known_pages`. Otherwise, the first value of a span is the
+    smallest one of its parts, and the last value is the largest.
 
     >>> metadata = write_origin("Hello. Bye.", {"time": [(0, 1.5, 2.0), (7, 4.0, 5.0)]})
     >>> add_places([Span(0, 11)], "Hello. Bye.", metadata)[0].to_metadata()
@@ -133,7 +133,7 @@ def add_places(spans: list[Span], text: str, metadata: Mapping[str, Any]) -> lis
 def places_of(
     metadata: Mapping[str, Any], length: int, start: int, end: int
 ) -> dict[str, int | float]:
-    """The metadata of a chunk from `start` to `end` in a text of this length.
+    """Return the origin of a chunk from `start` to `end` in a text of this length.
 
     >>> metadata = write_origin("Hello. Bye.", {"time": [(0, 1.5, 2.0), (7, 4.0, 5.0)]})
     >>> places_of(metadata, 11, 7, 11)
@@ -147,7 +147,7 @@ def places_of(
 
 
 def merged_places(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int | float]:
-    """Where several chunks stand together, by their metadata, as far as all of them know it.
+    """Merge the origins of several chunks, as far as all of them have one.
 
     >>> merged_places([{"page_start": 3, "page_end": 3}, {"page_start": 2, "page_end": 3}])
     {'page_start': 2, 'page_end': 3}
@@ -178,7 +178,7 @@ def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table]) -> list[Sp
 
 
 class _Table:
-    """The rows of a quantity; those of a position count on inside a row of the same length."""
+    """The rows of one kind of value; positions advance inside a row of equal length."""
 
     def __init__(self, rows: Sequence[Row], length: int, is_position: bool) -> None:
         self._offsets = [row[0] for row in rows]
@@ -186,7 +186,7 @@ class _Table:
         self._length, self._is_position = length, is_position
 
     def bounds(self, start: int, end: int) -> tuple[float, float] | None:
-        """The smallest and the largest value between two offsets; None before the first row."""
+        """Return the smallest and largest value between two offsets; None before the first row."""
         first = max(bisect_right(self._offsets, start) - 1, 0)
         last = bisect_left(self._offsets, end)
         if first >= last:
@@ -206,7 +206,7 @@ class _Table:
 
 
 def _tables_in(metadata: Mapping[str, Any], length: int) -> Mapping[str, _Table]:
-    """The quantities in the metadata of a text of this length; none if it is of another text."""
+    """Return the values in the metadata of a text; none if its length does not match."""
     return _tables(metadata[ORIGIN], length) if has_origin(metadata) else {}
 
 
@@ -227,7 +227,7 @@ def _tables(value: str, length: int) -> Mapping[str, _Table]:
 
 
 def _is_table(rows: Any) -> bool:
-    """Are these rows of (offset, first, last), by ascending offsets?"""
+    """Whether these are rows of (offset, first, last), sorted by offset."""
     if not isinstance(rows, list) or not rows or not all(map(_is_row, rows)):
         return False
     offsets = [row[0] for row in rows]

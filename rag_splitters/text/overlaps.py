@@ -1,4 +1,4 @@
-"""Overlap: where a chunk begins that repeats the end of the chunk before it."""
+"""Overlap: the start of a chunk that repeats the end of the previous one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SPACE = re.compile(r"\s")
 
 
 class Starts(NamedTuple):
-    """Where an overlap may begin: at sentences, words or grapheme clusters of a text.
+    """The places at which an overlap may begin: sentences, words or grapheme clusters.
 
     Parameters:
         first: (start, low, end) -> the first place from `low` on, before `end`, in a chunk that
@@ -46,7 +46,7 @@ def tail_overlap(
     chunk_size: int,
     cuts: Sequence[int] | None = None,
 ) -> Overlap:
-    """As much of a chunk's tail as fits: whole sentences, or whole words if no sentence fits.
+    """Return an overlap of as many whole sentences as fit, or words if no sentence fits.
 
     Parameters:
         text: the text.
@@ -54,7 +54,7 @@ def tail_overlap(
         size: maximum size of an overlap.
         chunk_size: maximum chunk size. If a chunk ends inside a word that is too big for a chunk,
             an overlap may begin inside that word.
-        cuts: the offsets at which sentences begin, except the first; None for our own rules.
+        cuts: the offsets at which sentences begin, except the first; None: found by our own rules.
 
     >>> from rag_splitters.text.sizing import sizer
     >>> text = "It was cold. It rained. "
@@ -67,12 +67,12 @@ def tail_overlap(
 
 
 def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:
-    """The longest tail of at most `size` units that begins at a place of the first kind with one.
+    """Return the longest overlap of at most `size` units, preferably of the first kinds.
 
     Parameters:
         measure: the text's measure.
         size: maximum size of an overlap.
-        kinds: the places at which it may begin, the preferred kind first.
+        kinds: the places at which it may begin; the first kind with a place that fits is used.
     """
 
     earliest, is_monotone = measure.earliest, measure.is_monotone
@@ -91,7 +91,7 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
         return -1
 
     def _longer(kind: Starts, place: int, start: int, end: int, low: int, position: int) -> int:
-        """The place, corrected for a user's function that may find a part longer than a whole."""
+        """Correct a place for a user's function that may measure a part longer than the whole."""
         while place >= 0 and measure.length(place, end) > size:
             place = kind.first(start, place + 1, end)
         before = kind.last(low, position)
@@ -103,7 +103,7 @@ def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Ove
 
 
 def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
-    """The beginnings of sentences, by our own rules or as offsets in ascending order."""
+    """Return the beginnings of sentences, by our own rules or from sorted offsets."""
     if cuts is not None:
         visible = len(text) - len(text.lstrip())
         is_whole = boundary_before(text, visible) == visible  # a mark may combine with a space
@@ -127,7 +127,7 @@ def sentence_starts(text: str, cuts: Sequence[int] | None = None) -> Starts:
 
 
 def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
-    """The first visible character at or after each cut."""
+    """Return the first visible character at or after each cut."""
 
     def first(start: int, low: int, end: int) -> int:
         index = bisect_left(cuts, low)
@@ -144,9 +144,9 @@ def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
 
 
 def word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
-    """The beginnings of words, and any place inside the last word if that is too big for a chunk.
+    """Return the beginnings of words, and all places inside a last word too big for a chunk.
 
-    A chunk that fits into the overlap as a whole is repeated as it is.
+    A chunk that fits into the overlap is repeated as a whole.
     """
 
     def first(start: int, low: int, end: int) -> int:
@@ -164,7 +164,7 @@ def word_starts(text: str, measure: Measure, chunk_size: int) -> Starts:
 def _is_inside_long_word(
     text: str, measure: Measure, chunk_size: int, start: int, end: int
 ) -> bool:
-    """Is `end` inside a word that does not fit in a chunk?"""
+    """Whether `end` is inside a word that does not fit in a chunk."""
     if end >= len(text) or text[end - 1].isspace() or text[end].isspace():
         return False
     word = end - len(text[start:end].rsplit(None, 1)[-1])
@@ -173,9 +173,9 @@ def _is_inside_long_word(
 
 
 def exact_overlap(text: str, measure: Measure, size: int) -> Overlap:
-    """Exactly `size` units of a chunk's tail, or less where that would cut a grapheme cluster.
+    """Return an overlap of exactly `size` units, or less if that would cut a grapheme cluster.
 
-    White space that does not count is left out at its beginning.
+    White space at its beginning that adds no units is left out.
     """
 
     def first(start: int, low: int, end: int) -> int:
@@ -195,14 +195,14 @@ def exact_overlap(text: str, measure: Measure, size: int) -> Overlap:
 def counted_overlap(
     text: str, cuts: Sequence[int], measure: Measure, size: int, count: int
 ) -> Overlap:
-    """The last `count` whole sentences of a chunk, or fewer if the next sentence must fit as well.
+    """Return an overlap of `count` whole sentences, or fewer to leave room for the next one.
 
     Parameters:
         text: the text.
         cuts: the offsets at which its sentences begin, except the first.
         measure: its measure.
         size: maximum chunk size.
-        count: how many sentences.
+        count: maximum number of sentences.
     """
     starts = [skip_space(text, 0), *cuts]
 

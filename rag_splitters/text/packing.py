@@ -1,4 +1,4 @@
-"""The one loop that packs a text into chunks of a size with an overlap."""
+"""Packing: the loop that cuts a text into chunks of a maximum size, with an overlap."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ def pack(
     sentence_cuts: Sequence[int] | None = None,
     is_exact: bool = False,
 ) -> list[Span]:
-    """Spans of at most `size` units.
+    """Pack a text into spans of at most `size` units.
 
     Parameters: those of `Packer`, and
         overlap: maximum size of the tail that the next chunk repeats: whole sentences, or whole
             words if no sentence fits.
         length_function: the unit of the sizes.
-        sentence_cuts: the offsets at which sentences begin, except the first; None for our rules.
+        sentence_cuts: the offsets at which sentences begin, except the first; None: our own rules.
         is_exact: whether exactly `overlap` units are repeated instead.
 
     >>> from rag_splitters.text.boundaries import words
@@ -77,8 +77,8 @@ def pack(
 class Packer:
     """Packs a text into chunks, from left to right.
 
-    A chunk ends at the last cut that fits of the coarsest level that has one; without any, at the
-    last grapheme cluster that fits. A cluster that is too big is a chunk of its own. A
+    A chunk ends at the last cut that fits, on the coarsest level that has one, or else after the
+    last grapheme cluster that fits. A cluster that is too big becomes a chunk of its own. A
     subclass can override `find_cut` and `best_cut` to keep other places together.
 
     Parameters:
@@ -87,13 +87,13 @@ class Packer:
         size: maximum chunk size, overlap included, in the measure's units.
         levels: finders of cuts, the coarsest first.
         breaks: offsets at which a new chunk begins, in ascending order.
-        overlap: where the next chunk may start inside a chunk; None for no overlap.
+        overlap: finds the place inside a chunk at which the next one starts; None: no overlap.
         min_size: smaller chunks are merged with a neighbour if the result fits.
-        trim: leave out white space at the edges of chunks.
-        part: the part of the text to pack; None for all of it.
-        resume: where the next chunk's new text begins after a cut; None for the cut itself.
-        keep_leads: leave headings, lead-ins and the like with what follows them.
-        atoms: parts of the text that are kept whole.
+        trim: whether to remove white space at the edges of chunks.
+        part: the part of the text to pack; None: all of it.
+        resume: finds the start of the next chunk's new text after a cut; None: the cut itself.
+        keep_leads: whether to keep headings, lead-ins and so on with what follows them.
+        atoms: parts of the text to keep whole.
     """
 
     def __init__(
@@ -127,10 +127,10 @@ class Packer:
         self._after_lead = -1  # the last cut that leaves a lead alone
 
     def pack(self) -> list[tuple[int, int]]:
-        """(start, end) of every chunk, in order; blank text gives none."""
+        """Return (start, end) of every chunk, in order; blank text gives none."""
         text, trim, overlap, resume = self.text, self.trim, self.overlap, self.resume
         find_cut = self.find_cut
-        begin, text_end = self.part  # of the text that is in no chunk yet
+        begin, text_end = self.part  # the text that is in no chunk yet
         if trim:
             begin, text_end = skip_space(text, begin), trim_space(text, begin, text_end)
         chunks: list[tuple[int, int]] = []
@@ -149,17 +149,17 @@ class Packer:
         return self._merge_last(chunks) if self.min_size else chunks
 
     def _cut_alone(self, begin: int, text_end: int) -> int:
-        """Where to cut the chunk that begins at `begin`, without an overlap."""
+        """Return the cut of the chunk that begins at `begin`, without an overlap."""
         cut = self.find_cut(begin, begin, text_end)
         return cut if cut > begin else cluster_end(self.text, begin)
 
     def _next_chunk(
         self, overlap: Overlap, start: int, end: int, begin: int, text_end: int
     ) -> tuple[int, int]:
-        """Where the chunk after that from `start` to `end` begins, and where to cut it.
+        """Return the start and the cut of the chunk after the one from `start` to `end`.
 
         It has the longest overlap that leaves room for new text. If that room holds only a lead,
-        such as a heading, the overlap leaves room for all that fits without any.
+        such as a heading, the overlap leaves room for all text that would fit without an overlap.
         """
         next_start = overlap(start, end, 0)
         while next_start >= 0:
@@ -181,15 +181,15 @@ class Packer:
         return next_start if next_start >= 0 else begin, alone
 
     def _next_begin(self, cut: int, text_end: int) -> int:
-        """Where the text behind a cut begins."""
+        """Return the start of the text after a cut."""
         begin = self.resume(cut) if self.resume else cut
         is_space = self.trim and begin < text_end and self.text[begin].isspace()
         return skip_space(self.text, begin) if is_space else begin
 
     def find_cut(self, start: int, begin: int, text_end: int) -> int:
-        """Where to cut the chunk from `start` whose new text begins at `begin`.
+        """Return the cut of the chunk from `start` whose new text begins at `begin`.
 
-        `begin` itself if no new text fits.
+        It is `begin` itself if no new text fits.
         """
         text, measure, size, trim = self.text, self.measure, self.size, self.trim
         stop = self._next_break(start, begin, text_end) if self.breaks else text_end
@@ -206,18 +206,18 @@ class Packer:
             end = trim_space(text, begin, cut) if trim else cut
             if end > begin and measure.length(start, end) <= size:
                 return cut
-            limit = min(end, limit) - 1  # the user's function is not monotone: try less
+            limit = min(end, limit) - 1  # the user's length function is not monotone: try less
         return begin
 
     def _may_trim_from(self, begin: int, limit: int) -> bool:
-        """Can the white space at `limit` be trimmed off a chunk?
+        """Whether the white space at `limit` can be trimmed off a chunk.
 
-        Not if it belongs to the cluster of a prefix mark (U+0600) before it.
+        It cannot if it belongs to the cluster of a prefix mark (U+0600) before it.
         """
         return trim_space(self.text, begin, limit + 1) <= limit
 
     def _next_break(self, start: int, begin: int, text_end: int) -> int:
-        """The first break that leaves a chunk of at least `min_size`, or the text's end."""
+        """Return the first break that leaves a chunk of at least `min_size`, or the end."""
         for index in range(bisect_right(self.breaks, begin), len(self.breaks)):
             stop = self.breaks[index]
             stop = self.atoms.start_of(stop) if self.atoms else stop
@@ -230,9 +230,9 @@ class Packer:
         return text_end
 
     def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
-        """The last cut of the coarsest level between `begin` and `high`.
+        """Return the last cut of the coarsest level between `begin` and `high`.
 
-        A lead that would be alone gets a part of what follows, if that is twice as long.
+        A lead that would be alone is joined with part of what follows, if that is twice as long.
         """
         text, low = self.text, begin
         if self.min_size:
@@ -240,7 +240,7 @@ class Packer:
         if self.atoms is not None and (atom_end := self.atoms.end_from(begin)) <= limit:
             low = max(low, atom_end - 1)
         is_bound = self.keep_leads or self.atoms is not None
-        after_lead = -1  # the coarsest cut, if nothing but a lead is before it
+        after_lead = -1  # the coarsest cut, if only a lead precedes it
         for level in self.levels:
             cut = level(low, high)
             while cut > low:
@@ -260,7 +260,7 @@ class Packer:
         return cut
 
     def before_leads(self, begin: int, cut: int) -> int:
-        """The cut, moved before the atom that it would part and the lines that belong to that."""
+        """Move a cut before the atom that it would divide, and the lines that belong to that."""
         if self.atoms is None:
             lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
             return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
@@ -271,12 +271,12 @@ class Packer:
         return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
 
     def before_atom(self, begin: int, cut: int) -> int:
-        """The cut, moved before the atom that it would part."""
+        """Move a cut before the atom that it would divide."""
         atom = self.atoms.start_of(cut) if self.atoms is not None else cut
         return atom if begin < atom < cut and at_cluster(self.text, begin, atom) else cut
 
     def _merge_last(self, chunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Merge a last chunk below `min_size` with the one before, or move text over to it."""
+        """Merge a last chunk below `min_size` with the one before, or move text to it."""
         text, measure = self.text, self.measure
         if len(chunks) < 2 or measure.length(*chunks[-1]) >= self.min_size:
             return chunks
@@ -285,9 +285,9 @@ class Packer:
             return [*chunks[:-2], (start, end)]
         high = min(measure.earliest(end, self.min_size), middle)
         cut = self.best_cut(start, start, high, high)
-        left = trim_space(text, start, cut) if self.trim else cut
-        right = self._next_begin(cut, end)
-        next_start = self.overlap(start, left, 0) if self.overlap else -1
-        right = next_start if next_start >= 0 else right
-        fits = left > start and measure.length(right, end) <= self.size
-        return [*chunks[:-2], (start, left), (right, end)] if fits else chunks
+        first_end = trim_space(text, start, cut) if self.trim else cut
+        last_start = self._next_begin(cut, end)
+        overlap_start = self.overlap(start, first_end, 0) if self.overlap else -1
+        last_start = overlap_start if overlap_start >= 0 else last_start
+        fits = first_end > start and measure.length(last_start, end) <= self.size
+        return [*chunks[:-2], (start, first_end), (last_start, end)] if fits else chunks

@@ -1,4 +1,4 @@
-"""Pages: where they begin in a text, and which ones a span is on."""
+"""Pages: their starts in a text, and the pages of spans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rag_splitters.span import Span
 
 
 def check_page_break(pattern: str) -> str:
-    """The pattern. Raises ValueError if it is invalid or matches the empty text."""
+    """Return the pattern. Raises ValueError if it is invalid or matches the empty text."""
     try:
         matches_nothing = re.compile(pattern, re.MULTILINE).fullmatch("") is not None
     except re.error as error:
@@ -25,12 +25,12 @@ def check_page_break(pattern: str) -> str:
 
 
 def optional_page_break(pattern: str | None) -> str | None:
-    """The pattern, if there is one; see `check_page_break`."""
+    """Check the pattern, if there is one; see `check_page_break`."""
     return None if pattern is None else check_page_break(pattern)
 
 
 def page_breaks(text: str, pattern: str) -> list[int]:
-    """The offsets at which the pages of a text begin, except the first page.
+    """Return the offsets at which the pages of a text begin, except the first.
 
     >>> page_breaks("one\\ftwo", "\\f")
     [4]
@@ -39,7 +39,7 @@ def page_breaks(text: str, pattern: str) -> list[int]:
 
 
 def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list[Span]:
-    """The spans with the pages that they begin and end on.
+    """Add to spans the pages on which they begin and end.
 
     Parameters:
         spans: the spans.
@@ -57,11 +57,11 @@ def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list
 
 
 def add_known_pages(spans: list[Span], text: str, metadata: Mapping[str, Any]) -> list[Span]:
-    """The spans with their pages, if the metadata says on which pages the text stands.
+    """Add their pages to spans, if the metadata has the pages of the text.
 
-    It does if `page_start` and `page_end` are page numbers and the text has as many form feeds as
-    there are page breaks, like the text of a PDF from `read_bytes`. Otherwise the spans stay as
-    they are, and so do those that have pages already.
+    It has if `page_start` and `page_end` are page numbers and the number of form feeds in the text
+    agrees with them, as in the text of a PDF from `read_bytes`. Otherwise the spans stay unchanged,
+    and so do spans that already have pages.
 
     >>> add_known_pages([Span(4, 7)], "one\\ftwo", {"page_start": 8, "page_end": 9})[0].pages
     (9, 9)
@@ -74,7 +74,7 @@ def add_known_pages(spans: list[Span], text: str, metadata: Mapping[str, Any]) -
 
 
 def first_page(metadata: Mapping[str, Any]) -> int:
-    """The number of a document's first page according to its loader, or 1.
+    """Return the number of a document's first page in the metadata of its loader, or 1.
 
     `page_start`, `page_number` and `page_label` count from 1. `page` counts from 0, as in
     LangChain's loaders.

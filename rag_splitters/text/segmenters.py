@@ -12,11 +12,11 @@ from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
 
 Segmenter: TypeAlias = Callable[[str], Sequence[tuple[int, int]]]
-"""From a text to (start, end) of each sentence, ascending."""
+"""A function from a text to (start, end) of each sentence, in order."""
 
 
 def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
-    """The segmenter. Raises ValueError unless it is a function or one of the names that we know."""
+    """Return the segmenter. Raises ValueError if it is not a function or a known name."""
     if isinstance(segmenter, str) and segmenter not in ("rules", "punkt"):
         kind, _, model = segmenter.partition(":")
         if kind != "spacy" or not model:
@@ -28,7 +28,7 @@ def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
 
 
 def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
-    """The offsets at which the sentences of a text begin, except the first.
+    """Return the offsets at which the sentences of a text begin, except the first.
 
     A sentence that begins inside a grapheme cluster is joined to the one before it.
 
@@ -46,7 +46,7 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
         return sentence_cuts(text)
     if not text or text.isspace():
         return []
-    function = _named(segmenter) if isinstance(segmenter, str) else segmenter
+    function = _load_segmenter(segmenter) if isinstance(segmenter, str) else segmenter
     cuts, last = [], 0
     for start, end in function(text):
         if not last <= start <= end <= len(text):
@@ -60,13 +60,13 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
 
 
 def own_cuts(segmenter: str | Segmenter, text: str) -> list[int] | None:
-    """As `segmenter_cuts`; None for our rules, which find sentences where they are needed."""
+    """Like `segmenter_cuts`; None for our rules, which find sentences when needed."""
     return None if segmenter == "rules" else segmenter_cuts(segmenter, text)
 
 
 @lru_cache(maxsize=8)
-def _named(name: str) -> Segmenter:
-    """The segmenter with this name, loaded once per process."""
+def _load_segmenter(name: str) -> Segmenter:
+    """Load the segmenter with this name, once per process."""
     check_segmenter(name)
     return _punkt() if name == "punkt" else _spacy(name.partition(":")[2])
 
@@ -80,7 +80,7 @@ def _punkt() -> Segmenter:
         tokenizer: Any = PunktTokenizer("english")
     except LookupError as error:
         raise ImportError(
-            "segmenter='punkt' needs NLTK's punkt_tab data, which is not downloaded by itself: "
+            "segmenter='punkt' needs NLTK's punkt_tab data, which is not downloaded automatically: "
             "python -m nltk.downloader punkt_tab"
         ) from error
     return lambda text: list(tokenizer.span_tokenize(text))
@@ -88,10 +88,10 @@ def _punkt() -> Segmenter:
 
 @lru_cache(maxsize=8)
 def spacy_pipeline(name: str, user: str) -> Any:
-    """The installed spaCy pipeline with this name, loaded once per process.
+    """Load the installed spaCy pipeline with this name, once per process.
 
     The name may come from a configuration, so only packages that declare themselves to be spaCy
-    pipelines are imported. Raises ImportError if there is none, or no spaCy, which `user` needs.
+    pipelines are imported. Raises ImportError if it is missing, or spaCy, which `user` needs.
     """
     try:
         import spacy  # noqa: F401

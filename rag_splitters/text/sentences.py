@@ -1,4 +1,4 @@
-"""Where sentences begin: rules that decide each boundary from the few characters around it.
+"""Finds sentences with rules that decide each boundary by the characters around it.
 
 A decision looks at the white space before a position, at the 120 characters before that, and at
 about 60 characters after it. So a window of a huge text has the same boundaries as the whole.
@@ -68,13 +68,13 @@ _QUICK_ENDS = '.?!")”’'
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
 _MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
-# What plainly ends nothing: the full stop in 3.14, and a line break inside a paragraph.
+# What certainly ends no sentence: the full stop in 3.14, and a line break inside a paragraph.
 _INSIDE = re.compile(r"\.[a-z\d]|(?<=[a-zA-Z\d,;])\n[ \t]*[a-z]+(?![a-z.)])")
 _NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
 
-# What must follow an abbreviation for its sentence to go on; "no starter": a word that is not one
+# What must follow an abbreviation to continue its sentence; "no starter": a word that is not one
 # of _STARTERS.
 _GOES_ON_WITH = {
     word: line.partition(":")[0]
@@ -103,7 +103,7 @@ _SMALL_WORDS = frozenset("a an and at by de for from in la of on or the to vs wi
 
 
 def sentence_cuts(text: str) -> list[int]:
-    """The code-point offsets at which sentences begin, ascending, except the first sentence.
+    """Return the code-point offsets at which sentences begin, sorted, except the first.
 
     Use it to cut a whole text. A cut is at the first visible character of a sentence, so white
     space stays with the sentence before it. The rules cover English, the usual traps of German, and
@@ -116,7 +116,7 @@ def sentence_cuts(text: str) -> list[int]:
 
 
 def last_sentence_cut(text: str, low: int, high: int) -> int:
-    """The last of `sentence_cuts(text)` that is above `low` and at most `high`, or -1.
+    """Return the last of `sentence_cuts(text)` that is above `low` and at most `high`, or -1.
 
     Use it to fill a chunk with as many sentences as fit. It searches backwards from `high`, so that
     it usually reads a sentence or two, and never more than the window and the white space before.
@@ -160,7 +160,7 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
 
 
 def first_sentence_start(text: str, low: int, high: int) -> int:
-    """The first sentence's beginning from `low` on, before `high`, or -1.
+    """Return the beginning of the first sentence from `low` to before `high`, or -1.
 
     Use it to begin a part of a text with a whole sentence. The first visible character of the text
     begins a sentence too.
@@ -198,7 +198,7 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """The (start, end) of each sentence in code points, without the white space around it.
+    """Return (start, end) of each sentence in code points, without white space around it.
 
     Use it to embed or number sentences. The spans ascend, do not overlap, and cover every visible
     character; blank text gives none.
@@ -213,7 +213,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _is_break(text: str, cut: int) -> bool:
-    """Does a sentence other than the first begin at `cut`, where a candidate ends?"""
+    """Whether a sentence other than the first begins at `cut`, where a candidate ends."""
     if cut >= len(text):
         return False
     first = text[cut]
@@ -275,13 +275,13 @@ def _plainly_goes_on(text: str, cut: int, first: str) -> bool:
 
 
 def _belongs_before(text: str, cut: int, gap: str) -> bool:
-    """Does the character at `cut` belong to what precedes: a mark, or emoji that close it?"""
+    """Whether the character at `cut`, a mark or emoji, belongs to the text before it."""
     is_late = len(gap) < 2 and gap in " \u00a0\u202f" and _LATE_ENDS.match(text, cut) is not None
     return is_late or _EXTENDER.match(text, cut) is not None
 
 
 def _breaks_unspaced(text: str, cut: int, core: str, ended: str) -> bool:
-    """Does a sentence begin at `cut` although the white space after a mark is missing?"""
+    """Whether a sentence begins at `cut` although white space after a mark is missing."""
     word = _GLUED_WORD.match(text, cut)
     if word is None or not text[cut].isupper():
         return False
@@ -293,7 +293,7 @@ def _breaks_unspaced(text: str, cut: int, core: str, ended: str) -> bool:
 
 
 def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -> bool:
-    """Is the line break in `gap` a boundary by itself: a blank line, a list item, a heading?"""
+    """Whether the line break in `gap` is a boundary: a blank line, a list item, a heading."""
     is_item = not text[cut : cut + 5].isalpha() and _NEW_LINE_ITEM.match(text, cut)
     if is_item or (gap != "\n" and _BLANK_LINE.search(gap)):
         return True
@@ -316,7 +316,7 @@ def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -
 
 
 def _without_closers(ended: str) -> str:
-    """The text up to its mark, without closing quotes and brackets, citations and emoji."""
+    """Return the text up to its mark, without closing quotes and brackets, citations and emoji."""
     last = ended[-1]
     if last in _MARKS or (last not in _RUN and last < "\u2000"):
         return ended
@@ -326,7 +326,7 @@ def _without_closers(ended: str) -> str:
 
 
 def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -> bool:
-    """Does `core`, which ends with a mark, end a sentence before the white space at `cut`?"""
+    """Whether `core`, which ends with a mark, ends a sentence before the white space at `cut`."""
     match, is_closed = _FIRST_WORD.match(text, cut), core != ended
     word, stop = match.groups() if match else ("", "")
     if word[:1].islower() and word.islower():  # not iPhone
@@ -347,7 +347,7 @@ def _breaks_spaced(text: str, cut: int, core: str, ended: str, is_start: bool) -
 
 
 def _continuation(core: str, is_start: bool) -> str:
-    """What must follow the last word of `core` for its sentence to go on; empty if it is over."""
+    """Return what must follow the last word of `core` to continue its sentence, if anything."""
     token = core.rsplit(None, 1)[-1]
     last = token.removesuffix(".").lstrip(_OPENERS)
     if not last:  # "He left . She" in tokenised text, but not ". . ."

@@ -22,20 +22,20 @@ from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import LengthFunction
 
 KeepSeparator: TypeAlias = Literal["auto", "start", "end", "none", True, False]
-"""Where a separator goes: to the start of what follows, to the end of what precedes, or nowhere.
-"auto": punctuation such as ". " to the end, anything else to the start. True is "start" and False
-is "none", as in LangChain."""
+"""Where to keep a separator: at the "start" of the piece after it, at the "end" of the piece before
+it, or nowhere ("none"). "auto": punctuation such as ". " at the end, anything else at the start.
+True is "start" and False is "none", as in LangChain."""
 
-_LONGEST_SPACE = 8  # how far behind the limit to look for the end of white space
+_LONGEST_SPACE = 8  # characters after the limit in which white space may end
 _CLOSING = re.compile(r"[.,;:!?…。．，、；：！？।॥؟؛،۔)\]}»”’]+\s*")
 
 
 def separator_pattern(separators: Sequence[str], is_regex: bool = False) -> re.Pattern[str]:
-    """One pattern that matches any of the separators.
+    """Return one pattern that matches any of the separators.
 
     Parameters:
         separators: literal texts, in which "\\n" stands for any line break, or regular expressions.
-        is_regex: are they regular expressions?
+        is_regex: whether they are regular expressions.
 
     Raises: ValueError for an empty separator or an invalid regular expression.
     """
@@ -61,7 +61,7 @@ def separators(
     keep: KeepSeparator = "auto",
     strip: bool = True,
 ) -> Finder:
-    """The finder of the cuts at separators of equal rank; see `pack_pieces`."""
+    """Return the finder of the cuts at separators of equal rank; see `pack_pieces`."""
     if is_regex or len(group) > 1 or ("\n" in group[0] and "\r" in text):
         pattern = separator_pattern(group, is_regex)
         return lazily(lambda: [_gap(match, keep, strip)[0] for match in pattern.finditer(text)])
@@ -78,9 +78,9 @@ def separator_gaps(
     keep: KeepSeparator = "auto",
     strip: bool = True,
 ) -> list[tuple[int, int]]:
-    """Where what precedes a separator ends, and where what follows it begins.
+    """Return the gaps between pieces: the end of one, and the start of the next.
 
-    Separators that are dropped and have nothing but white space between them make one gap.
+    Separators that are dropped and have only white space between them make one gap.
 
     >>> separator_gaps("a;b; ;c", [";"], keep="none")
     [(1, 2), (3, 6)]
@@ -125,24 +125,24 @@ def pack_pieces(
     keep_leads: bool = False,
     atoms: Atoms | None = None,
 ) -> list[Span]:
-    """Spans that hold as many whole pieces between separators as fit in `size` units.
+    """Pack as many whole pieces between separators as fit into spans of `size` units.
 
-    A separator that is dropped is left out where the text is cut, and at its edges; between two
-    pieces of one chunk it stays.
+    Dropped separators are left out where the text is cut, and at its edges; between two pieces of
+    one chunk, they are kept.
 
     Parameters:
         text: the text.
         groups: separators of equal rank, the coarsest first.
         finer: where to cut a piece that is too big.
         is_regex: whether the separators are regular expressions.
-        keep: where they go.
-        strip: leave out white space at the edges of chunks.
+        keep: where to keep separators.
+        strip: whether to remove white space at the edges of chunks.
         size: maximum chunk size.
-        overlap: how much of a chunk the next one repeats, at most.
+        overlap: maximum overlap.
         length_function: the unit of these sizes.
         min_size: smaller chunks are merged with a neighbour if the result fits.
-        keep_leads: leave headings, lead-ins and the like with what follows them.
-        atoms: parts of the text that are kept whole.
+        keep_leads: whether to keep headings, lead-ins and so on with what follows them.
+        atoms: parts of the text to keep whole.
     """
     part, resume = (0, len(text)), None
     if not strip and keep != "end":
@@ -175,7 +175,7 @@ def pack_pieces(
 
 
 def _inner_part(text: str, gaps: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """The text without the gaps that it begins and ends with."""
+    """Return the part of the text without gaps at its edges."""
     start, stop = 0, len(text)
     if gaps and not text[: gaps[0][0]].strip():
         start = gaps[0][1]
@@ -185,7 +185,7 @@ def _inner_part(text: str, gaps: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _before_space(text: str, finder: Finder) -> Finder:
-    """The finder of the same cuts, before the white space that they come after."""
+    """Return the finder of the same cuts, moved before the white space in front of them."""
 
     def last(low: int, high: int) -> int:
         if text[low:high].isspace():

@@ -1,7 +1,7 @@
-"""How long is text[a:b]? In characters, words, tokens, or by the user's own function.
+"""The length of a text in characters, words, tokens, or by the user's own function.
 
-A *length function* is what the user writes. Its *sizer* turns a text into a `Measure`, which is
-made once and then asked for the lengths of many parts.
+Users pass a *length function*. Its *sizer* makes a `Measure` of a text, which is created once and
+then returns the lengths of many parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LengthFunction: TypeAlias = Any
 
 
 def check_length_function(value: LengthFunction) -> LengthFunction:
-    """The value in its plainest form (`len` is "characters").
+    """Return a length function in its simplest form (`len` becomes "characters").
 
     Raises ValueError if it is not a length function.
 
@@ -46,12 +46,12 @@ def check_length_function(value: LengthFunction) -> LengthFunction:
 
 
 def _is_tokenizer(value: object) -> bool:
-    """Is it a tiktoken encoding, a `tokenizers.Tokenizer` or a transformers tokenizer?"""
+    """Whether it is a tiktoken encoding, a `tokenizers.Tokenizer` or a transformers tokenizer."""
     return any(hasattr(value, name) for name in ("encode_ordinary", "token_to_id", "tokenize"))
 
 
 def sizer(length_function: LengthFunction) -> Sizer:
-    """The sizer of a length function. Tokenizers are loaded once per process.
+    """Return the sizer of a length function. Tokenizers are loaded once per process.
 
     Parameters:
         length_function: see `LengthFunction`.

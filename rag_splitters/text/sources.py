@@ -1,4 +1,4 @@
-"""What a chunk inherits from its source: an identity, a copy of the metadata, a position."""
+"""Identity, metadata and position that a chunk inherits from its source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _IMMUTABLE = frozenset((str, int, float, bool, type(None), bytes))
 
 
 class Identities:
-    """Makes different chunk ids for the documents of one call, even if two of them are the same.
+    """Makes different chunk ids for the documents of one call, even for equal documents.
 
     >>> identities = Identities()
     >>> first, again = (identities.ids_of("text", {}, "a") for _ in range(2))
@@ -38,7 +38,7 @@ class Identities:
         self._counts: dict[bytes, int] = {}
 
     def ids_of(self, text: str, metadata: Mapping[str, Any], document_id: str | None) -> ChunkIds:
-        """What makes the ids of the next document's chunks."""
+        """Return the maker of ids for the next document's chunks."""
         ids = ChunkIds(text, metadata, document_id)
         source = ids.source()
         count = self._counts[source] = self._counts.get(source, 0) + 1
@@ -53,7 +53,7 @@ def copy_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
-    """A function that copies a document's metadata, so that its chunks can be changed one by one.
+    """Return a function that copies a document's metadata, so that chunks share nothing.
 
     >>> make = copier({"tags": ["a"]})
     >>> make()["tags"] is make()["tags"]
@@ -78,7 +78,7 @@ def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
 
 
 def _value_copier(value: Any) -> Callable[[], Any]:
-    """A function that makes deep copies of a value; `deepcopy`, which is slow, where it must."""
+    """Return a function that makes deep copies of a value, if possible without `deepcopy`."""
     kind = type(value)
     parts = value.values() if kind is dict else value
     if kind in (list, dict) and _IMMUTABLE.issuperset(map(type, parts)):
@@ -105,7 +105,7 @@ def _copy_value(value: Any) -> Any:
 
 
 def offset_in_source(start: Any, end: Any, text: str) -> tuple[int, int | None]:
-    """Where the text of a chunk, which is about to be cut again, begins in its first source.
+    """Return the offset in the original source of a chunk that will be cut again.
 
     Parameters:
         start: the chunk's own start in its source, or None.
@@ -129,11 +129,11 @@ def _is_offset(value: Any) -> bool:
 
 
 def copies_of(template: M, names: Iterable[str]) -> Callable[[Mapping[str, Any]], M]:
-    """A function that copies a pydantic object with other values for the fields `names`.
+    """Return a function that copies a pydantic object with other values for some fields.
 
-    A call is the same as `template.model_copy(update=values)` in a fifth of the time: the front
-    ends make one object for each chunk. Other fields, such as those that a later version of the
-    framework adds, have the template's values. Values are not checked.
+    It is five times as fast as `template.model_copy(update=values)`, which matters because the
+    front ends make an object for each chunk. Other fields, such as those that a later version of
+    the framework adds, have the template's values. Values are not checked.
 
     >>> from pydantic import BaseModel
     >>> class Note(BaseModel):

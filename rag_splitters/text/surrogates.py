@@ -1,10 +1,10 @@
-"""Lone surrogates, which a Python string can hold and no client or store accepts."""
+"""Lone surrogates, which Python strings can hold, but no client or store accepts."""
 
 from __future__ import annotations
 
 
 def without_surrogates(text: str) -> str:
-    """The text with U+FFFD in place of lone surrogates; two that belong together are joined.
+    """Replace lone surrogates by U+FFFD; two that form a pair are joined.
 
     >>> without_surrogates("a\\ud800b") == "a\\ufffdb"
     True
@@ -19,7 +19,7 @@ def without_surrogates(text: str) -> str:
 
 
 def hide_surrogates(text: str) -> str:
-    """The text with a private character in place of each surrogate; see `show_surrogates`.
+    """Replace each surrogate by a private character; see `show_surrogates`.
 
     >>> show_surrogates(hide_surrogates("a\\ud800b")) == "a\\ud800b"
     True
@@ -28,7 +28,7 @@ def hide_surrogates(text: str) -> str:
 
 
 def show_surrogates(text: str) -> str:
-    """The text that `hide_surrogates` was given."""
+    """Restore the text that was passed to `hide_surrogates`."""
     return text.translate(_SHOWN)
 
 

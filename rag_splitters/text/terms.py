@@ -1,4 +1,4 @@
-"""The terms of a text, for everything that compares texts by their words.
+"""The terms of a text, for comparing texts by their words.
 
 `HashingEmbeddings`, the keyword index and the topic model use them.
 """
@@ -41,10 +41,10 @@ _ENDINGS = (  # ending, replacement, minimum length of the word
 
 
 def text_terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:
-    """The terms of a text in order, without stop words.
+    """Return the terms of a text in order, without stop words.
 
     A text of punctuation alone gives its characters between spaces, so that only a blank text has
-    no terms. `cache` holds the terms of words that were seen before.
+    no terms. `cache` holds the terms of earlier words.
 
     >>> text_terms("The cats of Tokyo, 東京都", {})
     ['cat', 'tokyo', '東京', '京都']
@@ -58,7 +58,7 @@ def text_terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:
 
 
 def is_single_character(term: str) -> bool:
-    """Is a term one character of a script without spaces, and so no whole word?
+    """Whether a term is a single character of a script without spaces, and so no whole word.
 
     >>> is_single_character("茶"), is_single_character("東京"), is_single_character("a")
     (True, False, False)
@@ -67,7 +67,7 @@ def is_single_character(term: str) -> bool:
 
 
 def final_characters(text: str) -> list[str]:
-    """The last character of each word in a script without spaces, which begins no pair.
+    """Return the last character of each word in a script without spaces.
 
     >>> final_characters("Tokyo, 東京都 (首都)")
     ['都', '都']
@@ -79,7 +79,7 @@ def final_characters(text: str) -> list[str]:
 
 
 def find_words(text: str) -> list[str]:
-    """The words of a text in order, normalised and in lower case, for `word_terms`.
+    """Return the words of a text in order, normalised and in lower case, for `word_terms`.
 
     >>> find_words("It is NAÏVE.")
     ['it', 'is', 'naïve']
@@ -89,7 +89,7 @@ def find_words(text: str) -> list[str]:
 
 
 def word_terms(word: str) -> tuple[str, ...]:
-    """The word without its ending; no term for a stop word.
+    """Return the terms of a word: the word without its ending, or nothing for a stop word.
 
     In scripts written without spaces the terms are pairs of neighbouring characters.
 
@@ -108,7 +108,7 @@ def _fold(text: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Cut the commonest English endings, so that "houses", "housed" and "housing" meet."""
+    """Cut common English endings, so that "houses", "housed" and "housing" are equal."""
     for ending, replacement, minimum in _ENDINGS:
         if len(word) >= minimum and word.endswith(ending):
             word = word[: -len(ending)] + replacement

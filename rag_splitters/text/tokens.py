@@ -1,7 +1,7 @@
 """Lengths in tokens: tiktoken encodings and Hugging Face tokenizers, exact and in linear time.
 
-A text is cut into units at borders where the counts of tokens add up. The count of each unit is
-kept, because a language repeats its words, and a part of a text then costs its two edges.
+A text is cut into units at borders where token counts add up. The count of each unit is cached,
+because words repeat, and then only the two edges of a part have to be encoded.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from rag_splitters.text.encodings import load_encoding
 from rag_splitters.text.measures import CallableMeasure, Measure, Sizer
 
 _BLOCK = 20_000
-"""tiktoken overflows its stack on very long white space and is superlinear on very long words: it
-never gets more than this many characters of a run without a border."""
+"""Maximum number of characters without a border to pass to tiktoken, which overflows its stack on
+very long white space and is superlinear on very long words."""
 
-_PART = 12_000  # characters that are cut into words at once: they stay in the processor's cache
-_LONGEST_KEPT = 100  # characters of a unit whose count is kept
-_MOST_KEPT = 500_000  # units
-_FEW = 50  # new words that are encoded faster one by one
+_PART = 12_000  # characters to cut into words at once, so that they fit in the processor's cache
+_LONGEST_CACHED = 100  # characters of a unit whose count is cached
+_MOST_CACHED = 500_000  # units
+_FEW = 50  # up to so many new words are encoded one by one, which is faster
 _TOKENS = 2**32 - 1  # a unit's counts are one number: its tokens, and its characters above them
 
 # Every pattern that tiktoken ships begins a new piece at a single space between two other
@@ -43,7 +43,7 @@ _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def token_sizer(tokenizer: Any) -> Sizer:
-    """The sizer of a tokenizer.
+    """Return the sizer of a tokenizer.
 
     Parameters:
         tokenizer: a tiktoken encoding, a `tokenizers.Tokenizer`, a transformers tokenizer, or the
@@ -58,7 +58,7 @@ def token_sizer(tokenizer: Any) -> Sizer:
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(fast, "to_str"):  # a transformers tokenizer written in Python
         return partial(CallableMeasure, function=lambda part: len(tokenizer.tokenize(part)))
-    copy = type(fast).from_str(fast.to_str())  # the user's own goes on truncating and padding
+    copy = type(fast).from_str(fast.to_str())  # the user's own tokenizer may truncate and pad
     copy.no_truncation()
     copy.no_padding()
     return partial(_HuggingFaceMeasure, tokenizer=copy)
@@ -66,14 +66,14 @@ def token_sizer(tokenizer: Any) -> Sizer:
 
 def _tiktoken_measure(counts: _Counts, text: str) -> Measure:
     if not _is_unicode(text):
-        if _SURROGATE_PAIR.search(text):  # tiktoken joins a pair to one character
+        if _SURROGATE_PAIR.search(text):  # tiktoken joins a pair into one character
             return CallableMeasure(text, counts.count)
         text = _SURROGATE.sub("\ufffd", text)  # as tiktoken does
     return _TiktokenMeasure(text, counts)
 
 
 def _is_unicode(text: str) -> bool:
-    """Is it free of lone surrogates? Encoding it is the fastest way to know."""
+    """Whether a text has no lone surrogates; encoding it is the fastest check."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -85,7 +85,7 @@ def _is_unicode(text: str) -> bool:
 
 
 class _TiktokenMeasure(Measure):
-    """Tokens by tiktoken: every unit is counted once, and only the two edges of a part again."""
+    """Tokens by tiktoken: each unit is counted once, then only the two edges of a part."""
 
     def __init__(self, text: str, counts: _Counts) -> None:
         super().__init__(text)
@@ -113,10 +113,10 @@ class _TiktokenMeasure(Measure):
         last = bisect_right(totals, totals[first] + size - used, lo=first) - 1
         if borders[last] >= text_end:
             return text_end
-        border, left = borders[last], size - used - (totals[last] - totals[first])
-        if left == 0:
+        border, budget = borders[last], size - used - (totals[last] - totals[first])
+        if budget == 0:
             return border
-        end, _ = self._reach(border, borders[last + 1], left)
+        end, _ = self._reach(border, borders[last + 1], budget)
         # Leave a single space to what follows, unless it belongs to the cluster of a prefix mark.
         return border if end <= border + 1 and boundary_before(self.text, border) == border else end
 
@@ -137,7 +137,7 @@ class _TiktokenMeasure(Measure):
         return unit + part.earliest(stop - unit, room) if part else stop
 
     def _reach(self, start: int, stop: int, size: int) -> tuple[int, int]:
-        """How far towards `stop` `size` tokens reach from `start`, and the tokens used."""
+        """Return how far `size` tokens reach from `start` towards `stop`, and the tokens used."""
         encode, span = self._counts.encoding.encode_ordinary, 4 * size + 64
         if stop - start <= 100 and (used := self._counts.count(self.text[start:stop])) <= size:
             return stop, used
@@ -148,14 +148,14 @@ class _TiktokenMeasure(Measure):
                 break
             if start + len(part) >= stop:
                 return stop, len(tokens)
-            if span >= _BLOCK:  # a run without a border: go on behind this block
+            if span >= _BLOCK:  # a run without a border: continue after this block
                 end, used = self._reach(start + len(part), stop, size - len(tokens))
                 return end, used + len(tokens)
             span *= 4
         return self._reach_inside(start, tokens[:size], size)
 
     def _reach_inside(self, start: int, tokens: list[int], size: int) -> tuple[int, int]:
-        """How far the first of these tokens reach that end with a character and are no more."""
+        """Return how far at most `size` of these tokens reach, ending with a whole character."""
         encoding = self._counts.encoding
         for number in range(len(tokens), 0, -1):
             head = encoding.decode_bytes(tokens[:number]).decode("utf-8", "ignore")
@@ -165,7 +165,7 @@ class _TiktokenMeasure(Measure):
 
 
 class _HuggingFaceMeasure(Measure):
-    """Tokens by a Hugging Face tokenizer, which encodes each part anew."""
+    """Tokens by a Hugging Face tokenizer, which encodes each part again."""
 
     def __init__(self, text: str, tokenizer: Any) -> None:
         super().__init__(_SURROGATE.sub("\ufffd", text))
@@ -179,15 +179,15 @@ class _HuggingFaceMeasure(Measure):
 
 
 class _UnitCounts(dict[str, int]):
-    """Characters and tokens of the units seen so far, as `characters << 32 | tokens`."""
+    """Cached characters and tokens of units, as `characters << 32 | tokens`."""
 
     def __init__(self, encoding: Any) -> None:
         super().__init__()
         self._encode = encoding.encode_ordinary
 
     def __missing__(self, text: str) -> int:
-        if len(text) <= _LONGEST_KEPT:
-            if len(self) >= _MOST_KEPT:
+        if len(text) <= _LONGEST_CACHED:
+            if len(self) >= _MOST_CACHED:
                 self.clear()
             value = self[text] = len(text) << 32 | len(self._encode(text))
             return value
@@ -196,10 +196,10 @@ class _UnitCounts(dict[str, int]):
 
 
 class _WordCounts:
-    """The same for words with a space before each. New words are encoded together.
+    """The same for words after a space. New words are encoded together.
 
-    Every word has a number, and its counts stand at that number, so that a list of words is counted
-    without a step in Python for each.
+    Each word has a number, which is the index of its counts, so that a list of words is counted
+    without a Python step for each word.
     """
 
     def __init__(self, encoding: Any) -> None:
@@ -209,15 +209,15 @@ class _WordCounts:
         self._clear()
 
     def of(self, words: list[str]) -> tuple[Any, bool]:
-        """The counts of some words, with -1 for those that are no units, and if there are such."""
+        """Return the counts of words, with -1 for those that are not units, and whether any is."""
         with self._lock:
-            if len(self._values) >= _MOST_KEPT:
+            if len(self._values) >= _MOST_CACHED:
                 self._clear()
             size = len(self._numbers)
             try:
                 numbers = np.fromiter(map(self._numbers.__getitem__, words), np.int64, len(words))
                 has_others = len(self._numbers) > size and self._count_new()
-            except BaseException:  # interrupted: no number may stay without counts
+            except BaseException:  # interrupted: every number must have counts
                 self._clear()
                 raise
             return np.frombuffer(self._values, np.int64)[numbers], has_others
@@ -227,7 +227,7 @@ class _WordCounts:
         self._values = array("q")
 
     def _count_new(self) -> bool:
-        """Count the words that have a number and no counts yet. Were there others than units?"""
+        """Count the words that have a number but no counts; return whether some are not units."""
         size = self._numbers[next(reversed(self._numbers))] + 1 - len(self._values)
         new = list(islice(reversed(self._numbers), size))[::-1]
         units = list(filter(_is_unit, new))
@@ -241,7 +241,7 @@ class _WordCounts:
         return len(units) < size
 
     def _counts_of(self, units: list[str]) -> list[int]:
-        """The counts of new words: a few one by one, many by the spaces that begin their tokens."""
+        """Count new words: a few one by one, many by the spaces that begin their tokens."""
         if len(units) < _FEW:
             encode = self._encoding.encode_ordinary
             return [(len(unit) + 1) << 32 | len(encode(" " + unit)) for unit in units]
@@ -252,7 +252,7 @@ class _WordCounts:
         return values
 
     def _are_word_starts(self, tokens: Any) -> Any:
-        """Does a word begin with each of these tokens, that is, do they begin with a space?"""
+        """Whether each of these tokens begins with a space, and so begins a word."""
         missing = int(tokens.max()) + 1 - len(self._begins_with_space)
         if missing > 0:
             rest = np.full(missing, -1, np.int8)
@@ -264,8 +264,8 @@ class _WordCounts:
 
 
 def _is_unit(word: str) -> bool:
-    """Is it short, and are the spaces before and behind it borders?"""
-    if len(word) >= _LONGEST_KEPT or " " in word:
+    """Whether a word is short, and the spaces around it are borders."""
+    if len(word) >= _LONGEST_CACHED or " " in word:
         return False
     return word.isalnum() or (word != "" and word.strip() == word)
 
@@ -279,14 +279,14 @@ class _Counts:
         self._words = _WordCounts(encoding)
 
     def count(self, text: str) -> int:
-        """Tokens of a text, which may be long."""
+        """Count the tokens of a text of any length."""
         if len(text) <= _BLOCK:
             return self._units[text] & _TOKENS
         joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return sum(self._units[unit] & _TOKENS for unit in _BORDER.split(joined))
 
     def sums(self, text: str) -> tuple[array[int], array[int]]:
-        """The borders of a text, from 0 to its end, and how many tokens stand before each."""
+        """Return the borders of a text, from 0 to its end, and the tokens before each."""
         values, start = list[Any](), 0
         while start < len(text) or not values:
             border = _SINGLE_SPACE.search(text, start + _PART)
@@ -297,7 +297,7 @@ class _Counts:
         return _from_zero(sums >> 32), _from_zero(sums & _TOKENS)
 
     def _values(self, part: str, is_first: bool) -> Any:
-        """The counts of the units of a part, which begins at a border if it is not the first."""
+        """Return the counts of a part's units; every part but the first begins at a border."""
         if not part.isascii() and any(mark in part for mark in _CJK_MARKS):
             units = _BORDER.split(part)
             return np.fromiter(map(self._units.__getitem__, units), np.int64, len(units))
@@ -315,7 +315,7 @@ class _Counts:
 
 
 def _pieces(words: list[str], others: list[int]) -> list[tuple[int, int]]:
-    """The first and last of the words around those at `others`, up to spaces that are borders."""
+    """Return first and last of the words around those at `others`, between borders."""
     pieces: list[tuple[int, int]] = []
     for at in others:
         first = at - 1 if at > 0 and not words[at][:1].strip() else at
@@ -328,7 +328,7 @@ def _pieces(words: list[str], others: list[int]) -> list[tuple[int, int]]:
 
 
 def _from_zero(sums: Any) -> array[int]:
-    """0 and the running sums, in a form that `bisect` reads fast."""
+    """Return 0 and the running sums, in a form that is fast for `bisect`."""
     result = array("q", [0])
     result.frombytes(sums.tobytes())
     return result

@@ -1,4 +1,4 @@
-"""Line breaks that end a line, and those that only wrap a paragraph to a width."""
+"""Distinguishes real line ends from line breaks that only wrap a paragraph to a width."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import accumulate, groupby
 
 from rag_splitters.text.boundaries import Finder, lines
 
-_REACH = 500  # characters before and after a line break that tell whether its paragraph is wrapped
+_REACH = 500  # characters around a line break that decide whether its paragraph is wrapped
 _WIDTHS = range(45, 121)  # characters in the longest line of a wrapped paragraph
 _ITEM = r"[ \t]{0,8}(?:[-*+•◦▪–—|>#]|\d{1,3}[.)]|\(?[a-z\d]{1,3}\))[ \t]"
 _LINE_END = re.compile(rf"\n(?=[ \t]*\r?\n|{_ITEM})")  # in a wrapped paragraph
@@ -18,12 +18,12 @@ _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\
 
 
 def unwrapped_lines(text: str) -> Finder:
-    """The finder of line ends, except those inside a paragraph that was wrapped to a width.
+    """Return the finder of line ends, except those inside a paragraph wrapped to a width.
 
-    A wrapped paragraph has several words in each line, hardly a line that the first word of the
-    next one would have fitted in, and next lines that go on in lower case. So verse, addresses,
-    lists, and lines of data are lines. Wrapped lines between others, as in the text of a PDF, are
-    found by the same signs.
+    In a wrapped paragraph, lines have several words, hardly any has room for the first word of the
+    next line, and many continue in lower case. So verse, addresses, lists and lines of data keep
+    their lines. Wrapped lines between others, as in the text of a PDF, are recognised in the same
+    way.
 
     >>> text = "To be, or not to be:\\nthat is\\n"
     >>> unwrapped_lines(text)(0, 25)
@@ -52,7 +52,7 @@ def unwrapped_lines(text: str) -> Finder:
 
 
 def _paragraph(text: str, cut: int, blank_lines: Sequence[str]) -> tuple[int, int]:
-    """The whole lines around an offset between two blank lines, within reach."""
+    """Return the whole lines around an offset, between blank lines, within reach."""
     low, high = max(0, cut - _REACH), min(len(text), cut + _REACH)
     start = max(text.rfind(blank, low, cut) for blank in blank_lines) + 1
     if not start:
@@ -64,7 +64,7 @@ def _paragraph(text: str, cut: int, blank_lines: Sequence[str]) -> tuple[int, in
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
-    """The ends of the lines in a paragraph that are no part of wrapped text, ascending."""
+    """Return the ends of the lines in a paragraph that are not wrapped, sorted."""
     while start < end and text[start] in "\r\n":
         start += 1
     rows = text[start:end].split("\n")
@@ -84,7 +84,7 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
 
 
 def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
-    """For each line but the last: is it followed by a line break that only wraps a paragraph?"""
+    """Return for each line but the last whether its line break only wraps a paragraph."""
     lengths = list(map(len, rows))
     if len(rows) < 2 or max(lengths) not in _WIDTHS:
         return [False] * (len(rows) - 1)
@@ -103,7 +103,7 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
 
 
 def _goes_on(rows: Sequence[str]) -> bool:
-    """Do enough of the lines go on in lower case in the next one, and have several words?"""
+    """Whether enough lines have several words and continue in lower case."""
     firsts = [row[:1] for row in rows[1:]]
     lower = sum(first.isalpha() and not first.isupper() for first in firsts)
     short = sum(row.count(" ") < 3 for row in rows[:-1])
@@ -111,7 +111,7 @@ def _goes_on(rows: Sequence[str]) -> bool:
 
 
 def clauses(text: str) -> Finder:
-    """The finder of ends of clauses in the last third of what is searched.
+    """Return the finder of ends of clauses, in the last third of the searched range.
 
     >>> clauses("It may be cut here, or there")(0, 25)
     20

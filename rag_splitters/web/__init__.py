@@ -1,4 +1,4 @@
-"""What the package's servers share: the playground and the Azure skill.
+"""Code that the package's servers share: the playground and the Azure skill.
 
-`server` runs an application on an address; `http` has limits for requests, and JSON responses.
+`server` runs an application on an address; `http` limits requests and makes JSON responses.
 """

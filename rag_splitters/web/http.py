@@ -16,11 +16,11 @@ _MAX_MESSAGE = 600  # characters
 
 
 class TooLargeError(Exception):
-    """A request's body is larger than the limit."""
+    """The body of a request is larger than the limit."""
 
 
 def within_limit(content_length: str, receive: Receive, limit: int) -> Receive:
-    """`receive`, which raises `TooLargeError` if the body is larger than `limit` bytes.
+    """Wrap `receive` so that it raises `TooLargeError` if the body is larger than `limit` bytes.
 
     Parameters:
         content_length: the request's header of that name, or "".
@@ -41,7 +41,7 @@ def within_limit(content_length: str, receive: Receive, limit: int) -> Receive:
 
 
 def one_line(error: object) -> str:
-    """An error's message in one line of at most 600 characters."""
+    """Return an error's message as one line of at most 600 characters."""
     message = " ".join(str(error).split()) or type(error).__name__
     return message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + " …"
 
@@ -49,13 +49,13 @@ def one_line(error: object) -> str:
 def error_response(
     error: object, status: int, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A response with an error's message in one line: `{"error": message}`."""
+    """Return a response `{"error": message}`, with the message as one line."""
     return json_response({"error": one_line(error)}, status, headers)
 
 
 def json_response(
     content: Any, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """A response in ASCII, because UTF-8 cannot hold lone surrogates."""
+    """Return a JSON response in ASCII, because UTF-8 cannot hold lone surrogates."""
     content = json.dumps(content, separators=(",", ":"), default=str)
     return Response(content, status, headers, media_type="application/json")

@@ -65,7 +65,7 @@ def is_local(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that accepts connections already; they wait until the server is up.
+    """Open a socket that already accepts connections; they wait until the server is up.
 
     Raises: OSError if the address is invalid or in use.
     """

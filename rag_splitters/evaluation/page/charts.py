@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,43 +15,64 @@ from rag_splitters.evaluation.intervals import Estimate
 _LEFT, _TOP, _BOTTOM, _RIGHT = 40, 12, 44, 12
 
 
+class Window(NamedTuple):
+    """The part of the recall curves that is drawn: from one budget and recall to another."""
+
+    first: float
+    last: float
+    low: float = 0.0
+    high: float = 1.0
+
+
 @dataclass(frozen=True)
 class _Frame:
     """Converts values to coordinates in a drawing of this size."""
 
     width: int
     height: int
-    largest: float
+    window: Window
 
     def x(self, value: float) -> float:
-        return _LEFT + (self.width - _LEFT - _RIGHT) * value / self.largest
+        first, last, *_ = self.window
+        return _LEFT + (self.width - _LEFT - _RIGHT) * (value - first) / (last - first)
 
     def y(self, share: float) -> float:
-        return _TOP + (self.height - _TOP - _BOTTOM) * (1 - share)
+        *_, low, high = self.window
+        return _TOP + (self.height - _TOP - _BOTTOM) * (high - share) / (high - low)
 
 
-def ticks(largest: float, most: int) -> list[int]:
-    """Round numbers from 0 up to `largest`, at most `most` of them above 0.
+def ticks(largest: float, most: int, first: float = 0) -> list[int]:
+    """Round numbers from `first` to `largest`: at most one more than `most` of them.
 
-    >>> ticks(3000, 6), ticks(7, 3)
-    ([0, 500, 1000, 1500, 2000, 2500, 3000], [0, 5])
+    >>> ticks(3000, 6), ticks(7, 3), ticks(3000, 4, 1200)
+    ([0, 500, 1000, 1500, 2000, 2500, 3000], [0, 5], [1500, 2000, 2500, 3000])
     """
     step = 1
-    while largest / step > most:
+    while (largest - first) / step > most:
         step = step * 5 // 2 if str(step).startswith("2") else step * 2
-    return list(range(0, int(largest) + 1, step))
+    return list(range(-(-int(first) // step) * step, int(largest) + 1, step))
 
 
 def curves_svg(
-    curves: Sequence[Sequence[tuple[int, Estimate]]], width: int, height: int, unit: str
+    curves: Sequence[Sequence[tuple[int, Estimate]]],
+    window: Window,
+    width: int,
+    height: int,
+    unit: str,
 ) -> str:
     """Recall against retrieved units: a line with a band for each strategy, in order.
 
     Each strategy is a group of class `series` with its number in `data-series`. The script moves
     the line of class `cursor`.
     """
-    frame = _Frame(width, height, curves[0][-1][0])
-    parts = [_grid(frame, unit, 4 if width < 500 else 6)]
+    frame = _Frame(width, height, window)
+    parts = [_grid(frame, unit, 3 if width < 500 else 6)]
+    clip = f"plot-{width}"
+    top, bottom = frame.y(window.high), frame.y(window.low)
+    parts.append(
+        f'<clipPath id="{clip}"><rect x="{_LEFT}" y="{top - 2}" '
+        f'width="{width - _LEFT - _RIGHT}" height="{bottom - top + 4}"/></clipPath>'
+    )
     for number, curve in enumerate(curves):
         points = [(frame.x(0), frame.y(0))]
         points += [(frame.x(at), frame.y(estimate.mean)) for at, estimate in curve]
@@ -59,15 +81,15 @@ def curves_svg(
         band = _path([points[0], *upper, *lower]) + "Z"
         parts.append(
             f'<g class="series s{number % 10}{" dashed" if number >= 10 else ""}" '
+            f'clip-path="url(#{clip})" '
             f'data-series="{number}"><path class="band" d="{band}"/>'
             f'<path class="line" d="{_path(points)}"/></g>'
         )
-    top, bottom = frame.y(1), frame.y(0)
     parts.append(f'<line class="cursor" x1="{_LEFT}" x2="{_LEFT}" y1="{top}" y2="{bottom}"/>')
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" aria-hidden="true" '
-        f'data-left="{_LEFT}" data-right="{_RIGHT}" data-largest="{frame.largest:g}">'
-        f"{''.join(parts)}</svg>"
+        f'data-left="{_LEFT}" data-right="{_RIGHT}" data-first="{window.first:g}" '
+        f'data-last="{window.last:g}">{"".join(parts)}</svg>'
     )
 
 
@@ -83,7 +105,7 @@ def histogram_svg(
     """
     sizes = np.asarray(sizes, dtype=np.float64)
     counts = np.histogram(np.minimum(sizes, edges[-1]), edges)[0]
-    frame = _Frame(300, 150, float(edges[-1]))
+    frame = _Frame(300, 150, Window(0, float(edges[-1])))
     bars = []
     for low, high, count in zip(edges[:-1], edges[1:], counts.tolist(), strict=True):
         if count:
@@ -104,21 +126,23 @@ def histogram_svg(
 
 
 def _grid(frame: _Frame, unit: str, most: int) -> str:
-    """Lines and labels for shares from 0 to 1, and the axis below."""
+    """Lines and labels for the shares in the window, and the axis below."""
     parts = []
-    for share in (0, 0.25, 0.5, 0.75, 1):
-        y = frame.y(share)
+    low, high = (round(100 * share) for share in frame.window[2:])
+    for share in ticks(high, 5, low):
+        y = frame.y(share / 100)
         parts.append(
-            f'<line class="grid" x1="{_LEFT}" x2="{frame.width - _RIGHT}" y1="{y}" y2="{y}"/>'
-            f'<text x="{_LEFT - 8}" y="{y + 4}" text-anchor="end">{share:.0%}</text>'
+            f'<line class="grid" x1="{_LEFT}" x2="{frame.width - _RIGHT}" y1="{y:.1f}" '
+            f'y2="{y:.1f}"/>'
+            f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{share}%</text>'
         )
     return "".join(parts) + _axis(frame, f"retrieved {unit}", most)
 
 
 def _axis(frame: _Frame, title: str, most: int) -> str:
-    y = frame.y(0)
+    y = frame.height - _BOTTOM
     parts = [f'<line class="axis" x1="{_LEFT}" x2="{frame.width - _RIGHT}" y1="{y}" y2="{y}"/>']
-    for tick in ticks(frame.largest, most):
+    for tick in ticks(frame.window.last, most, frame.window.first):
         x = frame.x(tick)
         parts.append(f'<text x="{x:.1f}" y="{y + 16}" text-anchor="middle">{tick:,}</text>')
     middle = (_LEFT + frame.width - _RIGHT) / 2

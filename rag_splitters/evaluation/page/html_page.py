@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
+import math
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_splitters.evaluation.intervals import Estimate
-from rag_splitters.evaluation.page.charts import curves_svg, histogram_svg, ticks
+from rag_splitters.evaluation.page.charts import Window, curves_svg, histogram_svg, ticks
 from rag_splitters.evaluation.page.projection import project
+from rag_splitters.evaluation.page.template import fill_template, table_html, verdict_html
 from rag_splitters.evaluation.results import Results, Strategy
-from rag_splitters.evaluation.suggestion import advice
+from rag_splitters.evaluation.suggestion import verdict
 from rag_splitters.evaluation.tables import caption, chunk_count, format_estimate
 
 _MAX_POINTS = 300  # per strategy on the map, so that twenty strategies make a small file
@@ -25,16 +26,16 @@ _BARS = 25
 
 def html_page(results: Results) -> str:
     """The page, with its styles, script and data inside, so that it loads nothing else."""
-    folder, verdict = files(__package__), advice(results)
+    window = zoom(results)
     parts = {
-        "style": (folder / "page.css").read_text(encoding="utf-8"),
-        "script": (folder / "page.js").read_text(encoding="utf-8"),
+        "script": (files(__package__) / "page.js").read_text(encoding="utf-8"),
         "caption": escape(caption(results)),
-        "verdict": f'<p class="verdict">{escape(verdict)}</p>' if verdict else "",
+        "verdict": verdict_html(*verdict(results)),
         "unit": escape(results.settings.unit),
-        "charts": _charts(results),
+        "charts": _charts(results, window),
         "legend": _legend(results),
-        "budgets": str(len(results.settings.curve_budgets) - 1),
+        "first_budget": str(results.settings.curve_budgets.index(int(window.first))),
+        "last_budget": str(results.settings.curve_budgets.index(int(window.last))),
         "budget": str(_middle(results)),
         "curve_table": _curve_table(results),
         "metrics": _metric_table(results, None),
@@ -47,15 +48,33 @@ def html_page(results: Results) -> str:
     }
     data, parts["map_note"] = _data(results)
     parts["data"] = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    whole = (folder / "page.html").read_text(encoding="utf-8")
-    whole = re.sub(r"{{ (\w+) }}", lambda match: parts[match[1]], whole)
-    return whole.encode("utf-8", "replace").decode()  # lone surrogates become question marks
+    return fill_template("page.html", parts)
 
 
-def _charts(results: Results) -> str:
+def zoom(results: Results) -> Window:
+    """The part of the recall curves in which the strategies differ.
+
+    That is where the best and the worst strategy are at least a quarter as far apart as they ever
+    are. The budgets that were asked for are always in it.
+    """
+    budgets = results.settings.curve_budgets
+    curves = [results.curve(strategy.name) for strategy in results.strategies]
+    means = np.array([[estimate.mean for _, estimate in curve] for curve in curves])
+    spread = means.max(axis=0) - means.min(axis=0)
+    asked = np.isin(budgets, results.settings.budgets)
+    shown = np.flatnonzero(asked | (spread >= spread.max() / 4)) if spread.max() else None
+    first, last = (0, len(budgets) - 1) if shown is None else (shown.min(), shown.max())
+    first = min(first, max(0, last - 1))  # at least two points make a line
+    low = math.floor(20 * means[:, first : last + 1].min() - 0.5) / 20
+    high = math.ceil(20 * means[:, first : last + 1].max() + 0.5) / 20
+    return Window(budgets[first], budgets[last], max(0.0, low), min(1.0, high))
+
+
+def _charts(results: Results, window: Window) -> str:
     """The chart in two sizes; the style sheet shows the one that fits."""
     curves, unit = [results.curve(each.name) for each in results.strategies], results.settings.unit
-    wide, narrow = curves_svg(curves, 760, 400, unit), curves_svg(curves, 340, 320, unit)
+    wide = curves_svg(curves, window, 760, 400, unit)
+    narrow = curves_svg(curves, window, 340, 320, unit)
     return f'<div class="wide">{wide}</div><div class="narrow">{narrow}</div>'
 
 
@@ -88,21 +107,30 @@ def _swatch(number: int) -> str:
     )
 
 
+_CURVE_COLUMNS = 6  # of the table below the chart; the JSON has all budgets
+
+
 def _curve_table(results: Results) -> str:
-    titles = "".join(f'<th scope="col">{escape(each.name)}</th>' for each in results.strategies)
-    curves = [results.curve(strategy.name) for strategy in results.strategies]
-    rows = [
-        f'<tr><th scope="row">{at[0][0]:,}</th>{"".join(_cell(each) for _, each in at)}</tr>'
-        for at in zip(*curves, strict=True)
-    ]
-    head = f'<thead><tr><th scope="col">{escape(results.settings.unit)}</th>{titles}</tr></thead>'
-    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+    """Recall at some budgets: those that were asked for, and others between them."""
+    budgets, unit = results.settings.curve_budgets, escape(results.settings.unit)
+    chosen = set(results.settings.budgets[:_CURVE_COLUMNS])
+    for step in range(1, _CURVE_COLUMNS + 1):
+        budget = budgets[step * len(budgets) // _CURVE_COLUMNS - 1]
+        is_far = all(abs(budget - each) > budget / 6 for each in chosen)
+        if is_far and len(chosen) < _CURVE_COLUMNS:
+            chosen.add(budget)
+    titles = [f"{budget:,} {unit}" for budget in sorted(chosen)]
+    rows = []
+    for strategy in results.strategies:
+        curve = dict(results.curve(strategy.name))
+        rows.append((strategy.name, [_estimate(curve[budget]) for budget in sorted(chosen)]))
+    return table_html(titles, rows)
 
 
-def _cell(estimate: Estimate, metric: str = "recall", best: bool = False) -> str:
+def _estimate(estimate: Estimate, metric: str = "recall", best: bool = False) -> str:
     mean, low, high = format_estimate(metric, estimate)
     mean = f"<strong>{mean}</strong>" if best else mean
-    return f'<td>{mean}<span class="interval">{low} to {high}</span></td>'
+    return f'{mean} <span class="interval">{low} to {high}</span>'
 
 
 def _metric_table(results: Results, document: str | None) -> str:
@@ -116,20 +144,12 @@ def _metric_table(results: Results, document: str | None) -> str:
     best["retrieved"] = float("inf")  # more is not better
     rows = []
     for row, strategy in enumerate(results.strategies):
-        cells = (
-            _cell(columns[name][row], name, best=columns[name][row].mean == best[name])
+        cells = [
+            _estimate(columns[name][row], name, best=columns[name][row].mean == best[name])
             for name in names
-        )
-        rows.append(
-            f'<tr><th scope="row">{escape(strategy.name)}</th>'
-            f"<td>{chunk_count(strategy)}</td>{''.join(cells)}</tr>"
-        )
-    titles = "".join(
-        f'<th scope="col">{escape(title)}</th>'
-        for title in ("chunks", *results.settings.titles.values())
-    )
-    head = f'<thead><tr><th scope="col">strategy</th>{titles}</tr></thead>'
-    return f"<table>{head}<tbody>{''.join(rows)}</tbody></table>"
+        ]
+        rows.append((strategy.name, [chunk_count(strategy), *cells]))
+    return table_html(["chunks", *map(escape, results.settings.titles.values())], rows)
 
 
 def _document_tables(results: Results) -> str:
@@ -138,9 +158,7 @@ def _document_tables(results: Results) -> str:
         return ""
     return "".join(
         f"<details><summary>Only questions about {escape(document)}</summary>"
-        f'<div class="scroll" tabindex="0" role="region" '
-        f'aria-label="Metrics for {escape(document)}">{_metric_table(results, document)}</div>'
-        "</details>"
+        f"{_metric_table(results, document)}</details>"
         for document in results.documents_with_questions
     )
 

@@ -22,9 +22,9 @@
       row.querySelector(".interval").textContent = `${percent(low)} to ${percent(high)}`;
     }
     for (const svg of all("svg", curves)) {
-      const { left, right, largest } = svg.dataset;
+      const { left, right, first, last } = svg.dataset;
       const width = svg.viewBox.baseVal.width - left - right;
-      const x = Number(left) + (width * data.budgets[at]) / largest;
+      const x = Number(left) + (width * (data.budgets[at] - first)) / (last - first);
       const cursor = svg.querySelector(".cursor");
       cursor.setAttribute("x1", x);
       cursor.setAttribute("x2", x);
@@ -38,12 +38,12 @@
 
   for (const svg of all("svg", curves)) {
     svg.addEventListener("pointermove", (event) => {
-      const { left, right, largest } = svg.dataset;
+      const { left, right, first, last } = svg.dataset;
       const box = svg.getBoundingClientRect();
       const scale = svg.viewBox.baseVal.width / box.width;
       const width = svg.viewBox.baseVal.width - left - right;
       const x = (event.clientX - box.left) * scale - left;
-      budget.value = nearest(data.budgets, (x / width) * largest);
+      budget.value = nearest(data.budgets, Number(first) + (x / width) * (last - first));
       showBudget();
     });
   }

@@ -229,17 +229,74 @@ function inner(id, words, value, set, world) {
   const usable = [...world.strategies.values()].filter((kind) => !kind.missing.length);
   const names = [...words, ...usable.map((kind) => kind.name)];
   const place = element("div", { className: "inner" });
+  let sizes = {};
+  let current = value;
   const select = choice(id, names, value?.strategy ?? value, (name) => {
-    set(words.includes(name) ? name : { strategy: name });
-    draw(name, {});
+    const before = world.strategies.get(current?.strategy);
+    if (before) sizes = { ...sizes, ...sizesOf(before, current, world) };
+    const kind = world.strategies.get(name);
+    const values = kind ? keepSizes(kind, sizes, world) : {};
+    put(kind ? { strategy: name, ...values } : name);
+    draw(name, values);
   });
+  const put = (next) => {
+    current = next;
+    set(next);
+  };
   const draw = (name, values) => {
     if (!world.strategies.has(name)) return place.replaceChildren();
     drawForm(place, world.strategies.get(name), values, world, () =>
-      set({ strategy: name, ...values }),
+      put({ strategy: name, ...values }),
     );
   };
   const { strategy, ...values } = typeof value === "object" && value ? value : {};
   if (strategy) draw(strategy, values);
   return [select, place];
+}
+
+const SIZES = ["chunk_size", "chunk_overlap", "length_function"];
+
+// The sizes of a strategy, or of the last chunker inside it, to keep them when it changes. An
+// overlap is kept only if it was set, because a window strategy needs its own.
+export function sizesOf(kind, values, world) {
+  const own = kind.parameters.filter(({ name }) => SIZES.includes(name));
+  if (!own.length) {
+    const last = innerChunkers(kind, values)?.chunkers.at(-1);
+    return last ? sizesOf(world.strategies.get(last.strategy), last, world) : {};
+  }
+  const sizes = {};
+  for (const { name, default: usual } of own) {
+    const value = values[name] ?? usual;
+    if (value !== null && (name in values || name !== "chunk_overlap")) sizes[name] = value;
+  }
+  return sizes;
+}
+
+// The values that give these sizes to a strategy, or to the chunkers inside it.
+export function keepSizes(kind, sizes, world) {
+  const own = kind.parameters.filter(({ name }) => SIZES.includes(name));
+  if (own.length) {
+    const changed = own.filter(({ name, default: usual }) => name in sizes && sizes[name] !== usual);
+    return Object.fromEntries(changed.map(({ name }) => [name, sizes[name]]));
+  }
+  const inner = innerChunkers(kind, {});
+  if (!inner) return {};
+  const chunkers = inner.chunkers.map((each) => ({
+    ...each,
+    ...keepSizes(world.strategies.get(each.strategy), sizes, world),
+  }));
+  if (JSON.stringify(chunkers) === JSON.stringify(inner.chunkers)) return {};
+  return { [inner.name]: inner.isList ? chunkers : chunkers[0] };
+}
+
+// The parameter that holds the chunkers inside a strategy, and these chunkers.
+function innerChunkers(kind, values) {
+  for (const { name, control, default: usual } of kind.parameters) {
+    const value = values[name] ?? usual;
+    const isList = control === "chunkers" && Array.isArray(value);
+    if (isList || (control === "chunker" && value?.strategy)) {
+      return { name, isList, chunkers: isList ? value : [value] };
+    }
+  }
+  return null;
 }

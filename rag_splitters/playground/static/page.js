@@ -1,10 +1,10 @@
 // The page: its settings, its text, and its two sides.
 
-import { element } from "./form.js";
+import { element, keepSizes, sizesOf } from "./form.js";
 import * as link from "./link.js";
-import { request, sharedValues, Side } from "./side.js";
+import { request, Side } from "./side.js";
 import { Source, windowEnd } from "./text.js";
-import { bars } from "./view.js";
+import { bars, times } from "./view.js";
 
 const LIMITS = { characters: 40_000, pieces: 1_500 }; // drawn at once, so that the page stays fast
 const OWN = "your own text";
@@ -12,11 +12,11 @@ const find = (id) => document.getElementById(id);
 const count = (number) => number.toLocaleString("en");
 
 const world = { strategies: new Map(), models: {}, isFree: true };
-const state = { name: null, question: "", k: 3, from: 0 };
+const state = { name: null, question: "", k: 3, from: 0, answer: null };
 const sides = {};
 let source = new Source("");
 const desk = {
-  ...{ world, state, move, redraw, compare, saveLink },
+  ...{ world, state, move, redraw, compare, saveLink, markAnswer, forgetNotice },
   get source() {
     return source;
   },
@@ -27,7 +27,8 @@ const desk = {
 function compare(isOn) {
   if (isOn && !state.b) {
     const other = state.a.strategy === "sentence" ? "recursive" : "sentence";
-    state.b = { strategy: other, values: sharedValues(state.a.values, world.strategies.get(other)) };
+    const sizes = sizesOf(world.strategies.get(state.a.strategy), state.a.values, world);
+    state.b = { strategy: other, values: keepSizes(world.strategies.get(other), sizes, world) };
   } else if (!isOn) {
     delete state.b;
   }
@@ -48,18 +49,45 @@ function showSides() {
   }
   find("desk").classList.toggle("two", Boolean(state.b));
   const button = sides.a.find(".compare");
-  button.textContent = "Compare with another";
+  button.textContent = "Compare";
+  button.title = "Compare with another strategy";
   button.hidden = Boolean(state.b);
   sides.b.find(".compare").textContent = "Close";
+  compareChunks();
 }
 
 const shown = () => Object.values(sides).filter((side) => state[side.letter]);
+
+// Tell each view which of its chunks the other side has as well, and say how much they differ.
+function compareChunks() {
+  const place = find("difference");
+  const [a, b] = [sides.a.view, sides.b.view];
+  if (!state.b || !a.answer || !b.answer) {
+    place.textContent = "";
+    for (const view of [a, b]) view.twins = null;
+    return;
+  }
+  const key = ({ start, end, content }) => JSON.stringify([start, end, content]);
+  const numbers = (chunks) => new Map(chunks.map((chunk, number) => [key(chunk), number]));
+  const twins = (chunks, others) => chunks.map((chunk) => others.get(key(chunk)) ?? null);
+  a.twins = twins(a.answer.chunks, numbers(b.answer.chunks));
+  b.twins = twins(b.answer.chunks, numbers(a.answer.chunks));
+  const [onlyA, onlyB] = [a, b].map((view) => view.twins.filter((twin) => twin === null).length);
+  const shared = a.twins.length - onlyA;
+  const isSame = !onlyA && !onlyB;
+  if (isSame) for (const view of [a, b]) view.twins = null;
+  let text = `${times(shared, "chunk")} in both (grey), ${onlyA} only in A, ${onlyB} only in B.`;
+  if (isSame) text = `A and B give the same ${times(shared, "chunk")}.`;
+  else if (!shared) text = `A and B have no chunk in common.`;
+  if (place.textContent !== text) place.textContent = text;
+}
 
 // The text
 
 function redraw() {
   const views = shown().map((side) => side.view);
   const answers = views.map((view) => view.answer).filter(Boolean);
+  compareChunks();
   const to = windowEnd(source, state.from, answers.map((answer) => answer.chunks), LIMITS);
   const edges = bars(answers);
   for (const view of views) {
@@ -78,7 +106,7 @@ function redraw() {
   state.to = to;
   const limited = answers.find((answer) => answer.chunks.length < answer.figures.chunks);
   const note = limited ? `; showing the first ${count(limited.chunks.length)} chunks` : "";
-  showStatus(`${count(source.count)} characters${note}`);
+  showStatus(`${source.name ?? ""}: ${count(source.count)} characters${note}`);
 }
 
 function move(place, isBorder = false) {
@@ -99,13 +127,26 @@ function take(name, text, isOwn) {
     option.textContent = name;
   }
   select.value = isOwn ? "" : name;
-  showStatus(`${count(source.count)} characters`);
+  select.title = name;
+  findAnswer();
   for (const side of shown()) {
-    Object.assign(side.view, { answer: null, current: 0, pinned: false });
+    Object.assign(side.view, { answer: null, current: null, pinned: false });
     side.view.text.scrollTop = 0;
     side.changed();
   }
   redraw();
+}
+
+// The passage that answers the question: known for the sample questions, else marked by the user.
+function findAnswer() {
+  const known = world.questions?.find((each) => each.question === state.question)?.answer;
+  const at = known ? source.text.indexOf(known) : -1;
+  state.answer = at < 0 ? null : [source.point(at), source.point(at + known.length)];
+}
+
+function markAnswer(range) {
+  state.answer = range;
+  for (const side of shown()) side.view.showAnswer();
 }
 
 // Keeps a text of the user's own for a reload of this tab.
@@ -135,25 +176,38 @@ async function choose(name) {
     const { text } = await request(`api/text?name=${encodeURIComponent(name || world.texts[0].name)}`);
     if (choice === choices) take(name || world.texts[0].name, text, false);
   } catch (error) {
-    showStatus(error.message, true);
+    showNotice(error.message);
     if (name && world.texts.every((each) => each.name !== name)) await choose(world.texts[0].name);
   }
 }
 
 async function readFile(file) {
+  const before = find("status").textContent;
+  forgetNotice();
   showStatus(`Reading ${file.name}`);
   try {
     const { text } = await request(`api/read?name=${encodeURIComponent(file.name)}`, file.slice());
     take(file.name, text, true);
+    forgetNotice();
   } catch (error) {
-    showStatus(error.message, true);
+    showStatus(before);
+    showNotice(error.message);
   }
 }
 
-function showStatus(message, isError = false) {
+function showStatus(message) {
   const place = find("status");
   if (place.textContent !== message) place.textContent = message;
-  place.classList.toggle("error", isError);
+}
+
+// What went wrong outside of a strategy. It stays until the user changes something.
+function showNotice(message) {
+  const place = find("notice");
+  place.textContent = place.textContent ? `${place.textContent} ${message}` : message;
+}
+
+function forgetNotice() {
+  find("notice").textContent = "";
 }
 
 // Settings
@@ -167,6 +221,11 @@ function saveLink() {
 async function load() {
   const linked = link.read(location.hash);
   const isKnown = (side) => side && world.strategies.has(side.strategy);
+  forgetNotice();
+  const unknown = [linked.a, linked.b].filter((side) => side && !isKnown(side));
+  for (const { strategy } of unknown) {
+    showNotice(`The link asks for the strategy “${strategy}”, which does not exist.`);
+  }
   state.a = isKnown(linked.a) ? linked.a : { strategy: "auto", values: { chunk_size: 300 } };
   if (isKnown(linked.b)) state.b = linked.b;
   else delete state.b;
@@ -184,6 +243,7 @@ async function load() {
 
 function listen() {
   find("text-name").addEventListener("change", (event) => {
+    forgetNotice();
     choose(event.target.value);
     saveLink();
   });
@@ -205,7 +265,10 @@ function listen() {
   });
   const search = (event) => {
     event.preventDefault();
-    Object.assign(state, { question: find("question").value, k: Number(find("k").value) || 3 });
+    const question = find("question").value;
+    const isNew = question !== state.question;
+    Object.assign(state, { question, k: Number(find("k").value) || 3 });
+    if (isNew) findAnswer();
     saveLink();
     const isDue = event.type === "submit" || world.isFree || !state.question.trim();
     if (isDue) for (const side of shown()) side.search(event.type === "submit");
@@ -257,16 +320,30 @@ async function start() {
   try {
     const start = await request("api/strategies");
     for (const each of start.strategies) world.strategies.set(each.name, each);
-    Object.assign(world, { models: start.models, texts: start.texts, isFree: start.is_free });
-    const option = ({ name }) => new Option(name, name);
-    find("text-name").append(...start.texts.map(option));
-    find("questions").append(...start.questions.map((each) => element("option", { value: each })));
+    const { models, texts, questions, is_free: isFree } = start;
+    Object.assign(world, { models, texts, questions, isFree });
+    const labels = shortNames(texts.map((each) => each.name));
+    find("text-name").append(...texts.map(({ name }, at) => new Option(labels[at], name)));
+    find("questions").append(...questions.map((each) => element("option", { value: each.question })));
     for (const letter of ["a", "b"]) sides[letter] = new Side(letter, desk);
     listen();
     await load();
   } catch (error) {
-    showStatus(error.message, true);
+    showNotice(error.message);
   }
+}
+
+// Paths without the folders that do not tell them apart; the status line shows the whole path.
+function shortNames(names) {
+  const tail = (name, parts) => name.split("/").slice(-parts).join("/");
+  return names.map((name) => {
+    for (let parts = 1; ; parts += 1) {
+      const short = tail(name, parts);
+      if (short === name || !names.some((other) => other !== name && tail(other, parts) === short)) {
+        return short;
+      }
+    }
+  });
 }
 
 start();

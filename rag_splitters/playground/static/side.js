@@ -1,6 +1,6 @@
 // One side: a strategy, its form, the server's answer, and the view that shows it.
 
-import { asksModel, drawForm, element, prose } from "./form.js";
+import { asksModel, drawForm, element, keepSizes, prose, sizesOf } from "./form.js";
 import { View } from "./view.js";
 
 const PAUSE = 60; // milliseconds without a change before a request
@@ -34,6 +34,9 @@ export class Side {
     this.find = (selector) => this.settings.querySelector(selector);
     this.find(".letter").textContent = letter.toUpperCase();
     this.view = new View(this.root, letter, (place) => desk.move(place - 200));
+    this.view.marked = desk.markAnswer;
+    this.view.state = desk.state;
+    this.sizes = {}; // of the strategies shown before, for those that come after
     this.stamp = 0;
     this.busy = null;
     this.next = false;
@@ -41,23 +44,31 @@ export class Side {
     const select = this.find(".strategy");
     select.setAttribute("aria-label", `Strategy ${letter.toUpperCase()}`);
     const kinds = [...desk.world.strategies.values()];
-    const option = ({ name, about }) => new Option(`${name}: ${about.split("\n")[0]}`, name);
+    const option = ({ name, about }) =>
+      element("option", { value: name, title: about.split("\n")[0] }, name);
     select.append(...kinds.filter((kind) => !kind.missing.length).map(option));
     const others = kinds.filter((kind) => kind.missing.length).map(option);
     const label = "Needs a model that is missing";
     if (others.length) select.append(element("optgroup", { label }, ...others));
     select.addEventListener("change", () => {
-      const values = sharedValues(this.set.values, desk.world.strategies.get(select.value));
+      Object.assign(this.sizes, sizesOf(this.kind, this.set.values, desk.world));
+      const values = keepSizes(desk.world.strategies.get(select.value), this.sizes, desk.world);
       desk.state[letter] = { strategy: select.value, values };
       this.isLinked = false;
+      desk.forgetNotice();
       this.reset();
     });
     this.find(".reset").addEventListener("click", () => {
       this.set.values = {};
+      this.sizes = {};
       this.isLinked = false;
       this.reset();
     });
     this.find(".run").addEventListener("click", () => this.busy || this.send());
+    const toggle = this.find(".toggle");
+    toggle.addEventListener("click", () => {
+      toggle.setAttribute("aria-expanded", this.settings.classList.toggle("open"));
+    });
     this.find(".compare").addEventListener("click", () => desk.compare(letter === "a"));
   }
 
@@ -180,15 +191,9 @@ export class Side {
       if (stamp !== this.stamp || question !== state.question || k !== state.k) return;
       this.view.results(results, model);
       if (goes && results.length) this.view.go(results[0].chunk);
+      if (goes) this.view.scrollToAnswer();
     } catch (error) {
       if (stamp === this.stamp) this.view.results([], error.message);
     }
   }
-}
-
-// The values that another strategy has as well.
-export function sharedValues(values, kind) {
-  const names = kind.parameters.map((each) => each.name);
-  const shared = ["chunk_size", "chunk_overlap", "length_function"].filter((each) => names.includes(each));
-  return Object.fromEntries(shared.filter((each) => each in values).map((each) => [each, values[each]]));
 }

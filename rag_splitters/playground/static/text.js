@@ -24,6 +24,11 @@ export class Source {
     return this.units ? this.units[point] : point;
   }
 
+  // The code point at a UTF-16 unit.
+  point(unit) {
+    return this.units ? [...this.text.slice(0, unit)].length : unit;
+  }
+
   slice(start, end) {
     return this.text.slice(this.unit(start), this.unit(end));
   }

@@ -6,7 +6,7 @@ import { innermost, pieces } from "./text.js";
 const COLOURS = 4;
 const MAX_SHOWN = 4000; // characters of a chunk's source next to its details
 const count = (number) => Number(number).toLocaleString("en");
-const times = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
+export const times = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : "0%");
 const share = (value) => (value === null ? "none" : percent(value, 1));
 
@@ -19,9 +19,12 @@ export class View {
     this.text = this.find(".source");
     this.answer = null;
     this.hits = new Map();
-    this.current = 0;
+    this.twins = null; // for each chunk, its number on the other side, or null
+    this.current = null; // the number of the selected chunk
     this.pinned = false;
     this.tab = "chunk";
+    this.state = {}; // the page's: its question, k and answer
+    this.marked = () => {}; // called with the range that the user marks as the answer
     this.listen();
   }
 
@@ -38,8 +41,9 @@ export class View {
     });
     this.text.addEventListener("keydown", (event) => {
       const last = (this.answer?.chunks.length ?? 0) - 1;
-      const steps = { ArrowRight: this.current + 1, ArrowLeft: this.current - 1, Home: 0, End: last };
-      if (event.key === "Escape") {
+      const at = this.current ?? -1;
+      const steps = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: last };
+      if (event.key === "Escape" && this.current !== null) {
         this.pinned = false;
         this.choose(this.current);
       }
@@ -58,6 +62,20 @@ export class View {
         this.show(next.dataset.tab);
       });
     }
+    const all = this.find(".all");
+    all.addEventListener("click", () => {
+      const list = this.find(".figures dl");
+      list.hidden = !list.hidden;
+      all.setAttribute("aria-expanded", !list.hidden);
+    });
+    document.addEventListener("selectionchange", () => {
+      this.find(".mark-answer").hidden = !this.state.question?.trim() || !this.selected();
+    });
+    this.find(".mark-answer").addEventListener("click", () => {
+      const range = this.selected();
+      getSelection().removeAllRanges();
+      if (range) this.marked(range);
+    });
     const copy = this.find(".copy");
     copy.addEventListener("click", async () => {
       const panel = this.find(".panel");
@@ -77,16 +95,30 @@ export class View {
     return piece ? Number(piece.dataset.chunk) : null;
   }
 
+  // The range of the selected text in code points; null if nothing is selected here.
+  selected() {
+    const selection = getSelection();
+    if (!selection.rangeCount || selection.isCollapsed || !this.source) return null;
+    const range = selection.getRangeAt(0);
+    if (!this.text.contains(range.startContainer) || !this.text.contains(range.endContainer)) return null;
+    const before = document.createRange();
+    before.selectNodeContents(this.text);
+    before.setEnd(range.startContainer, range.startOffset);
+    const start = this.source.unit(this.from) + before.toString().length;
+    return [this.source.point(start), this.source.point(start + range.toString().length)];
+  }
+
   // Take a new answer of the server.
   take(answer) {
     this.answer = answer;
     this.hits = new Map();
-    this.current = Math.min(this.current, Math.max(0, answer.chunks.length - 1));
+    if (this.current >= answer.chunks.length) this.current = null;
     this.figures();
   }
 
   // Without chunks, remove what was shown about others.
   clear() {
+    this.find(".counts").replaceChildren();
     this.find(".figures dl").replaceChildren();
     this.find(".figures svg").replaceChildren();
     this.results(null);
@@ -100,7 +132,7 @@ export class View {
       const text = source.slice(start, end);
       const inner = innermost(chunks, numbers);
       const piece = element("span", { className: "piece" });
-      piece.textContent = text;
+      this.fill(piece, start, end);
       if (!inner.length) {
         const isDropped = this.answer && text.trim();
         piece.classList.add(isDropped ? "dropped" : "gap");
@@ -112,11 +144,16 @@ export class View {
       piece.dataset.chunks = numbers.join(" ");
       piece.classList.add(`c${first % COLOURS}`);
       if (inner.length > 1) piece.classList.add("shared", `d${last % COLOURS}`);
+      if (inner.every((each) => this.isShared(each))) piece.classList.add("same");
       const starting = inner.filter((each) => chunks[each].start === start && !started.has(each));
       if (starting.length) {
         starting.forEach((each) => started.add(each));
-        piece.classList.add("begins", `e${starting[0] % COLOURS}`);
-        piece.dataset.label = starting.map((each) => this.label(each)).join(" ");
+        const mark = markStart(piece, isRightToLeft(source.text, source.unit(start)));
+        mark.classList.add(`e${starting[0] % COLOURS}`);
+        mark.classList.toggle("is-same", starting.every((each) => this.isShared(each)));
+        mark.dataset.chunk = last;
+        mark.dataset.at = start;
+        mark.dataset.label = starting.map((each) => each + 1).join(" ");
       }
       return piece;
     });
@@ -125,10 +162,26 @@ export class View {
     this.text.setAttribute("aria-label", `${this.side.toUpperCase()}: ${name}`);
     this.mark();
     this.show(this.tab);
+    this.showAnswer();
   }
 
-  label(number) {
-    return String(number + 1);
+  // Put the text of a range into a piece, with its tables and code in monospace.
+  fill(piece, start, end) {
+    const { source, answer } = this;
+    let at = start;
+    for (const [first, after] of answer?.monospace ?? []) {
+      if (after <= at || first >= end) continue;
+      if (first > at) piece.append(source.slice(at, first));
+      const [low, high] = [Math.max(first, at), Math.min(after, end)];
+      piece.append(element("span", { className: "mono" }, source.slice(low, high)));
+      at = high;
+    }
+    if (at < end) piece.append(source.slice(at, end));
+  }
+
+  // Whether the other side has the same chunk.
+  isShared(number) {
+    return (this.twins?.[number] ?? null) !== null;
   }
 
   // Show the chunk under the pointer, or the one chosen by a key.
@@ -161,15 +214,16 @@ export class View {
     for (const piece of this.text.children) {
       const numbers = piece.dataset.chunks?.split(" ").map(Number) ?? [];
       piece.classList.toggle("on", numbers.includes(this.current));
-      const ranks = numbers.filter((each) => this.hits.has(each)).map((each) => this.hits.get(each));
-      piece.classList.toggle("hit", ranks.length > 0);
-      if (piece.classList.contains("begins")) {
-        const rank = this.hits.get(Number(piece.dataset.chunk));
-        const label = piece.dataset.label;
-        piece.dataset.shown = rank && label.endsWith(this.label(Number(piece.dataset.chunk)))
-          ? `${label} ★${rank}`
-          : label;
-      }
+      piece.classList.toggle("hit", numbers.some((each) => this.hits.has(each)));
+    }
+    let free = -Infinity; // where there is room for a number again
+    for (const mark of this.text.querySelectorAll(".mark")) {
+      const rank = this.hits.get(Number(mark.dataset.chunk));
+      const label = mark.dataset.label + (rank ? ` ★${rank}` : "");
+      const at = Number(mark.dataset.at);
+      const hasRoom = at >= free;
+      mark.dataset.shown = hasRoom ? label : "";
+      if (hasRoom) free = at + 2 * label.length + 1; // letters are narrower than digits
     }
     this.text.classList.toggle("searched", this.hits.size > 0);
     this.text.classList.toggle("pinned", this.pinned);
@@ -178,6 +232,7 @@ export class View {
   title() {
     const chunks = this.answer?.chunks ?? [];
     if (!chunks.length) return "No chunks";
+    if (this.current === null) return "";
     const rank = this.hits.get(this.current);
     const title = `Chunk ${count(this.current + 1)} of ${count(chunks.length)}`;
     return rank ? `${title}, result ${rank}` : title;
@@ -202,8 +257,12 @@ export class View {
   }
 
   facts() {
+    const hintOf = (text) => [element("p", { className: "hint" }, text)];
+    if (!this.answer.chunks.length) return hintOf("This text gives no chunks.");
+    if (this.current === null) {
+      return hintOf("Point at a chunk, or use the arrow keys in the text, to see its size, position and metadata.");
+    }
     const chunk = this.answer.chunks[this.current];
-    if (!chunk) return [element("p", { className: "hint" }, "This text gives no chunks.")];
     const rows = [
       ["size", `${count(chunk.size)} ${this.answer.unit.replace(/^tokens:.*/, "tokens")}`],
       ["position", `${count(chunk.start)} to ${count(chunk.end)}`],
@@ -215,6 +274,11 @@ export class View {
       const text = typeof value === "string" ? value : JSON.stringify(value);
       rows.push([key, isList ? value.join(key === "headings" ? " › " : ", ") : text]);
     }
+    if (this.twins) {
+      const twin = this.twins[this.current];
+      const other = this.side === "a" ? "B" : "A";
+      rows.push([`in ${other}`, twin === null ? "no such chunk" : `the same, chunk ${count(twin + 1)}`]);
+    }
     const list = element("dl");
     for (const [key, value] of rows) list.append(element("dt", {}, key), element("dd", {}, value));
     const hint = this.pinned ? "pinned: press Esc to unpin" : "click to pin";
@@ -222,14 +286,26 @@ export class View {
     const source = this.source.slice(chunk.start, Math.min(chunk.end, chunk.start + MAX_SHOWN));
     const more = chunk.end - chunk.start > MAX_SHOWN ? " …" : "";
     const texts = element("div", { className: "texts" });
-    if (chunk.content !== undefined) texts.append(...passage("chunk", chunk.content));
-    texts.append(...passage(chunk.content === undefined ? "text" : "source", source + more));
+    const isMono = this.answer.monospace.some(([start, end]) => start < chunk.end && end > chunk.start);
+    if (chunk.content !== undefined) texts.append(...passage("chunk", chunk.content, isMono));
+    const name = chunk.content === undefined ? "text" : "source";
+    texts.append(...passage(name, source + more, isMono));
     return [element("div", { className: "facts" }, title, list), texts];
   }
 
   figures() {
     const { figures, unit } = this.answer;
     const units = unit.replace(/^tokens:.*/, "tokens");
+    const remarks = [
+      [figures.begins_inside, "begin mid-sentence"],
+      [figures.dropped, `${figures.dropped === 1 ? "character" : "characters"} dropped`],
+    ].filter(([number]) => number).map(([number, text]) => `${count(number)} ${text}`);
+    const [least, most] = [figures.least, figures.most].map(count);
+    const sizes = !figures.chunks ? "" : least === most ? `${least} ${units} each` : `${least} to ${most} ${units}`;
+    this.find(".counts").replaceChildren(
+      element("b", {}, times(figures.chunks, "chunk")),
+      ...[sizes, ...remarks].filter(Boolean).map((text) => ` · ${text}`),
+    );
     const rows = [
       ["chunks", count(figures.chunks)],
       [
@@ -280,6 +356,52 @@ export class View {
     );
   }
 
+  // Say which chunk holds the answer, and mark the answer in the text.
+  showAnswer() {
+    const { answer: range, question, k } = this.state;
+    const place = this.find(".answer");
+    const isAsked = question?.trim() && this.answer;
+    let text = isAsked ? "To see which chunk holds the answer, select it in the text." : "";
+    if (isAsked && range) text = answerSentence(this.answer.chunks, range, this.hits, k);
+    if (place.textContent !== text) place.textContent = text;
+    place.classList.toggle("hint", !range);
+    const name = `answer-${this.side}`;
+    globalThis.CSS?.highlights?.delete(name);
+    if (isAsked && range && globalThis.Highlight) {
+      const drawn = this.rangeOf(...range);
+      if (drawn) CSS.highlights.set(name, new Highlight(drawn));
+    }
+  }
+
+  scrollToAnswer() {
+    const { answer } = this.state;
+    const drawn = answer && this.rangeOf(...answer);
+    if (!drawn) return;
+    const [box, place] = [this.text.getBoundingClientRect(), drawn.getBoundingClientRect()];
+    if (place.top < box.top + 24 || place.bottom > box.bottom - 24) {
+      this.text.scrollTop += (place.top + place.bottom) / 2 - box.top - box.height / 2;
+    }
+  }
+
+  // A range of the text as a range of the document; null if it is outside of the window.
+  rangeOf(start, end) {
+    if (start < this.from || end > this.to) return null;
+    let at = this.source.unit(this.from);
+    const [low, high] = [this.source.unit(start), this.source.unit(end)];
+    const range = document.createRange();
+    const texts = document.createTreeWalker(this.text, NodeFilter.SHOW_TEXT);
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+      const after = at + node.data.length;
+      if (low >= at && low < after) range.setStart(node, low - at);
+      if (high > at && high <= after) {
+        range.setEnd(node, high - at);
+        return range;
+      }
+      at = after;
+    }
+    return null;
+  }
+
   // Show the results of a search; null if there is no question.
   results(results, note = "") {
     const place = this.find(".results");
@@ -302,14 +424,67 @@ export class View {
     if (this.source) {
       this.mark();
       this.show(this.tab);
+      this.showAnswer();
     }
   }
 }
 
-const passage = (title, text) => [
+const passage = (title, text, isMono) => [
   element("h4", {}, title),
-  element("pre", { dir: "auto" }, text),
+  element("pre", { dir: "auto", className: isMono ? "mono" : "" }, text),
 ];
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+
+// Wrap the first visible character of a piece, so that its number and its bar stand beside it.
+// It has no width of its own, so no line moves.
+function markStart(piece, isRtl) {
+  const mark = element("span", { className: isRtl ? "mark rtl" : "mark" });
+  const texts = document.createTreeWalker(piece, NodeFilter.SHOW_TEXT);
+  let node = texts.nextNode();
+  while (node && !node.data.trim() && texts.nextNode()) node = texts.currentNode;
+  const at = Math.max(0, node.data.search(/\S/));
+  const rest = at ? node.splitText(at) : node;
+  const [first] = graphemes.segment(rest.data.slice(0, 50));
+  if (first.segment.length < rest.data.length) rest.splitText(first.segment.length);
+  rest.replaceWith(mark);
+  mark.append(rest);
+  return mark;
+}
+
+// Whether the text at a place runs from right to left: by its first letter or digit, else by the
+// first letter of its line.
+function isRightToLeft(text, unit) {
+  const first = text.slice(unit, unit + 200).match(/\S/u)?.[0] ?? "";
+  if (/[\p{L}\p{N}]/u.test(first)) return RIGHT_TO_LEFT.test(first);
+  const line = text.slice(text.lastIndexOf("\n", unit - 1) + 1, unit + 400).trimStart().split("\n")[0];
+  return RIGHT_TO_LEFT.test(line.match(/\p{L}/u)?.[0] ?? "");
+}
+
+// Where the answer lies, in words.
+function answerSentence(chunks, [start, end], hits, k) {
+  const holds = [];
+  const parts = [];
+  chunks.forEach((chunk, number) => {
+    if (chunk.start <= start && chunk.end >= end) holds.push(number);
+    else if (chunk.start < end && chunk.end > start) parts.push(number);
+  });
+  const numbered = (numbers) => {
+    const names = numbers.map((each) => {
+      const rank = hits.get(each);
+      return `${count(each + 1)}${rank ? ` (result ${rank})` : ""}`;
+    });
+    const list = names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
+    return `chunk${names.length > 1 ? "s" : ""} ${list}`;
+  };
+  const missed = (numbers) =>
+    numbers.some((each) => hits.has(each)) ? "." : `, not among the top ${k}.`;
+  if (holds.length) return `The answer lies in ${numbered(holds)}${missed(holds)}`;
+  if (!parts.length) return "The answer is in no chunk.";
+  if (parts.length === 1) return `Only a part of the answer is in a chunk: ${numbered(parts)}${missed(parts)}`;
+  return `The answer is cut into ${numbered(parts)}${missed(parts)}`;
+}
 
 // The edges of the bars, the same for all histograms, so that they can be compared.
 export function bars(answers) {

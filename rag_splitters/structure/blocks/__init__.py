@@ -1,7 +1,7 @@
 """The blocks of a text: headings, paragraphs, lists, tables and code, with exact positions.
 
-One reader for each format, and what else works on blocks: packing them into chunks, the tree of
-sections, leaving HTML's invisible parts out, stripping tags.
+This folder has a reader for each format, and code that works on blocks: packing them into chunks,
+the tree of sections, leaving out HTML's invisible parts, and stripping tags.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def read_blocks(
     Parameters:
         text: any text.
         format: the format of the text; "auto" detects it.
-        keywords: words that open a heading in plain text, in addition to "Chapter", "Section" and
-            the like.
+        keywords: words that begin a heading in plain text, in addition to "Chapter", "Section" and
+            so on.
         main_content_only: whether the parts of an HTML page around its main content are "dropped";
             see `content_tags`.
-        metadata: the metadata of the document, which may hand over the headings of plain text.
+        metadata: the metadata of the document, which may list the headings of plain text.
 
     Returns: the blocks in order; none for blank text.
 
@@ -78,9 +78,9 @@ def read_headings(
     keywords: Sequence[str] = (),
     metadata: Mapping[str, Any] | None = None,
 ) -> list[Block]:
-    """The headings among the blocks of a text, and for Markdown its HTML blocks.
+    """Return the headings among the blocks of a text and, for Markdown, its HTML blocks.
 
-    Of HTML, only the main content is read.
+    In HTML, only the main content is read.
 
     Parameters: those of `read_blocks`; `format` is not "auto".
     """

@@ -19,7 +19,7 @@ Kind: TypeAlias = Literal[
     "front_matter",
     "dropped",
 ]
-"""What a block is: "html" is an HTML block in Markdown, "dropped" a script or a comment."""
+"""The kind of a block: "html" is an HTML block in Markdown, "dropped" a script or comment."""
 
 
 @dataclass(frozen=True, slots=True)

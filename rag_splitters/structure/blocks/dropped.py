@@ -1,4 +1,4 @@
-"""The parts of an HTML text that are in no chunk: the head, scripts, styles and comments."""
+"""The parts of an HTML text that are left out of chunks: head, scripts, styles and comments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Dropped:
         self._ends = [block.end for block in dropped]
 
     def around(self, start: int, end: int) -> tuple[int, int]:
-        """The bounds of a part without the white space and the dropped blocks at its edges."""
+        """Return the bounds of a part without white space and dropped blocks at its edges."""
         begin = skip_space(self.text, start)
         index = bisect_right(self._starts, begin) - 1
         while 0 <= index < len(self._starts) and self._starts[index] <= begin < self._ends[index]:
@@ -48,19 +48,19 @@ class Dropped:
         return boundary_before(self.text, begin), boundary_after(self.text, stop)
 
     def within(self, start: int, end: int) -> list[Replacement]:
-        """The dropped blocks inside a part, each to be replaced by a line break."""
+        """Return replacements of the dropped blocks inside a part by line breaks."""
         first, last = bisect_left(self._starts, start), bisect_right(self._ends, end)
         spans = zip(self._starts[first:last], self._ends[first:last], strict=True)
         return [(low, high, "\n") for low, high in spans]
 
     def holds(self, position: int) -> bool:
-        """Is this offset inside a dropped block?"""
+        """Whether an offset is inside a dropped block."""
         index = bisect_right(self._starts, position) - 1
         return index >= 0 and position < self._ends[index]
 
 
 def between_dropped(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, str, list[Block]]]:
-    """The parts of a text between its dropped blocks: offset, text, and the blocks moved to it."""
+    """Yield the parts of a text between dropped blocks: offset, text, and its blocks."""
     run: list[Block] = []
     for block in [*blocks, Block("dropped", len(text), len(text))]:
         if block.kind != "dropped":

@@ -37,13 +37,13 @@ def html_blocks(
     Opening tags belong to the text after them, closing tags to the text before them. The text
     between two block tags is a paragraph, a heading, a list item or a quote. Each outermost table,
     `pre` and figure is one block. The head, scripts, styles, declarations, the comments between
-    blocks, and what the tags say is dropped are "dropped". Broken HTML never raises.
+    blocks, and everything that the tags mark so are "dropped". Broken HTML never raises.
 
     Parameters:
         text: any text.
-        tags: its tags, if some parts of it are to be dropped; see `content_tags`.
+        tags: its tags, if some parts of it have to be dropped; see `content_tags`.
         layout_tables: whether to look for blocks inside tables that hold other tables, headings,
-            code, or a single column without a header, as these are no tables of data.
+            code, or a single column without a header, because these do not hold data.
 
     >>> text = "<h1>Tea</h1><script>x</script><p>Hot."
     >>> [(block.kind, block.title) for block in html_blocks(text)]
@@ -76,20 +76,20 @@ class _Reader:
         self._source = text
         self._blocks: list[Block] = []
         self._nesting = _Nesting()
-        self._begin = -1  # start of the tags and the text that are in no block yet
+        self._begin = -1  # start of pending tags and text
         self._filled: Kind | None = None  # their kind, unless they are only tags
         self._heading = 0
         self._title = ""
-        self._marks: list[Tag] = []  # dropped parts inside the text that is in no block yet
+        self._marks: list[Tag] = []  # dropped parts inside the pending text
 
     def text(self, start: int, end: int) -> None:
-        """Take the text between two tags."""
+        """Process the text between two tags."""
         if match := _VISIBLE.search(self._source, start, end):
             self._start(match.start())
             self._filled = "paragraph"
 
     def tag(self, tag: Tag) -> None:
-        """Take a tag."""
+        """Process a tag."""
         if tag.kind == "dropped":
             self._dropped(tag)
         elif tag.name not in BLOCK_TAGS:
@@ -103,7 +103,7 @@ class _Reader:
             self._closed(tag)
 
     def element(self, tag: Tag, names: set[str]) -> None:
-        """Take a whole element that is one block: a head, table, pre or figure."""
+        """Process an element that is a single block: a head, table, pre or figure."""
         if tag.name == "head":
             self._dropped(tag)
             return
@@ -114,7 +114,7 @@ class _Reader:
         self._put(kind, self._begin, tag.end, _element_title(kind, opening))
 
     def finished(self) -> list[Block]:
-        """All blocks. Tags at the end belong to the last one."""
+        """Return all blocks. Tags at the end belong to the last one."""
         end = trim_space(self._source, 0, len(self._source))
         if self._filled:
             self._flush(end)
@@ -160,7 +160,7 @@ class _Reader:
         self._put("dropped", tag.start if self._begin < 0 else self._begin, tag.end)
 
     def _plain(self, end: int) -> str:
-        """The text that is in no block yet, in one line, without the dropped parts inside it."""
+        """Return the pending text in one line, without the dropped parts inside it."""
         parts, position = [], self._begin
         for mark in self._marks:
             parts.append(self._source[position : mark.start])
@@ -168,7 +168,7 @@ class _Reader:
         return without_tags("".join((*parts, self._source[position:end])))
 
     def _flush(self, end: int) -> None:
-        """Make a block of the pending text, if it is more than tags."""
+        """Make a block of the pending text, if it is not only tags."""
         if not self._filled:
             return
         kind, level, title = self._filled, 0, self._title
@@ -197,7 +197,7 @@ def _extended(block: Block, end: int) -> Block:
 
 
 def _element_title(kind: Kind, opening: str) -> str:
-    """The language of code, the alternative text or caption of an image, a table's caption."""
+    """Return the language of code, the text or caption of an image, or a table's caption."""
     if kind == "code":
         match = _LANGUAGE.search(opening[:500])
         return match.group(1) if match else ""
@@ -230,11 +230,11 @@ class _Nesting:
 
     @property
     def is_term(self) -> bool:
-        """Is the innermost open item the term of a list of descriptions?"""
+        """Whether the innermost open item is the term of a list of descriptions."""
         return bool(self._items) and self._items[-1][2]
 
     def innermost(self) -> Kind | None:
-        """Whether the innermost open element is an item or a quote; None if there is neither."""
+        """The innermost open element, an item or a quote; None if there is neither."""
         item = self._items[-1][0] if self._items else -1
         quote = self._quotes[-1] if self._quotes else -1
         if item == quote:
@@ -246,7 +246,7 @@ class _Nesting:
         return max(self._lists, 1) if kind == "list_item" else len(self._quotes)
 
     def open(self, name: str) -> None:
-        """Take an opening tag."""
+        """Process an opening tag."""
         self._count += 1
         if not self.group and name in _LISTS | _ITEMS | {"blockquote"}:
             self._groups += 1
@@ -259,7 +259,7 @@ class _Nesting:
             self._quotes.append(self._count)
 
     def close(self, name: str) -> None:
-        """Take a closing tag. One that closes nothing has no effect."""
+        """Process a closing tag. One that closes nothing has no effect."""
         if name in _LISTS and self._lists:
             self._leave_items(self._lists)
             self._lists -= 1
@@ -274,10 +274,10 @@ class _Nesting:
 
 
 def _closed_elements(text: str, tags: Sequence[Tag], layout_tables: bool) -> dict[int, int]:
-    """The outermost elements that are one block, as opening tag -> closing tag, by index.
+    """Return the outermost elements that are one block: opening tag -> closing tag, by index.
 
-    Only closed elements count. A figure counts only if it contains an image, a table or code, and a
-    table, if there may be layout tables, only if it is one of data.
+    Only closed elements count. A figure counts only if it contains an image, a table or code and,
+    if there may be layout tables, a table counts only if it holds data.
     """
     pairs: dict[int, int] = {}
     open_elements: dict[str, list[int]] = {name: [] for name in _WHOLE}
@@ -311,17 +311,17 @@ _NOT_IN_DATA = frozenset(("table", "pre", "h1", "h2", "h3", "h4", "h5", "h6"))
 
 
 class _TableCounts:
-    """Counts what is inside the open tables, to tell tables of data from those for layout."""
+    """Counts the contents of open tables, to distinguish data tables from layout tables."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._rows = self._cells = self._others = 0  # header cells count twice
         self._open: list[tuple[int, int, int]] = []
         self.is_data = False
-        """Was the table that was closed last one of data?"""
+        """Whether the table that was closed last is a data table."""
 
     def take(self, tag: Tag) -> None:
-        """Take the next tag."""
+        """Process the next tag."""
         if tag.name == "table" and tag.kind == "close" and self._open:
             rows, cells, others = self._open.pop()
             self.is_data = self._others == others and self._cells - cells > self._rows - rows

@@ -17,8 +17,7 @@ class IndentPacker(Packer):
     Indentation that would fill more than half of the chunk is left out.
 
     Parameters: those of `Packer`, and
-        repeated: how much of a chunk's tail the next chunk repeats, its indentation included, in
-            the units of the measure.
+        repeated: maximum overlap, including indentation, in the units of the measure.
         overlap: defaults to `tail_overlap` of that size.
     """
 
@@ -48,7 +47,7 @@ class IndentPacker(Packer):
         return chunks
 
     def indented(self, start: int) -> int:
-        """The start of a chunk at `start` once its indentation is included."""
+        """Return the start of the chunk at `start` with its indentation."""
         line = line_start(self.text, start)
         return line if self.measure.length(line, start) * 2 <= self.size else start
 
@@ -61,7 +60,7 @@ class IndentPacker(Packer):
 
 
 def line_start(text: str, position: int) -> int:
-    """The start of the indentation before `position`, or `position` if there is text before it.
+    """Return the start of the indentation before `position`, or `position` after other text.
 
     >>> line_start("a\\n  b", 4), line_start("a b", 2)
     (2, 2)

@@ -1,4 +1,4 @@
-"""Packs blocks into chunks: whole sections, blocks, items and rows, wherever they fit."""
+"""Packs blocks into chunks: whole sections, blocks, items and rows, if they fit."""
 
 from __future__ import annotations
 
@@ -38,20 +38,19 @@ _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 def _section_breaks(
     blocks: Sequence[Block], measure: Measure, size: int
 ) -> tuple[list[int], set[int]]:
-    """Where new chunks begin: at every section, except inside a section that fits in one chunk.
+    """Return where new chunks begin, and the starts of the headings that stay with earlier text.
 
-    There is no break between a heading and the next one if there is no text between them, nor, if
-    the next one is deeper than the first one of the chunk, if there are only a few words in it,
-    less than a tenth of a chunk. The second result holds the starts of the headings that stay with
-    what is before them.
+    Chunks begin at every section, except inside a section that fits in one chunk. There is no break
+    between two headings without text between them. There is none either before a heading that is
+    deeper than the first one of the chunk, if the text before it is less than a tenth of a chunk.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     ends = _section_ends(blocks, headings)
     breaks: list[int] = []
-    joined: set[int] = set()
-    fitting = -1  # where a section that fits ends
+    attached: set[int] = set()
+    fitting = -1  # the end of a section that fits
     text = (block.start for block in blocks if block.kind != "front_matter")
-    run, level = next(text, 0), 0  # where a chunk begins, and the level there
+    run, level = next(text, 0), 0  # the start of a chunk, and the level there
     for index, end in zip(headings, ends, strict=True):
         block = blocks[index]
         if block.start < fitting:
@@ -59,18 +58,18 @@ def _section_breaks(
         before = blocks[index - 1] if index else block
         is_tiny = run < before.end and measure.length(run, before.end) * 10 < size
         if block is not before and (before.kind == "heading" or (level < block.level and is_tiny)):
-            joined.add(block.start)
+            attached.add(block.start)
             level = min(level, block.level) or block.level
         else:
             run, level = block.start, block.level
             breaks.append(run)
         if measure.length(run, end) <= size:
             fitting = end
-    return breaks, joined
+    return breaks, attached
 
 
 def _section_ends(blocks: Sequence[Block], headings: Sequence[int]) -> list[int]:
-    """The end of each heading's section, which is before the next heading that is not deeper."""
+    """Return the end of each heading's section, before the next heading that is not deeper."""
     ends = [blocks[-1].end if blocks else 0] * len(headings)
     open_headings: list[int] = []
     for number, index in enumerate(headings):
@@ -81,26 +80,26 @@ def _section_ends(blocks: Sequence[Block], headings: Sequence[int]) -> list[int]
 
 
 def heads(heading: Block, block: Block) -> bool:
-    """Is `heading` a heading, and does the block right after it belong to it?"""
+    """Whether `heading` is a heading to which the block right after it belongs."""
     if heading.kind != "heading" or block.kind == "dropped":
         return False
     return block.kind != "heading" or block.level > heading.level
 
 
 def _block_levels(
-    text: str, blocks: Sequence[Block], joined: Collection[int], is_html: bool = False
+    text: str, blocks: Sequence[Block], attached: Collection[int], is_html: bool = False
 ) -> list[Finder]:
-    """The levels of cuts, from coarse to fine. A heading is cut off only if no word fits after it.
+    """Return the levels of cuts, from coarse to fine. A heading stays with its text if possible.
 
     Parameters:
         text: the text.
         blocks: its blocks.
-        joined: the starts of headings that belong to the few words before them.
+        attached: the starts of headings that stay with the few words before them.
         is_html: whether the text is HTML with its tags, inside which nothing is cut.
     """
     following = [(one, block) for one, block in pairwise(blocks)]
     headings = [block.start for _, block in following if block.kind == "heading"]
-    sections = [start for start in headings if start not in joined]
+    sections = [start for start in headings if start not in attached]
     groups = [b.start for one, b in following if not b.group or b.group != one.group]
     outer = [b.start for one, b in following if b.level < 2 or b.kind == "heading"]
     coarse = [sections, groups, outer, [block.start for _, block in following]]
@@ -141,7 +140,7 @@ def _matches(text: str, pattern: re.Pattern[str]) -> Finder:
 
 
 def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> Finder:
-    """The finder's cuts inside blocks of these kinds."""
+    """Return the finder's cuts inside blocks of these kinds."""
     blocks = [block for block in blocks if block.kind in kinds]
     starts = [block.start for block in blocks]
 
@@ -159,7 +158,7 @@ def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> 
 
 
 def _forbidding(finder: Finder, starts: Sequence[int], ends: Sequence[int]) -> Finder:
-    """The finder's cuts outside these ascending zones, each `(start, end]`."""
+    """Return the finder's cuts outside these sorted zones, each `(start, end]`."""
 
     def last(low: int, high: int) -> int:
         cut = finder(low, high)
@@ -203,13 +202,13 @@ _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])\s")
 
 
 class _BlockPacker(IndentPacker):
-    """A packer that leaves a chunk below `min_size` if the alternative is to cut a block that fits.
+    """A packer that prefers a chunk below `min_size` to cutting a block that fits.
 
     It keeps the indentation of list items and code, but not across a border.
 
     Parameters: those of `IndentPacker`, and
         blocks: the blocks of the text.
-        borders: ascending offsets before which no indentation is kept.
+        borders: sorted offsets before which no indentation is kept.
     """
 
     def __init__(
@@ -255,27 +254,27 @@ def pack_blocks(
     breaks: Sequence[int] = (),
     apart: Collection[int] = (),
 ) -> list[Span]:
-    """Spans of at most `size` units that keep blocks whole and headings with their text.
+    """Pack blocks into spans of at most `size` units, and keep headings with their text.
 
     Parameters:
         text: the text.
         blocks: its blocks, without dropped ones.
         size: maximum chunk size, overlap included.
-        overlap: how much of a chunk's tail the next chunk repeats.
+        overlap: maximum overlap.
         length_function: the unit of the sizes.
-        min_size: smaller chunks are merged with a neighbour if both fit into one chunk.
+        min_size: smaller chunks are merged with a neighbour if the result fits.
         is_html: whether the text is HTML with its tags.
         breaks: offsets at which a new chunk begins, in addition to the sections that do not fit.
             Such a chunk keeps no indentation from before the offset.
-        apart: offsets at which a chunk begins that repeats nothing.
+        apart: offsets at which a chunk begins without overlap.
     """
     measure = sizer(length_function)(text)
-    sections, joined = _section_breaks(blocks, measure, size)
+    sections, attached = _section_breaks(blocks, measure, size)
     packer = _BlockPacker(
         text,
         measure,
         size,
-        _block_levels(text, blocks, joined, is_html),
+        _block_levels(text, blocks, attached, is_html),
         blocks=blocks,
         borders=breaks,
         breaks=sorted({*sections, *breaks}),
@@ -289,7 +288,7 @@ def pack_blocks(
 def _overlap(
     text: str, measure: Measure, overlap: int, size: int, apart: Collection[int]
 ) -> Overlap:
-    """Overlap as `tail_overlap` says, except for chunks that begin at one of these offsets."""
+    """Return `tail_overlap`, but no overlap for chunks that begin at one of these offsets."""
     repeated = tail_overlap(text, measure, overlap, size)
     begins = {skip_space(text, offset) for offset in apart}
 

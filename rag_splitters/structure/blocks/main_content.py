@@ -1,4 +1,4 @@
-"""The main content of an HTML page, without its menus, its sidebars and other parts around it."""
+"""The main content of an HTML page, without menus, sidebars and other surroundings."""
 
 from __future__ import annotations
 
@@ -41,10 +41,9 @@ _LONGEST_MARK = 500  # characters of a link to a heading, with its tags
 
 
 class _Element(NamedTuple):
-    """A closed element: the indices of its first and last tag, its position, and what it is for.
+    """A closed element: the indices of its first and last tag, its position, and its role.
 
-    An element that the end of its parent closes has no closing tag of its own: `last` is the tag
-    before.
+    An element that ends with its parent has no closing tag of its own: `last` is the tag before.
     """
 
     first: int
@@ -55,22 +54,22 @@ class _Element(NamedTuple):
 
 
 def content_tags(text: str, main_content_only: bool = True) -> list[Tag]:
-    """The tags of a page; each element that is dropped is a single tag of the kind "dropped".
+    """Return the tags of a page; each dropped element is a single tag of the kind "dropped".
 
-    Drawings (`svg`) and templates are always dropped. With `main_content_only` these are too:
+    Drawings (`svg`) and templates are always dropped. With `main_content_only`, so are:
 
-    - everything outside of `main`, if the page has such an element, except an `h1` before it if
-      there is none in it;
-    - else every `header`, `footer` and `aside` that is not inside `article`, `section` or
-      `blockquote`, and there the classes "footer", "related" and "sphinxsidebar"; but a header with
-      the page's only `h1` is kept;
-    - `nav` and `search` elements, and banners about cookies;
-    - buttons, links that are only a mark (the pilcrow after a heading), and the numbers of lines
-      beside code.
+    - everything outside of `main`, if the page has such an element, except an `h1` before it if it
+      has none inside;
+    - otherwise every `header`, `footer`, `aside` and element of the class "footer", "related" or
+      "sphinxsidebar" that is not inside `article`, `section` or `blockquote`, but not a header with
+      the page's only `h1`;
+    - `nav` and `search` elements, and cookie banners;
+    - buttons, links that are only a mark (the pilcrow after a heading), and line numbers beside
+      code.
 
-    Elements with a role of the same meaning count as these elements, such as `role="navigation"`.
-    An element that contains the main content, or that is not closed, is kept. If nothing else were
-    left, nothing is dropped.
+    Elements with a role of the same meaning, such as `role="navigation"`, count as these elements.
+    An element that contains the main content, or that is not closed, is kept. If this would drop
+    the whole text, the surroundings are kept.
 
     >>> [tag.kind for tag in content_tags("<nav>Home</nav><p>Tea</p>")]
     ['dropped', 'open', 'close']
@@ -88,7 +87,7 @@ def content_tags(text: str, main_content_only: bool = True) -> list[Tag]:
 
 
 def _elements(text: str, tags: Sequence[Tag]) -> list[_Element]:
-    """The closed elements of a page that have a role, by where they begin."""
+    """Return the closed elements of a page that have a role, sorted by their starts."""
     elements: list[_Element] = []
     open_blocks: list[tuple[str, int, str]] = []
     open_inline: dict[str, list[tuple[int, str]]] = {name: [] for name in _INLINE}
@@ -124,7 +123,7 @@ def _elements(text: str, tags: Sequence[Tag]) -> list[_Element]:
 
 
 def _role(text: str, tag: Tag) -> str:
-    """What an element is for: the name of an element of HTML5, "cookies", "mark", or ""."""
+    """Return the role of an element: the name of an HTML5 element, "cookies", "mark" or ""."""
     name = tag.name
     markup = text[tag.start : tag.end] if _CLUE.search(text, tag.start, tag.end) else ""
     if markup and name != "button" and name not in _NEVER_SHOWN:
@@ -144,7 +143,7 @@ def _role(text: str, tag: Tag) -> str:
 
 
 def _around(text: str, tags: Sequence[Tag], elements: Sequence[_Element]) -> list[_Element]:
-    """The elements around the main content of the page."""
+    """Return the elements around the main content of the page."""
     content = _Ranges(each for each in elements if each.role in _INSIDE)
     main = [each for each in elements if each.role == "main"]
     body = _Ranges(main or (each for each in elements if each.role == "article"))
@@ -171,7 +170,7 @@ def _around(text: str, tags: Sequence[Tag], elements: Sequence[_Element]) -> lis
 def _outside(
     text: str, tags: Sequence[Tag], elements: Sequence[_Element], around: Sequence[_Element]
 ) -> list[_Element]:
-    """What is around the main content, and all that is outside of `main`."""
+    """Return the elements around the main content, and everything outside of `main`."""
     ranges = _Ranges(each for each in elements if each.role == "main")
     main = [each for each in ranges.elements if _shows_text(text, tags, each)]
     if not main:
@@ -182,10 +181,10 @@ def _outside(
     outside: list[_Element] = []
     first = position = 0
     end = _Element(len(tags), len(tags), len(text), len(text), "")
-    for kept in sorted([*titles, *main, end]):
-        if kept.start > position:
-            outside.append(_Element(first, kept.first - 1, position, kept.start, _OUTSIDE))
-        first, position = max(first, kept.last + 1), max(position, kept.end)
+    for element in sorted([*titles, *main, end]):
+        if element.start > position:
+            outside.append(_Element(first, element.first - 1, position, element.start, _OUTSIDE))
+        first, position = max(first, element.last + 1), max(position, element.end)
     return [*around, *outside]
 
 
@@ -201,7 +200,7 @@ def _titles(tags: Sequence[Tag]) -> Iterator[_Element]:
 
 
 class _Ranges:
-    """The outermost of some elements, to ask what is inside them."""
+    """The outermost of some elements, to find out what is inside them."""
 
     def __init__(self, elements: Iterable[_Element]) -> None:
         self.elements: list[_Element] = []
@@ -212,18 +211,18 @@ class _Ranges:
         self._lasts = [each.last for each in self.elements]
 
     def holds(self, index: int) -> bool:
-        """Is this tag inside one of the elements?"""
+        """Whether a tag is inside one of the elements."""
         place = bisect_right(self._firsts, index) - 1
         return place >= 0 and self._firsts[place] < index <= self._lasts[place]
 
     def begins_in(self, element: _Element) -> bool:
-        """Does one of the elements begin inside this one?"""
+        """Whether one of the elements begins inside this one."""
         place = bisect_right(self._firsts, element.first)
         return place < len(self._firsts) and self._firsts[place] <= element.last
 
 
 def _is_mark(text: str, tags: Sequence[Tag], element: _Element) -> bool:
-    """Is it a short element that is only a mark, such as the link to a heading?"""
+    """Whether it is a short element that is only a mark, such as the link to a heading."""
     if element.role == "mark" and tags[element.first].name != "a":
         return True
     if element.end - element.start > _LONGEST_MARK:
@@ -232,7 +231,7 @@ def _is_mark(text: str, tags: Sequence[Tag], element: _Element) -> bool:
 
 
 def _merged(tags: Sequence[Tag], dropped: Iterable[_Element]) -> list[Tag]:
-    """The tags, with a single one in the place of each of these elements."""
+    """Replace each of these elements in the tags by a single tag."""
     merged: list[Tag] = []
     index = position = 0
     for element in sorted(dropped, key=lambda each: (each.start, -each.end)):
@@ -245,13 +244,13 @@ def _merged(tags: Sequence[Tag], dropped: Iterable[_Element]) -> list[Tag]:
 
 
 def _shows_text(text: str, tags: Sequence[Tag], element: _Element) -> bool:
-    """Is there any text between the tags of an element?"""
+    """Whether there is any text between the tags of an element."""
     pairs = pairwise(tags[element.first : element.last + 1])
     return any(text[one.end : other.start].strip() for one, other in pairs)
 
 
 def _has_text(text: str, tags: Sequence[Tag]) -> bool:
-    """Is there any text outside the tags and the page's head?"""
+    """Whether there is any text outside the tags and the page's head."""
     return any(text[start:end].strip() for start, end in _between(text, tags))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-_WINDOW = 60_000  # characters to parse at once, which bounds the memory
+_WINDOW = 60_000  # characters to parse at once, to limit memory use
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)")
 _FRONT_MATTER = re.compile(  # YAML or TOML
@@ -73,7 +73,7 @@ def markdown_blocks(text: str) -> list[Block]:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    """A parser of blocks only, which does not parse the inside of paragraphs."""
+    """Create a parser of blocks, which does not parse the inside of paragraphs."""
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"maxNesting": 1000}).enable("table")
@@ -98,7 +98,7 @@ def _is_outer(token: Token) -> bool:
 
 
 def _window_end(text: str, position: int, size: int) -> int:
-    """The end of the window from `position`: at a blank line, or else at the end of a line."""
+    """Return the end of the window from `position`: at a blank line, or at the end of a line."""
     end = position + size
     if end >= len(text):
         return len(text)
@@ -190,7 +190,7 @@ def _is_marked(state: StateBlock, line: int) -> bool:
 
 
 def _whole_table(table: _Rule) -> _Rule:
-    """The rule of tables, without tokens for rows and cells, which nobody here needs.
+    """The rule of tables, without tokens for rows and cells, which are not needed here.
 
     The original rule decides whether a table begins, and the table ends at the same line.
     """
@@ -299,7 +299,7 @@ class _Leaves:
         self._blocks.append(block)
 
     def finished(self) -> list[Block]:
-        """All blocks. Text that no token covers becomes paragraphs."""
+        """Return all blocks. Text that no token covers becomes paragraphs."""
         return _pair_captions(self._text, _fill_gaps(self._text, self._blocks))
 
     def add(self, tokens: Sequence[Token], lines: Sequence[int]) -> None:
@@ -345,7 +345,7 @@ class _Leaves:
             self._put(kind, start, stop, level, title)
 
     def _describe(self, token: Token, inline: Token) -> tuple[Kind, int, str]:
-        """The kind, level and title of a leaf."""
+        """Return the kind, level and title of a leaf."""
         inner = self._containers[-1][0] if self._containers else None
         content = inline.content if inline.type == "inline" else ""
         kind: Kind = "paragraph"
@@ -401,14 +401,14 @@ class _Leaves:
 
 
 def _words_of(heading: str) -> str:
-    """The beginning of a heading without its images (badges), if there is text besides them."""
+    """Return the beginning of a heading without images (badges), unless it has no text."""
     heading = heading[: 2 * _MAX_TITLE]
     words = _ANY_IMAGE.sub(" ", heading) if "![" in heading else heading
     return words if _WORD.search(words) else heading
 
 
 def _plain_title(content: str) -> str:
-    """The first 500 characters of a heading's text, without marks, tags and line breaks.
+    """Return the first 500 characters of a heading's text, without marks, tags and line breaks.
 
     >>> _plain_title("The **whole** [story](a.html) &amp; `more`")
     'The whole story & more'
@@ -422,7 +422,7 @@ def _plain_title(content: str) -> str:
 
 
 def _html_kind(content: str) -> tuple[Kind, int, str]:
-    """The kind, level and title of an HTML block: a table, an image, a heading, or mixed HTML."""
+    """Return kind, level and title of an HTML block: table, image, heading or mixed HTML."""
     if _HTML_TABLE.match(content) and "</table" in content.lower():
         return "table", 0, ""
     image = _HTML_IMAGE.search(content)
@@ -446,7 +446,7 @@ _MAX_CAPTION = 500  # characters
 
 
 def _fill_gaps(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, and the text between them as paragraphs or as part of a quote."""
+    """Add the text between blocks, as paragraphs or as part of a quote."""
     filled: list[Block] = []
     position = 0
     for block in [*blocks, Block("paragraph", len(text), len(text))]:
@@ -470,7 +470,7 @@ def _fill(text: str, filled: list[Block], start: int, end: int, following: Block
 
 
 def _pair_captions(text: str, blocks: Sequence[Block]) -> list[Block]:
-    """The blocks, with a common group for each image or table and its caption.
+    """Give each image or table and its caption a common group.
 
     A caption is a short paragraph right before or after, which begins like "Figure 3" or "Table
     2:". It becomes the title of the table.
@@ -492,7 +492,7 @@ def _pair_captions(text: str, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _names(text: str, block: Block, kind: str) -> bool:
-    """Is this block the caption of an image or a table?"""
+    """Whether this block is the caption of an image or a table."""
     if block.kind != "paragraph" or block.group or block.end - block.start > _MAX_CAPTION:
         return False
     match = _CAPTION.match(text, block.start, block.end)

@@ -1,6 +1,6 @@
 """The marked parts of RST, AsciiDoc, LaTeX, man pages, mail and logs: headings, code, formulas.
 
-Each reader takes a text whose line breaks are all "\\n". What stands between the marked parts are
+Each reader gets a text with the line breaks "\\n". The text between the marked parts consists of
 paragraphs and list items.
 """
 
@@ -26,7 +26,7 @@ class Markup(NamedTuple):
 
     Parameters:
         read: finds the marked parts; they are in order and do not overlap.
-        breaks: matches the lines that begin a paragraph although no blank line is before them.
+        breaks: matches the lines that begin a paragraph without a blank line before them.
     """
 
     read: Callable[[str], list[Block]]
@@ -34,7 +34,7 @@ class Markup(NamedTuple):
 
 
 def _plain(title: str, *patterns: tuple[re.Pattern[str], str]) -> str:
-    """A heading's text in one line, without marks."""
+    """Return a heading's text in one line, without marks."""
     for pattern, text in patterns:
         title = pattern.sub(text, title)
     return " ".join(title.split())
@@ -46,7 +46,7 @@ def _block(text: str, kind: Kind, start: int, end: int, title: str = "") -> Bloc
 
 
 def _merged(headings: Sequence[Block], parts: Sequence[Block]) -> list[Block]:
-    """The parts, and the headings outside of them."""
+    """Return the parts, and the headings outside of them."""
     starts = [part.start for part in parts]
     outside = []
     for heading in headings:
@@ -229,7 +229,7 @@ def _latex(text: str) -> list[Block]:
 
 
 def _closing_brace(text: str, start: int) -> int:
-    """The offset after the brace that closes the one before `start`; -1 if it is far."""
+    """Return the offset after the brace that closes the one before `start`; -1 if too far."""
     depth = 1
     for mark in _TEX_BRACE.finditer(text, start, start + 500):
         depth += {"{": 1, "}": -1}.get(mark.group(), 0)
@@ -276,7 +276,7 @@ _PAGE_SECTION = re.compile(r"^(\S.{0,78}|   \S.{0,75})\n(?=(?:[ \t]*\n)?[ ]{5,}\
 
 
 def _man(text: str) -> list[Block]:
-    """The name of a page, its sections and subsections, in troff or as it is printed."""
+    """The name, sections and subsections of a page, in troff or as printed."""
     headings = []
     for match in _TROFF_HEADING.finditer(text):
         level = {"T": 1, "D": 1}.get(match[1][0], 2 if match[1][1] in "Hh" else 3)
@@ -337,7 +337,7 @@ def _mail(text: str) -> list[Block]:
 
 
 def _decoded(subject: str) -> str:
-    """A subject without its encoding, such as "=?utf-8?q?Caf=C3=A9?="."""
+    """Decode a subject such as "=?utf-8?q?Caf=C3=A9?="."""
     try:
         return str(make_header(decode_header(subject))) if "=?" in subject else subject
     except (HeaderParseError, LookupError, ValueError):

@@ -52,7 +52,7 @@ _CENTRE = range(30, 43)  # columns
 def with_paragraphs(
     text: str, parts: Sequence[Block], breaks: re.Pattern[str] | None = None
 ) -> list[Block]:
-    """The parts of a text, and the paragraphs and list items between them.
+    """Add the paragraphs and list items between the parts of a text.
 
     Parameters:
         text: the text.
@@ -107,14 +107,14 @@ def _paragraph(text: str, start: int, end: int, group: int) -> Block:
 
 
 def _begins_item(text: str, line: str, may_begin: bool, after: tuple[int, int]) -> bool:
-    """Does a list item begin with this line? A number opens one only next to other items."""
+    """Whether a list item begins here; a number begins one only next to other items."""
     if _BULLET.match(line):
         return True
     return bool(_ITEM.match(line)) and (may_begin or bool(_ITEM.match(text, *after)))
 
 
 class _Line(NamedTuple):
-    """A line, and what is around it."""
+    """A line and its surroundings."""
 
     start: int
     end: int
@@ -137,7 +137,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
 
     Parameters:
         text: any text.
-        keywords: further words that open a heading, whatever follows them.
+        keywords: more words that begin a heading, whatever follows them.
 
     >>> text = "1. Tea\\n\\nGreen.\\n\\nCRLF = CR LF\\n\\n2. Milk\\n\\nsection 3.7.1. Cold."
     >>> [block.title for block in plain_headings(text)]
@@ -193,13 +193,13 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
 
 
 def _may_be_title(line: str) -> bool:
-    """May the first line of a text be its title?"""
+    """Whether the first line of a text may be its title."""
     is_short = len(line) <= _LONGEST and line[0].isalpha()
     return is_short and line[-1] not in ".,;:!?。！？…" and not _NO_TITLE.search(line)
 
 
 def _is_continued(text: str, heading: Block, line: _Line) -> bool:
-    """Is this line part of the heading before it: right below it, or both in the middle?"""
+    """Whether this line continues the heading before it: right below it, or both centred."""
     is_below = "\n" not in text[heading.end : line.start].strip(" \t\r").removeprefix("\n")
     return len(heading.title) <= _LONGEST and (is_below or _is_centred(line))
 
@@ -225,7 +225,7 @@ def _short_lines(text: str) -> Iterator[_Line]:
 
 
 def _underlined(line: _Line) -> int:
-    """The level of the heading that the line after this one underlines, or 0."""
+    """Return the level of a heading whose underline is the next line, or 0."""
     after = line.after.rstrip()
     if not after or after[0] not in "=-~*_" or len(after) > 3 * (line.end - line.start) + 20:
         return 0
@@ -250,7 +250,7 @@ def _level(line: _Line, keywords: re.Pattern[str], is_first: bool) -> int:
 
 
 def _is_displayed(line: _Line, is_first: bool) -> bool:
-    """Is it a heading by its capitals, or by its place in the middle of a line?"""
+    """Whether it is a heading by its capitals, or because it is centred."""
     content = line.text
     if not is_first or len(line.raw) > _LONGEST or content[-1] in ".,;:!?":
         return False
@@ -263,7 +263,7 @@ def _is_displayed(line: _Line, is_first: bool) -> bool:
 
 
 def _is_centred(line: _Line) -> bool:
-    """Does it stand in the middle of a page, with a blank line or another such line below?"""
+    """Whether it is centred on a page, with a blank line or another centred line below."""
     indent = len(line.raw.expandtabs().rstrip()) - len(line.text)
     after = line.after.expandtabs()
     is_above = not after.strip() or after.startswith(" " * 10) or after.isupper()
@@ -271,7 +271,7 @@ def _is_centred(line: _Line) -> bool:
 
 
 def _is_title(rest: str, after: str) -> bool:
-    """May this follow the number of a chapter in a heading, and the next line follow it?"""
+    """Whether this may follow a chapter's number in a heading, given the next line."""
     words = rest.lstrip(" \t.:)–—-")
     if not words:
         return True
@@ -307,7 +307,7 @@ def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
 
 
 def _has_capitals(title: str) -> bool:
-    """Is it one sentence in which all words but short ones begin with a capital?"""
+    """Whether it is one sentence whose words, except short ones, begin with capitals."""
     words = re.findall(r"[^\W\d_]+", title)
     is_one = not re.search(r"[.!?]\s", title)
     return is_one and (
@@ -317,10 +317,10 @@ def _has_capitals(title: str) -> bool:
 
 
 def _in_sequence(text: str, candidates: Sequence[_Numbered]) -> Iterator[_Numbered]:
-    """The candidates whose numbers follow each other: 1, 1.1, 1.2, 2.
+    """Yield the candidates whose numbers follow each other: 1, 1.1, 1.2, 2.
 
-    A row that begins again at 1 inside another one is a list, and so is one without text between
-    its lines.
+    A sequence that starts again at 1 inside another one is a list, and so is a sequence without
+    text between its lines.
     """
     chains: list[list[_Numbered]] = []
     open_chains: list[list[_Numbered]] = []
@@ -350,7 +350,7 @@ def _in_sequence(text: str, candidates: Sequence[_Numbered]) -> Iterator[_Number
 
 
 def _follows(number: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    """Is the other one the first below this number, or one of the next two at a level?"""
+    """Whether the other number is the first below this one, or one of the next two at a level."""
     depth = len(other)
     if depth > len(number) + 1 or other[:-1] != number[: depth - 1]:
         return False

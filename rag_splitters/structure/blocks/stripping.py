@@ -1,4 +1,4 @@
-"""HTML as text: tags removed, entities decoded, every position mapped to the source."""
+"""Converts HTML to text without tags, with every position mapped to the source."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Stripped:
         return self.excerpt.text
 
     def holds_text(self, span: Span) -> bool:
-        """Is there more in a span of `text` than marks of lists and tables, which were added?"""
+        """Whether a span of `text` holds more than list and table marks that were added."""
         excerpt = self.excerpt
         index = bisect_right(excerpt.offsets, span.start) - 1
         for number in range(index, bisect_left(excerpt.offsets, span.end)):
@@ -70,7 +70,7 @@ class Stripped:
         return False
 
     def to_source(self, span: Span) -> Span:
-        """The span of the source for a span of `text`, with its text as content."""
+        """Convert a span of `text` to a span of the source, with its text as content."""
         source, excerpt = self.source, self.excerpt
         start = excerpt.end(span.start) if span.start else self.start
         start = skip_space(source, min(start, excerpt.start(span.start)))
@@ -82,7 +82,7 @@ class Stripped:
 
 
 def plain_page(text: str, main_content_only: bool = True) -> Stripped:
-    """The text of an HTML page.
+    """Convert an HTML page to text.
 
     Parameters:
         text: the HTML.
@@ -97,7 +97,7 @@ def plain_page(text: str, main_content_only: bool = True) -> Stripped:
 
 
 def strip_tags(text: str, blocks: Sequence[Block], tags: Sequence[Tag] | None = None) -> Stripped:
-    """The text of HTML blocks, without tags and dropped parts, and with entities decoded.
+    """Convert HTML blocks to text, without tags and dropped parts, with entities decoded.
 
     White space is collapsed, except in code. There is a blank line between blocks, but not between
     the items of a list, which begin with "- " or their number. A table is written in Markdown. An
@@ -106,7 +106,7 @@ def strip_tags(text: str, blocks: Sequence[Block], tags: Sequence[Tag] | None = 
     Parameters:
         text: the HTML.
         blocks: some of its blocks, in order.
-        tags: its tags, as they were read with the blocks.
+        tags: the tags that were read with the blocks.
 
     >>> text = "<p>Q&amp;A  <b>one</b></p><p>two</p>"
     >>> strip_tags(text, [Block("paragraph", 0, 26), Block("paragraph", 26, 36)]).text
@@ -133,14 +133,14 @@ class _Writer:
         self.blocks: list[Block] = []
         self.first = self.last = 0  # the start of the first block, the end of the last one
         self._length = 0
-        self._begin = 0  # where the block begins
+        self._begin = 0  # the start of the block
         self._block = Block("paragraph", 0, 0)
-        self._pending = ""  # white space that is written before what comes next
+        self._pending = ""  # white space to write before the next text
         self._pending_at = 0
         self._last: Block | None = None
         self._verbatim = False
         self._lists = _Lists(source)
-        self._lead = ""  # marks of a row of a table that are written before what comes next
+        self._lead = ""  # marks of a table row to write before the next text
         self._in_row = False
 
     def block(self, block: Block) -> None:
@@ -172,7 +172,7 @@ class _Writer:
         return self._tags[first : bisect_left(self._tag_starts, end, first)]
 
     def _write_part(self, start: int, end: int) -> None:
-        """Write the text of a part of the source, and what the tags in it stand for."""
+        """Write the text of a part of the source, and the text that replaces its tags."""
         position = start
         for tag in self._tags_in(start, end):
             if position < tag.start:
@@ -183,7 +183,7 @@ class _Writer:
             self._characters(position, end)
 
     def _tag(self, tag: Tag) -> None:
-        """Write what a tag stands for: a break, a mark of a list, the text of an image."""
+        """Write the text that replaces a tag: a break, a list mark, the text of an image."""
         if tag.name in _LIST_TAGS:
             self._lists.take(tag)
         if tag.name == "img" and tag.kind == "open":
@@ -240,7 +240,7 @@ class _Writer:
         self._put(piece.replace("|", "\\|") if self._in_row else piece, start, end)
 
     def _without_space(self, piece: str, start: int, end: int) -> tuple[str, int]:
-        """What begins a block without the space before it, such as no-break spaces."""
+        """Remove white space, such as no-break spaces, at the beginning of a block."""
         visible = piece.lstrip()
         space = piece[: len(piece) - len(visible)]
         if self._verbatim:
@@ -273,7 +273,7 @@ class _Writer:
             self._put(mark, start, start)
 
     def _write_table(self, table: HtmlTable) -> None:
-        """Write a table in Markdown, with what stands outside of its cells."""
+        """Write a table in Markdown, with the text outside of its cells."""
         rows = [*table.header, *table.rows]
         width = min(max(map(_width, rows)), _WIDEST)
         position = table.start
@@ -285,7 +285,7 @@ class _Writer:
         self._write_part(position, table.end)
 
     def _write_row(self, table: HtmlTable, row: Row, width: int) -> int:
-        """Write a row, unless nothing in it is visible. Returns where it ends in the source."""
+        """Write a row, unless nothing in it is visible. Returns its end in the source."""
         self._lead, self._in_row, begin = "\n| ", True, self._length
         position, column = row.start, 0
         for cell in sorted((*row.cells, *row.carried), key=lambda cell: cell.column):
@@ -328,23 +328,23 @@ def _width(row: Row) -> int:
 
 
 class _Lists:
-    """The open lists, and the mark of the item that begins."""
+    """The open lists, and the mark of the next item."""
 
     def __init__(self, source: str) -> None:
         self._source = source
         self._counts: list[tuple[int, int | None]] = []  # items, and the number of the next one
         self.mark = ""
         self.is_tight = False
-        """Does an item begin that follows the block before it without a blank line?"""
+        """Whether an item begins that follows the previous block without a blank line."""
 
     @property
     def indentation(self) -> str:
-        """What stands before the mark of an item, or before a paragraph inside it."""
+        """Return the indentation before the mark of an item, or before a paragraph inside it."""
         depth = len(self._counts) - bool(self.mark)
         return "  " * min(max(depth, 0), _DEEPEST)
 
     def take(self, tag: Tag) -> None:
-        """Take the next tag."""
+        """Process the next tag."""
         if tag.name in _LISTS and tag.kind == "open":
             self._counts.append((0, self._start(tag) if tag.name == "ol" else None))
         elif tag.name in _LISTS and tag.kind == "close" and self._counts:
@@ -360,7 +360,7 @@ class _Lists:
             self.mark, self.is_tight = "", tag.name == "dd"
 
     def end_block(self) -> None:
-        """Forget the mark, as it has been written."""
+        """Clear the mark, which has been written."""
         self.mark, self.is_tight = "", False
 
     def _start(self, tag: Tag) -> int:

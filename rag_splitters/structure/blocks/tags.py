@@ -1,4 +1,4 @@
-"""The tags of an HTML text with their positions, found in linear time in broken HTML too."""
+"""Finds the tags of an HTML text with their positions, in linear time even in broken HTML."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])[^<>]*>", re.IGNORECASE) for 
 
 
 def _closing(text: str, pattern: re.Pattern[str], start: int, key: str, missing: set[str]) -> int:
-    """The end of the next match, or -1. A mark that is missing is not searched for again."""
+    """Return the end of the next match, or -1. A missing mark is not searched for again."""
     if key in missing:
         return -1
     if match := pattern.search(text, start):
@@ -83,7 +83,7 @@ def _closing(text: str, pattern: re.Pattern[str], start: int, key: str, missing:
 
 
 def _tag_end(text: str, start: int, plain_until: int, missing: set[str]) -> tuple[int, int]:
-    """The end of the tag whose name ends at `start`, or -1, and the new `plain_until`."""
+    """Return the end of the tag whose name ends at `start`, or -1, and the new `plain_until`."""
     if ">" in missing:
         return -1, plain_until
     if start >= plain_until and (usual := _USUAL_REST.match(text, start)):
@@ -111,7 +111,7 @@ def _tag_end(text: str, start: int, plain_until: int, missing: set[str]) -> tupl
 
 
 def attribute(tag: str, name: str) -> str:
-    """The decoded value of a tag's attribute, or "" if the tag has no such attribute.
+    """Return the decoded value of a tag's attribute, or "" if there is none.
 
     >>> attribute('<img alt="A &amp; B" src=x>', "alt")
     'A & B'
@@ -126,7 +126,7 @@ def _attribute_pattern(name: str) -> re.Pattern[str]:
 
 
 def without_tags(part: str, longest: int = 500) -> str:
-    """The text of a short part without tags, decoded, in one line.
+    """Return the text of a short part without tags, decoded, in one line.
 
     >>> without_tags("<h1>Q<i>&amp;</i>A</h1>")
     'Q&A'

@@ -55,9 +55,9 @@ def sections(blocks: Sequence[Block]) -> list[Node]:
 
 
 def units(blocks: Sequence[Block]) -> list[int]:
-    """Where the paragraphs, whole lists and quotes, code blocks and tables begin.
+    """Return the starts of paragraphs, whole lists and quotes, code blocks and tables.
 
-    What follows a heading begins with the heading.
+    A unit after a heading begins with the heading.
     """
     starts = [block.start for block in blocks[:1]]
     for one, block in pairwise(blocks):
@@ -67,10 +67,11 @@ def units(blocks: Sequence[Block]) -> list[int]:
 
 
 def merged_units(text: str, blocks: Sequence[Block], measure: Measure, size: int) -> list[int]:
-    """The units, with the tiny ones merged with a neighbour in their section if both fit.
+    """Return the starts of units, with tiny ones merged with a neighbour in their section.
 
-    A unit is tiny if it measures less than a tenth of `size`. It joins what follows, or else what
-    precedes. A lead-in, such as a line that ends with a colon, joins what follows as well.
+    A unit is tiny if it has less than a tenth of `size`. It joins the next unit if both fit, else
+    the previous one. A lead-in, such as a line that ends with a colon, joins the next unit as
+    well.
     """
     section_starts = {node.start for node in sections(blocks)}
     starts = units(blocks)
@@ -92,7 +93,7 @@ def merged_units(text: str, blocks: Sequence[Block], measure: Measure, size: int
 
 
 def family(nodes: Iterable[Node]) -> list[tuple[Node, int | None]]:
-    """Each node with the index of its parent, in order of position, parents before children.
+    """Return each node with the index of its parent, in order, parents before children.
 
     If several nodes have the same span, only the leaf is kept, or else the outermost one.
 

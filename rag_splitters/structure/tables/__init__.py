@@ -1,6 +1,6 @@
 """Tables: rows of cells with exact positions, read from Markdown, HTML, CSV and TSV.
 
-A class for each kind of table, and what works on all of them: finding, writing and cutting.
+This folder has a class for each kind of table, and code that finds, writes and cuts all of them.
 """
 
 from __future__ import annotations

@@ -27,11 +27,11 @@ class Cutter:
 
     Parameters:
         table: the table.
-        render: how the chunks are written.
+        render: how to write the chunks.
         size: maximum chunk size.
-        overlap: how much of a chunk's last rows the next chunk repeats.
+        overlap: maximum size of the rows that the next chunk repeats.
         length_function: the unit of both.
-        rows_per_chunk: maximum number of rows in a chunk; None for as many as fit.
+        rows_per_chunk: maximum number of rows in a chunk; None: as many as fit.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Cutter:
         self.limit = rows_per_chunk or max(len(table.rows), 1)
 
     def spans(self) -> list[Span]:
-        """The chunks in order. Together they span the whole table."""
+        """Return the chunks in order. Together they span the whole table."""
         table = self.table
         if self.render == "source" and table.is_verbatim and len(table.rows) <= self.limit:
             whole = without_data(self.text[table.start : table.end])
@@ -186,7 +186,7 @@ def _cut_row(frame: _Frame, index: int) -> list[Span]:
 
 
 def _labels_fit(frame: _Frame) -> bool:
-    """Do the chunks of the first row contain all labels of the header?"""
+    """Whether the chunks of the first row contain all labels of the header."""
     if frame.fits(frame.writer.content(0, 1)):
         return True
     cells = frame.table.cells(frame.table.rows[0])
@@ -271,7 +271,7 @@ class _Frame:
         self.writer = writer(self.table, render)
 
     def fits(self, content: str) -> bool:
-        """Is a chunk of this content within the size?"""
+        """Whether a chunk with this content is within the size."""
         return self.length(content) <= self.size
 
     def length(self, content: str) -> int:
@@ -348,7 +348,7 @@ class _Frame:
 
 
 def _largest(fits: Callable[[int], bool], limit: int, guess: int) -> int:
-    """The largest number from 0 to `limit` that fits, searched for around a guess."""
+    """Return the largest number from 0 to `limit` that fits, searching around a guess."""
     low, high, step = 0, limit + 1, 1
     probe = min(max(guess, 1), limit)
     while high - low > 1:

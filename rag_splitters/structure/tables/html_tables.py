@@ -65,7 +65,7 @@ class _Reader:
         self._caption = (0, 0)
 
     def take(self, tag: Tag, markup: str) -> bool:
-        """Take the next tag with its markup. Returns whether it closes the table."""
+        """Process the next tag with its markup. Returns whether it closes the table."""
         if tag.name == "table":
             self._depth += 1 if tag.kind == "open" else -1
             if self._depth == 0:
@@ -147,7 +147,7 @@ class _Grid:
         self._cell: Cell | None = None
 
     def take(self, tag: Tag, markup: str) -> None:
-        """Take the next tag with its markup."""
+        """Process the next tag with its markup."""
         closing = tag.kind == "close"
         if tag.name in _SECTIONS:
             self.close(tag.start)
@@ -197,7 +197,7 @@ class _Grid:
 
 
 def _header_length(rows: list[_OpenRow]) -> int:
-    """How many of the first rows are the header: a `thead`, or else the rows of only `th`."""
+    """Return the number of header rows: a `thead`, or else the first rows of only `th`."""
     if rows and rows[0].section == "thead":
         return sum(1 for _ in takewhile(lambda row: row.section == "thead", rows))
     count = sum(1 for _ in takewhile(lambda row: row.headings == len(row.cells), rows))
@@ -214,11 +214,11 @@ def _place(open_rows: list[_OpenRow]) -> list[Row]:
             above = []
         budget -= sum(cell.width for cell in above)
         above = above if budget > 0 else []
-        taken = {cell.column + shift for cell in above for shift in range(cell.width)}
+        occupied = {cell.column + shift for cell in above for shift in range(cell.width)}
         cells: list[Cell] = []
         column = 0
         for cell in each.cells:
-            while column in taken:
+            while column in occupied:
                 column += 1
             width = cell.width if budget > 0 else 1
             budget -= width - 1

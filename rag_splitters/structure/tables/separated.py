@@ -12,7 +12,7 @@ _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _SENTENCE_END = (".", ":", ";", "!", "?", ",", "\u2026")
 _DELIMITERS = "\t,;"
 _FIELD_END = {each: re.compile(rf"[\r\n{re.escape(each)}]") for each in _DELIMITERS}
-_FEWEST = 3  # records in a table; two if they are separated by tabs
+_FEWEST = 3  # minimum number of records in a table; two if they are separated by tabs
 _WORDS = 2.5  # average number of words in a field after ", "; with more, the lines are prose
 _LABEL = 40  # characters in a column's label
 _LABEL_WORDS = 5
@@ -23,7 +23,7 @@ class SeparatedTable(Table):
     """A table with one record per line and a separator between the fields.
 
     A field in double quotes may contain separators, line breaks and doubled quotes. The first
-    record is the header, unless it contains no letter. The standard library's `csv` does not serve:
+    record is the header, unless it contains no letter. The standard library's `csv` cannot be used:
     it reports no positions, and it refuses fields over 131,072 characters and, before Python 3.11,
     null bytes.
 
@@ -67,9 +67,9 @@ class SeparatedTable(Table):
 def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
     """Find the tables in a part of a text: lines with the same number of fields, at least two.
 
-    The fields of the first line are short: they are labels or data, and no sentences or log
-    messages. Prose is not a table: spaces follow its commas, its fields are long, and its lines end
-    with full stops.
+    The fields of the first line must be short: labels or data, not sentences or log messages. Prose
+    is not a table: spaces follow its commas, its fields are long, and its lines end with full
+    stops.
 
     >>> text = "See:\\nname,age\\nAda,36\\nAlan,41\\n"
     >>> [(table.start, table.end) for table in separated_tables(text, 0, len(text))]
@@ -137,7 +137,7 @@ def _are_labels(text: str, cells: Sequence[Cell]) -> bool:
 
 
 def _is_prose(text: str, rows: Sequence[Row], fields: int, delimiter: str) -> bool:
-    """Do these lines look like sentences or code, not like records?"""
+    """Whether these lines look like sentences or code instead of records."""
     lines = [text[row.start : row.end] for row in rows]
     if any(not line[:1].strip() for line in lines):
         return True  # indented: a list, code

@@ -17,7 +17,7 @@ from rag_splitters.structure.tables.separated import SeparatedTable
 from rag_splitters.text.excerpt import without_data
 
 Render: TypeAlias = Literal["source", "markdown", "json"]
-"""How tables are written: as in the source, as Markdown, or as JSON."""
+"""How to write tables: as in the source, as Markdown, or as JSON."""
 
 _MOST_PADDED = 100  # columns; in wider tables short rows stay short, so that time stays linear
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
@@ -64,8 +64,8 @@ class Writer(ABC):
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
         """A few cells of one row under their columns' labels, which are plain text."""
 
-    def _padded(self, values: list[str]) -> list[str]:
-        """The values of a row, filled up with empty ones to the length of the header."""
+    def _pad(self, values: list[str]) -> list[str]:
+        """Fill up a row with empty values to the length of the header."""
         missing = min(len(self.table.labels), _MOST_PADDED) - len(values)
         return values + [""] * missing
 
@@ -74,7 +74,7 @@ class Writer(ABC):
 
     @abstractmethod
     def _head(self) -> str:
-        """The header, which stands before the rows."""
+        """Return the header, which is written before the rows."""
 
     def _row(self, row: Row) -> str:
         return self.text[row.start : row.end]
@@ -88,7 +88,7 @@ class MarkdownWriter(Writer):
         return joined.replace("|", "\\|") if "|" in joined else joined
 
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
-        return self._frame(labels) + _piped(cells)
+        return self._frame(labels) + _write_pipes(cells)
 
     def _labels(self) -> list[str]:
         return _widened(self.table)
@@ -98,11 +98,11 @@ class MarkdownWriter(Writer):
 
     def _frame(self, labels: Sequence[str]) -> str:
         titles = [self.escape(label) for label in labels]
-        return f"{_piped(titles)}\n{_piped(['---'] * len(titles))}\n"
+        return f"{_write_pipes(titles)}\n{_write_pipes(['---'] * len(titles))}\n"
 
     def _row(self, row: Row) -> str:
         values = [self.escape(value) for value in self.table.values(row)]
-        return _piped(self._padded(values))
+        return _write_pipes(self._pad(values))
 
 
 class PipeWriter(MarkdownWriter):
@@ -141,7 +141,7 @@ class JsonWriter(Writer):
         return "["
 
     def _row(self, row: Row) -> str:
-        return _json(dict(zip(self.labels, self._padded(self.table.values(row)), strict=False)))
+        return _json(dict(zip(self.labels, self._pad(self.table.values(row)), strict=False)))
 
 
 class SeparatedWriter(Writer):
@@ -222,7 +222,7 @@ def writer(table: Table, render: Render) -> Writer:
     return SeparatedWriter(table) if isinstance(table, SeparatedTable) else HtmlWriter(table)
 
 
-def _piped(cells: Sequence[str]) -> str:
+def _write_pipes(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
@@ -232,13 +232,13 @@ def _json(record: dict[str, str]) -> str:
 
 def _unique(labels: Sequence[str]) -> list[str]:
     """The labels, made unique by adding numbers to repeated ones."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     unique: dict[str, None] = {}
     for label in labels:
         key = label
         while key in unique:
-            seen[label] += 1
-            key = f"{label}_{seen[label] + 1}"
+            counts[label] += 1
+            key = f"{label}_{counts[label] + 1}"
         unique[key] = None
     return list(unique)
 
