@@ -23,7 +23,9 @@ def execute(path: Path, folder: Path) -> list[Any]:
     """The outputs of a notebook that was run in a folder. A cell that fails raises its error."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(folder)}}
-    NotebookClient(notebook, timeout=120, kernel_name="python3", resources=resources).execute()
+    NotebookClient(
+        notebook, timeout=300, startup_timeout=300, kernel_name="python3", resources=resources
+    ).execute()
     return [output for cell in notebook.cells for output in cell.get("outputs", [])]
 
 
@@ -36,6 +38,7 @@ def test_there_are_notebooks() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "has_key"),
     [
@@ -70,4 +73,4 @@ def test_notebook_is_committed_without_outputs(path: Path) -> None:
     for cell in notebook.cells:
         assert not cell.get("outputs")
         assert cell.get("execution_count") is None
-        assert not re.search(r"/home/|/work/|/Users/", cell.source)
+        assert not re.search(r"/home/|/root/|/Users/", cell.source)
