@@ -18,7 +18,6 @@ from rag_splitters import CATALOGUE, RecursiveChunker, __version__
 from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
 from rag_splitters.cli.demo import answers, positions
-from rag_splitters.cli.views import cut
 from rag_splitters.extras import install_command
 from rag_splitters.reading.files import read_file, read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
@@ -875,10 +874,6 @@ def test_printable_keeps_every_position() -> None:
     assert len(printable(text)) == len(text)
     assert "\x1b" not in printable(text)
     assert "\x9b" not in printable(text)
-
-
-def test_cut_puts_a_bar_where_it_falls() -> None:
-    assert cut("one two\nthree", 8, 4).plain == "two |thre"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")

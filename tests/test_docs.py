@@ -96,11 +96,13 @@ def run_page(
     assert not any(differences), "\n".join(each for each in differences if each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in WITH_CODE if not uses_servers(path)], ids=name)
 def test_code_of_page_runs(path: Path, runner: PageRunner, tmp_path: Path) -> None:
     run_page(path, runner, tmp_path)
 
 
+@pytest.mark.server
 @pytest.mark.parametrize("path", [path for path in WITH_CODE if uses_servers(path)], ids=name)
 def test_code_of_page_runs_with_servers(
     path: Path,

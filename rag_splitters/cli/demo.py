@@ -23,7 +23,7 @@ _CHUNK_SIZE = 130  # characters
 
 _NIGHT = "Lamp lit at dusk. Wind from the west. No ship seen. Lamp out at dawn."
 _LOG = " ".join([_NIGHT] * 20)
-_LOG_SIZES = {"chunk_size": 80, "chunk_overlap": 20}  # tokens
+_TOKENS, _OVERLAP = 80, 20  # per chunk of the log
 
 _PARENT_SIZE, _CHILD_SIZE = 900, 200
 _PASSAGE = 200  # characters of a passage that are shown
@@ -78,9 +78,11 @@ def positions() -> list[Positions]:
     from llama_index.core.schema import TextNode
 
     measure = sizer("tokens")
-    chunker = build_chunker("recursive", {**_LOG_SIZES, "length_function": "tokens"})
+    sizes = {"chunk_size": _TOKENS, "chunk_overlap": _OVERLAP}
+    chunker = build_chunker("recursive", {**sizes, "length_function": "tokens"})
     splitter = RecursiveCharacterTextSplitter(
-        **_LOG_SIZES,
+        chunk_size=_TOKENS,
+        chunk_overlap=_OVERLAP,
         length_function=lambda text: measure(text).length(0, len(text)),
         add_start_index=True,
     )
@@ -88,7 +90,8 @@ def positions() -> list[Positions]:
         (document.metadata["start_index"], len(document.page_content))
         for document in splitter.create_documents([_LOG])
     ]
-    nodes = SentenceSplitter(**_LOG_SIZES).get_nodes_from_documents([LlamaIndexDocument(text=_LOG)])
+    parser = SentenceSplitter(chunk_size=_TOKENS, chunk_overlap=_OVERLAP)
+    nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=_LOG)])
     ours = [(chunk.start, chunk.end) for chunk in chunker.chunk(_LOG)]
     langchain = [None if start < 0 else (start, start + length) for start, length in starts]
     llama_index = [
@@ -113,9 +116,7 @@ def _measure(splitter: str, spans: Iterable[tuple[int, int] | None]) -> Position
 
 
 def _position_table(rows: Iterable[Positions]) -> Table:
-    table = Table(
-        f"at most {_LOG_SIZES['chunk_size']} tokens", box=box.SIMPLE_HEAD, show_edge=False
-    )
+    table = Table(f"at most {_TOKENS} tokens", box=box.SIMPLE_HEAD, show_edge=False)
     for heading in ("chunks", "lost", "covered"):
         table.add_column(heading, justify="right")
     for row in rows:

@@ -99,13 +99,6 @@ def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table
     return table
 
 
-def cut(text: str, position: int, reach: int = 16) -> Text:
-    """The text around a cut, with a bar at the cut."""
-    before = printable(text[max(0, position - reach) : position]).replace("\n", " ")
-    after = printable(text[position : position + reach]).replace("\n", " ")
-    return Text.assemble(before, ("|", "bold red"), after)
-
-
 def passage_row(result: Any) -> dict[str, Any]:
     """A result of a query, which is a LangChain document, as one JSON line."""
     metadata = dict(result.metadata)
