@@ -22,6 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from griffe import Class, Extension, Function, Object, Parameter, ParameterKind, Parameters
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.nav import Navigation
+from mkdocs.structure.pages import Page
 
 import rag_splitters
 from rag_splitters.chunker import Chunker
@@ -39,11 +42,34 @@ _SEVERAL_NAMES = re.compile(
 _PYCON = r"```pycon\n\g<0>\n```"
 _LONGEST_DEFAULT = 60
 _SAMPLE = Path(__file__).parent / "sample.txt"
+_pages: list[Page] = []
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace the comments."""
     return _DIRECTIVE.sub(lambda match: _DIRECTIVES[match[1]](match[2] or ""), markdown)
+
+
+def on_nav(nav: Navigation, **_: Any) -> None:
+    """Keep the order of the pages for `on_post_build`."""
+    _pages[:] = nav.pages
+
+
+def on_post_build(config: MkDocsConfig, **_: Any) -> None:
+    """Write what language models read: a list of the pages, and all of them as one text."""
+    lines, texts = [f"# {config.site_name}", "", f"> {config.site_description}"], []
+    section = ""
+    for page in _pages:
+        title = page.ancestors[-1].title if page.ancestors else "Guides"
+        if title != section:
+            lines += ["", f"## {title}", ""]
+            section = title
+        lines.append(f"- [{page.title}]({page.canonical_url})")
+        if "\n::: " not in (page.markdown or ""):  # the reference exists only as HTML
+            texts.append(page.markdown or "")
+    site = Path(config.site_dir)
+    (site / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (site / "llms-full.txt").write_text("\n\n".join(texts), encoding="utf-8")
 
 
 def on_post_page(output: str, **_: Any) -> str:
