@@ -76,6 +76,8 @@ class Source:
         id: its id, if it has one.
         number: its position among the texts of a call, counted from 0, for error messages.
         offset: the offset at which it begins in a larger document, for error messages.
+
+    Raises TypeError if the text is not a string.
     """
 
     text: str
@@ -83,6 +85,11 @@ class Source:
     id: str | None = None
     number: int = 0
     offset: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            kind = type(self.text).__name__
+            raise TypeError(f"the text must be a string, got {kind}: {self.text!r:.40}")
 
     def part(self, text: str, start: int, metadata: Mapping[str, Any]) -> Source:
         """Return a part of this source, which begins at `start`, as a source of its own."""

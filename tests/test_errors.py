@@ -105,6 +105,13 @@ def test_wrong_range_names_the_parameter_and_the_value(kind: Any, case: Chunker)
 
 
 @every_class
+def test_text_that_is_no_string_is_an_error(kind: Any, case: Chunker) -> None:
+    for value, shown in ((None, "NoneType: None"), (b"text", "bytes: b'text'")):
+        with pytest.raises(TypeError, match=f"the text must be a string, got {shown}"):
+            kind(**required(case)).chunk(value)
+
+
+@every_class
 def test_missing_parameter_is_named(kind: Any, case: Chunker) -> None:
     for field in kind.model_fields:
         if kind.model_fields[field].is_required():
