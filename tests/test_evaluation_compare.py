@@ -243,6 +243,7 @@ def test_report_prints_as_a_table(report: Report) -> None:
 def test_report_prints_as_a_table_without_rich_and_is_short_to_look_at(report: Report) -> None:
     assert f"{100 * report.metric('recursive', 'recall').mean:.1f}" in str(report)
     assert "\x1b" not in str(report)
+    assert report._repr_markdown_() == report.to_markdown()
     assert repr(report) == f"Report(strategies={list(CHUNKERS)}, questions=16)"
 
 

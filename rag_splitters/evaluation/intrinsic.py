@@ -128,6 +128,10 @@ class IntrinsicReport(IntrinsicResults):
 
     __str__ = plain_text
 
+    def _repr_markdown_(self) -> str:
+        """What a notebook displays."""
+        return self.to_markdown()
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         verdict = recommendation(self)
         yield rich_verdict(verdict.headline, verdict.reasons)

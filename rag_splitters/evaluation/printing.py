@@ -10,8 +10,15 @@ from rich.console import Console
 
 
 def plain_text(renderable: Any) -> str:
-    """What rich would print, without colours."""
-    console = Console(file=io.StringIO(), highlight=False, markup=False, emoji=False)
+    """What rich would print in a terminal, without colours; the same in a notebook."""
+    console = Console(
+        file=io.StringIO(),
+        color_system=None,
+        force_jupyter=False,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
     with console.capture() as captured:
         console.print(renderable)
     return captured.get()

@@ -51,6 +51,10 @@ class Report(Results):
 
     __str__ = plain_text
 
+    def _repr_markdown_(self) -> str:
+        """What a notebook displays."""
+        return self.to_markdown()
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield rich_verdict(*verdict(self))
         yield rich_table(self, options.max_width)
