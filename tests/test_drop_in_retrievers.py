@@ -38,6 +38,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from rag_splitters import langchain, llama_index
 from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child.errors import StoreError
 from rag_splitters.parent_child.results import read_matches
 from tests.front_ends import FrontEnd, every_front_end, sentence
 
@@ -276,8 +277,16 @@ def test_with_blocks_close_the_folder(front: FrontEnd, tmp_path: Path) -> None:
         with front.build(path=tmp_path) as retriever:
             assert len(retriever.get(["d"])) == 1
         retriever.close()
-    with pytest.raises(OSError, match="is closed"):
+    with pytest.raises(StoreError, match="this retriever is closed: open the index again"):
         retriever.get(["d"])
+
+
+@every_front_end
+def test_a_closed_retriever_in_memory_says_so(front: FrontEnd) -> None:
+    retriever = front.build([("d", TEXTS[0], {})])
+    retriever.close()
+    with pytest.raises(StoreError, match="this retriever is closed: open the index again"):
+        front.find(retriever, QUESTIONS[0])
 
 
 def test_k_of_search_kwargs_counts_the_children_that_are_used() -> None:

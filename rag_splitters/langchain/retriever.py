@@ -320,6 +320,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
 
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
+        self.shared.check_open()
         fields, keywords = self.child_metadata_fields, self.shared.keywords
         return Stores(
             docstore=make_docstore(self.docstore),

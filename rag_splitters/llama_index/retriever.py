@@ -269,6 +269,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
+        self.shared.check_open()
         keywords = self.shared.keywords
         return Stores(
             docstore=make_docstore(self.docstore),

@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from rag_splitters.calls import arun, call, run
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
+from rag_splitters.parent_child.errors import StoreError
 from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.indexing import add, check_ids, check_refusals, get, remove
@@ -43,6 +44,15 @@ class Shared:
     """Has the vector store been found to hold as many children as the keyword index?"""
     resources: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
+    is_closed: bool = False
+    """Has what the factory opened been closed?"""
+
+    def check_open(self) -> None:
+        """Raise a StoreError if the retriever was closed."""
+        if self.is_closed:
+            raise StoreError(
+                "this retriever is closed: open the index again with parent_document_retriever"
+            )
 
 
 def stores_of_workers(index: ParentChildIndex[Any, Any]) -> Stores:

@@ -91,7 +91,8 @@ class Place:
         retriever.shared = Shared(self._guard, self._keywords, classic, self._is_exclusive)
         if documents is not None:
             retriever.add_documents(documents)
-        retriever.shared.resources = self._resources.pop_all()
+        resources = retriever.shared.resources = self._resources.pop_all()
+        resources.callback(setattr, retriever.shared, "is_closed", True)
         return retriever
 
 
