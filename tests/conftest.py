@@ -11,6 +11,7 @@ import os
 import pytest
 from hypothesis import settings
 
+from tests.browser import browser  # noqa: F401
 from tests.servers import (  # noqa: F401
     chroma_process,
     chroma_server,

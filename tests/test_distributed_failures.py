@@ -100,7 +100,7 @@ def test_options_about_errors_are_checked() -> None:
     with pytest.raises(ValueError, match="on_error must be 'raise' or 'row', got 'skip'"):
         TableSplitter(RecursiveChunker(), on_error="skip")  # type: ignore[arg-type]
     table = pa.table({"text": ["Tea."], "error": ["none"]})
-    with pytest.raises(ValueError, match=r"names \['error'\]: rename"):
+    with pytest.raises(ValueError, match=r"columns \['error'\]: rename"):
         TableSplitter(RecursiveChunker(), on_error="row").split_table(table)
     assert "error" in TableSplitter(RecursiveChunker()).split_table(table).column_names
 

@@ -33,11 +33,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import rag_splitters
 from rag_splitters import CATALOGUE, chunkers
+from tests.axe import violations
 from tests.doc_blocks import Block, PageRunner, differs, python_blocks
 
 ROOT = Path(__file__).parent.parent
@@ -212,14 +214,34 @@ def test_public_names_are_in_the_reference() -> None:
     assert set(names[0].split()) == set(rag_splitters.__all__) - set(chunkers.__all__)
 
 
-def test_site_builds_strictly(tmp_path: Path) -> None:
-    """Every link and anchor leads somewhere, and nothing is fetched from another server."""
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built site."""
     pytest.importorskip("mkdocs", reason="the site needs pip install -e '.[docs]'")
-    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
-    done = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "strategies/recursive/" in (tmp_path / "llms.txt").read_text(encoding="utf-8")
-    page = (tmp_path / "strategies" / "recursive" / "index.html").read_text(encoding="utf-8")
+    folder = tmp_path_factory.mktemp("site")
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    result = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["choosing", "strategies/recursive"])
+def test_page_is_accessible(name: str, scheme: Any, site: Path, browser: Any) -> None:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto((site / name / "index.html").as_uri())
+    assert violations(page) == []
+    context.close()
+
+
+def test_site_builds_strictly(site: Path) -> None:
+    """Every link and anchor leads somewhere, and nothing is fetched from another server."""
+    guide = (site / "llms.txt").read_text(encoding="utf-8")
+    assert guide.startswith("# rag_splitters")
+    assert "strategies/recursive/" in guide
+    assert len((site / "llms-full.txt").read_text(encoding="utf-8")) > 10 * len(guide)
+    page = (site / "strategies" / "recursive" / "index.html").read_text(encoding="utf-8")
     assert "<code>chunk_overlap</code>" in page
     assert "&lt;!-- parameters" not in page
     sources = re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="?(https?://[^"> ]+)', page)

@@ -346,7 +346,7 @@ def test_tokenizer_is_taken_by_name() -> None:
 @pytest.mark.parametrize("kind", [RecursiveTextSplitter, ours.TokenTextSplitter])
 def test_gpt2_is_never_downloaded(kind: Any, monkeypatch: Any, tmp_path: Any) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    with pytest.raises(ValueError, match="no file of the encoding 'gpt2' is on this machine"):
+    with pytest.raises(ValueError, match="the file of the encoding 'gpt2' is not on this machine"):
         kind(encoding_name="gpt2", chunk_size=5).split_text("one two")
 
 

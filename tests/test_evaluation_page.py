@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -197,20 +195,6 @@ def test_projected_takes_few_and_equal_vectors(shape: tuple[int, int]) -> None:
 
 
 # In a real browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        assert not os.environ.get("CI"), "CI must not skip this: .ci/run installs Chromium"
-        pytest.skip("needs Chromium: apt-get install chromium")
-    options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with playwright.sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=chromium, args=options)
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(params=[(1280, "light"), (360, "dark")], ids=["wide", "narrow"])

@@ -260,6 +260,7 @@ def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(
     host = owner.read_text().split()[1]
     holder = """
 import sys
+from rag_splitters.parent_child import FolderInUseError
 from rag_splitters.parent_child.guard import own_folder
 from pathlib import Path
 try:

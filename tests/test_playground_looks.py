@@ -13,7 +13,6 @@ import pytest
 
 from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS, sample_texts
 from tests.axe import violations
-from tests.test_evaluation_page import browser  # noqa: F401  (a fixture)
 from tests.test_playground_page import (  # noqa: F401  (fixtures)
     TRAM,
     Page,

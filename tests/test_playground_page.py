@@ -19,7 +19,6 @@ from rag_splitters.chunkers.by_name import build_chunker
 from rag_splitters.playground import create_app
 from rag_splitters.reading.samples import sample_texts
 from rag_splitters.span import Chunk
-from tests.test_evaluation_page import browser  # noqa: F401  (a fixture)
 
 TRAM = sample_texts()["tram.md"]
 HOSTILE = (
@@ -123,7 +122,7 @@ class Page:
 
 
 @pytest.fixture
-def opened(browser: Any, address: str) -> Callable[..., Any]:  # noqa: F811
+def opened(browser: Any, address: str) -> Callable[..., Any]:
     """Opens the page; it must complain of nothing, and ask no other host for anything."""
 
     @contextmanager

@@ -153,6 +153,7 @@ def test_kill_of_a_writer_leaves_all_of_mset_or_nothing(
 
 
 FORK = """
+from rag_splitters.parent_child import StoreError
 store.mset([("key", 1)])
 child = os.fork()
 if child == 0:

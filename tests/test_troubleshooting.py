@@ -338,6 +338,8 @@ def test_message_about_a_package_is_raised(message: str, monkeypatch: pytest.Mon
     assert message in MESSAGES
     hide, function = UNINSTALLED[message]
     hide(monkeypatch)
+    monkeypatch.setattr("rag_splitters.extras._is_checkout", lambda folder: False)
+    monkeypatch.setattr("rag_splitters.extras._origin", dict)
     with pytest.raises(ImportError, match=re.escape(message)):
         function()
 
