@@ -25,13 +25,11 @@ from tests.stores import open_store, place  # noqa: F401
 
 collect_ignore = ["data"]  # documents, some of which are Python
 
-settings.register_profile("ci", derandomize=True, max_examples=60, print_blob=True)
+settings.register_profile("smoke", derandomize=True, max_examples=5, print_blob=True)
 settings.register_profile("quick", derandomize=True, max_examples=25, print_blob=True)
 settings.register_profile("dev", max_examples=100)
 settings.register_profile("thorough", max_examples=2000)
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "quick")
-)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 MARKERS = ("slow", "server", "browser", "ray", "spark", "model")
 """The markers of tests that do not run by default; pyproject.toml explains them."""
