@@ -119,6 +119,12 @@ def search_with_other_dimensions() -> None:
         retriever.invoke("tea")
 
 
+def search_after_closing() -> None:
+    with parent_document_retriever(DOCUMENTS) as retriever:
+        pass
+    retriever.invoke("tea")
+
+
 def search_after_a_loss() -> None:
     with parent_document_retriever(DOCUMENTS, path="index") as retriever:
         retriever.vectorstore.delete(ids=retriever.vectorstore.get()["ids"])
@@ -207,6 +213,10 @@ RAISED: dict[str, Callable[[], object]] = {
     "chunk_size must be a whole number of at least 1, got 0": partial(
         RecursiveChunker, chunk_size=0
     ),
+    "the text must be a string, got NoneType": lambda: RecursiveChunker().chunk(
+        None  # type: ignore[arg-type]
+    ),
+    "this retriever is closed: open the index again": search_after_closing,
     "got an unknown parameter 'chunksize': did you mean 'chunk_size'?": lambda: RecursiveChunker(
         chunksize=3  # type: ignore[call-arg]
     ),

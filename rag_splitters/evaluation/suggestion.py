@@ -138,8 +138,8 @@ def verdict(results: Results) -> tuple[str, str]:
             "No verdict: one question cannot show which strategy is better.",
             "Add more questions and compare again.",
         )
-    found = suggestion(results)
-    return found.headline, found.reasons
+    choice = suggestion(results)
+    return choice.headline, choice.reasons
 
 
 def suggestion(results: Results, metric: str | None = None, *, folds: int = 5) -> Suggestion:
