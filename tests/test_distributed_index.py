@@ -31,7 +31,7 @@ from tests.test_distributed_ray import ray  # noqa: F401
 from tests.test_distributed_spark import spark  # noqa: F401
 
 Index = Callable[..., IndexSummary]
-COUNT = int(os.environ.get("INDEXED_DOCUMENTS", "1000"))
+COUNT = int(os.environ.get("INDEXED_DOCUMENTS", "400"))
 BATCH = COUNT // 20
 
 

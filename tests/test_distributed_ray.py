@@ -118,7 +118,7 @@ def test_wrong_columns_are_refused_at_once(ray: Any) -> None:
         split_dataset(dataset, SENTENCES)
     with pytest.raises(TypeError, match="column 'n' must hold strings, but its type is int64"):
         split_dataset(dataset, SENTENCES, text_column="n")
-    with pytest.raises(ValueError, match=r"names \['page_end'\]: rename"):
+    with pytest.raises(ValueError, match=r"columns \['page_end'\]: rename"):
         split_dataset(dataset, SENTENCES, text_column="body")
 
 

@@ -133,7 +133,7 @@ def test_wrong_columns_are_refused_at_once(spark: Any) -> None:
         split_dataframe(documents, SENTENCES, text_column="page")
     with pytest.raises(TypeError, match="column 'at' must hold strings or whole numbers, but its"):
         split_dataframe(spark.sql("select 'a' text, now() at"), SENTENCES, id_column="at")
-    with pytest.raises(ValueError, match=r"names \['TEXT'\]: rename"):
+    with pytest.raises(ValueError, match=r"columns \['TEXT'\]: rename"):
         split_dataframe(documents.toDF("TEXT", "body", "c", "d"), SENTENCES, text_column="body")
     with pytest.raises(ValueError, match="the table has 2 columns 'x'"):
         split_dataframe(documents.toDF("x", "text", "x", "y"), SENTENCES)

@@ -70,7 +70,7 @@ class Page:
     def shows(self, text: str) -> None:
         """Wait until this text is drawn, with its chunks."""
         self.tab.wait_for_function(
-            "(text) => document.querySelector('.source').textContent === text", arg=text
+            "(text) => document.querySelector('.source')?.textContent === text", arg=text
         )
         self.settled()
 
