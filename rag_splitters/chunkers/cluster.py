@@ -48,10 +48,12 @@ class ClusterChunker(EmbeddingSizes):
     """
 
     piece_size: int | None = Field(default=None, ge=1)
-    """Maximum size of a piece, in units of `length_function`; None: two fifths of `chunk_size`."""
+    """Maximum size of a piece, in units of `length_function`. Longer sentences are cut between words.
+    None: only sentences that do not fit into a chunk are cut."""
 
     def _passages(self, text: str) -> Passages:
-        size = min(self.piece_size or max(1, 2 * self.chunk_size // 5), self.chunk_size)
+        largest = max(1, self._budget(1))
+        size = min(self.piece_size or largest, largest)
         atoms = Atoms(text, **self.sizes)
         units = sentence_units(text, self.segmenter, atoms)
         pieces = parts_of(text, units, size, self.length_function, atoms)

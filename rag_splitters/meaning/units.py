@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from rag_splitters.fields import Function
 from rag_splitters.text.atoms import Atoms
-from rag_splitters.text.boundaries import skip_space, trim_space, words
+from rag_splitters.text.boundaries import sentences, skip_space, trim_space, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import segmenter_cuts
@@ -82,7 +82,7 @@ def _has_line_break(text: str, start: int, end: int) -> bool:
 def parts_of(
     text: str, units: Iterable[Range], size: int, length_function: LengthFunction, atoms: Atoms
 ) -> list[Range]:
-    """Cut units above `size` between words into parts of similar length.
+    """Cut units above `size` into parts of similar length, between sentences or else words.
 
     Units with an atom inside are not cut.
     """
@@ -95,6 +95,7 @@ def parts_of(
             continue
         part = text[start:end]
         even = min(size, length // -(-length // size) * 9 // 8 + 1)
-        spans = pack(part, [words(part)], size=even, overlap=0, length_function=length_function)
+        levels = [sentences(part), words(part)]
+        spans = pack(part, levels, size=even, overlap=0, length_function=length_function)
         parts += [(start + span.start, start + span.end) for span in spans]
     return parts
