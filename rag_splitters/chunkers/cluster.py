@@ -48,8 +48,8 @@ class ClusterChunker(EmbeddingSizes):
     """
 
     piece_size: int | None = Field(default=None, ge=1)
-    """Maximum size of a piece, in units of `length_function`. Longer sentences are cut between words.
-    None: only sentences that do not fit into a chunk are cut."""
+    """Maximum size of a piece, in units of `length_function`. Longer sentences are cut between
+    words. None: only sentences that do not fit into a chunk are cut."""
 
     def _passages(self, text: str) -> Passages:
         largest = max(1, self._budget(1))
