@@ -28,6 +28,8 @@ from rag_splitters.models import Embedder, ModelError, chat_model, collect_failu
 from tests.openai_server import Fault, OpenAIServer
 from tests.splitting import asplit_texts, split_texts
 
+pytestmark = pytest.mark.slow
+
 SECRET = "sk-very-secret-0123456789"
 TIMEOUT = 0.6
 WORDS = ("tea", "rain", "bad", "snow", "iron")
