@@ -20,7 +20,10 @@ def play(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+        int,
+        typer.Option(
+            min=0, max=65535, metavar="PORT", help="Port to listen on; 0 for any free port."
+        ),
     ] = 8000,
     embeddings: EmbeddingsOption = None,
     llm: LlmOption = None,

@@ -30,16 +30,19 @@ def serve_skill(
     ] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 for any free port.")
+        int,
+        typer.Option(
+            min=0, max=65535, metavar="PORT", help="Port to listen on; 0 for any free port."
+        ),
     ] = 8080,
     max_bytes: Annotated[
-        int, typer.Option(min=1, help="Maximum size of a request in bytes.")
+        int, typer.Option(min=1, metavar="N", help="Maximum size of a request in bytes.")
     ] = 64_000_000,
     embeddings: EmbeddingsOption = None,
     llm: LlmOption = None,
     base_url: BaseUrlOption = None,
 ) -> None:
-    """Serve a custom skill for Azure AI Search, in the place of the Text Split skill.
+    """Serve a custom skill for Azure AI Search, in place of the Text Split skill.
 
     The address of the skill is /split. Without --param chunk_size=..., chunks have at most 5000
     characters, as in Text Split. The parameters of Text Split in a skillset override the sizes.
