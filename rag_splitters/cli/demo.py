@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,7 +92,15 @@ def positions() -> list[Positions]:
         for document in splitter.create_documents([_LOG])
     ]
     parser = SentenceSplitter(chunk_size=_TOKENS, chunk_overlap=_OVERLAP)
-    nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=_LOG)])
+    try:
+        nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=_LOG)])
+    except LookupError:  # older versions download NLTK's data first
+        parser = SentenceSplitter(
+            chunk_size=_TOKENS,
+            chunk_overlap=_OVERLAP,
+            chunking_tokenizer_fn=re.compile(r"[^.]+\.\s*").findall,
+        )
+        nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=_LOG)])
     ours = [(chunk.start, chunk.end) for chunk in chunker.chunk(_LOG)]
     langchain = [None if start < 0 else (start, start + length) for start, length in starts]
     llama_index = [
