@@ -21,18 +21,17 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from langchain_chroma import Chroma
-from langchain_classic.retrievers import ParentDocumentRetriever
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_splitters.langchain import RecursiveTextSplitter, SQLiteStore, parent_document_retriever
+from benchmarks.parent_child import theirs
+from rag_splitters.langchain import parent_document_retriever
 
 BATCH, QUESTIONS, LENGTH = 500, 50, 1400
 EMBEDDINGS = DeterministicFakeEmbedding(size=128)
@@ -129,30 +128,12 @@ def open_folder(folder: Path, **options: Any) -> Any:
     )
 
 
-@contextmanager
-def classic(folder: Path) -> Iterator[ParentDocumentRetriever]:
-    """Open langchain_classic's retriever on a folder."""
-    folder.mkdir()
-    with closing(SQLiteStore(folder / "parents.sqlite")) as docstore:
-        chroma = Chroma(
-            f"classic-{time.time_ns()}",
-            persist_directory=str(folder / "chroma"),
-            embedding_function=EMBEDDINGS,
-            collection_configuration={"hnsw": {"space": "cosine"}},
-        )
-        yield ParentDocumentRetriever(
-            vectorstore=chroma,
-            docstore=docstore,
-            child_splitter=RecursiveTextSplitter(chunk_size=400),
-        )
-
-
 def measure_classic(documents: list[Document], questions: list[str]) -> None:
     """Measure langchain_classic in a folder."""
     count = len(documents)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "index"
-        with classic(folder) as retriever:
+        with theirs(folder, EMBEDDINGS) as retriever:
             cpu, wall = add(retriever, documents)
             report("langchain_classic: add, CPU per 1,000 parents", cpu / count * 1000, "s")
             report("langchain_classic: add, wall per 1,000 parents", wall / count * 1000, "s")
@@ -232,8 +213,8 @@ def main() -> None:
     arguments = parser.parse_args()
     text = arguments.text.read_text(encoding="utf-8", errors="replace")
     foreign = next(draw_documents(text, 1, seed=3))
-    asked = draw_documents(text, QUESTIONS, seed=2)
-    questions = [" ".join(each.page_content.split()[20:32]) for each in asked]
+    sources = draw_documents(text, QUESTIONS, seed=2)
+    questions = [" ".join(each.page_content.split()[20:32]) for each in sources]
     for count in arguments.parents:
         print(f"{count:,} parents")
         documents = list(draw_documents(text, count))

@@ -146,7 +146,7 @@ def wrong_type(name: str, expected: str, kind: object) -> TypeError:
 def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """Return the values of one of the chunks' own columns as an Arrow array.
 
-    Raises: TypeError if a user's own strategy sets a value that has not the column's type.
+    Raises: TypeError if a user's own strategy sets a value that does not have the column's type.
     """
     pa = arrow()
     try:

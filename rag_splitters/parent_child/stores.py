@@ -162,8 +162,11 @@ class ChildStore(ABC):
         """Return the n nearest children, best first; fewer if there are no more."""
 
     async def find_unfiltered(self, query: str, n: int) -> list[Match]:
-        """Do the same without the query's filter, for a store that has `where`; only their ids."""
-        raise NotImplementedError
+        """Do the same without the query's filter, and return only ids.
+
+        Raises UnsupportedError unless the store sets `where`.
+        """
+        raise UnsupportedError
 
     @abstractmethod
     async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:

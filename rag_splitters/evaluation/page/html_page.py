@@ -61,9 +61,11 @@ def zoom(results: Results) -> Window:
     curves = [results.curve(strategy.name) for strategy in results.strategies]
     means = np.array([[estimate.mean for _, estimate in curve] for curve in curves])
     spread = means.max(axis=0) - means.min(axis=0)
-    asked = np.isin(budgets, results.settings.budgets)
-    shown = np.flatnonzero(asked | (spread >= spread.max() / 4)) if spread.max() else None
-    first, last = (0, len(budgets) - 1) if shown is None else (shown.min(), shown.max())
+    first, last = 0, len(budgets) - 1
+    if spread.max():
+        is_setting = np.isin(budgets, results.settings.budgets)
+        columns = np.flatnonzero(is_setting | (spread >= spread.max() / 4))
+        first, last = int(columns[0]), int(columns[-1])
     first = min(first, max(0, last - 1))  # at least two points make a line
     low = math.floor(20 * means[:, first : last + 1].min() - 0.5) / 20
     high = math.ceil(20 * means[:, first : last + 1].max() + 0.5) / 20
