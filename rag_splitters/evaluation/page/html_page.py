@@ -28,6 +28,7 @@ def html_page(results: Results) -> str:
     """The page, with its styles, script and data inside, so that it loads nothing else."""
     window = zoom(results)
     parts = {
+        "title": "Chunking strategies compared",
         "script": (files(__package__) / "page.js").read_text(encoding="utf-8"),
         "caption": escape(caption(results)),
         "verdict": verdict_html(*verdict(results)),

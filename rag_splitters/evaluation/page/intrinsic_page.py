@@ -30,6 +30,7 @@ def intrinsic_page(results: IntrinsicResults, headline: str, reasons: str) -> st
     model = results.model or "No embedding model, so neither cohesion nor coherence"
     count = f"{len(documents)} document{'' if len(documents) == 1 else 's'}"
     parts = {
+        "title": "Chunking strategies described",
         "verdict": verdict_html(headline, reasons),
         "caption": escape(f"{count}. {model}. All figures in percent."),
         "figures": _table(results, None),

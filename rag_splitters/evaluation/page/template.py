@@ -1,4 +1,4 @@
-"""What the pages share: the template with its styles, the verdict, and tables that always fit."""
+"""What the pages share: the shell with its styles, the verdict, and tables that always fit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,29 @@ from importlib.resources import files
 
 
 def fill_template(name: str, parts: Mapping[str, str]) -> str:
-    """A template of this folder with its parts and the styles, so that it loads nothing else."""
-    folder = files(__package__)
-    parts = {**parts, "style": (folder / "page.css").read_text(encoding="utf-8")}
-    template = (folder / name).read_text(encoding="utf-8")
-    page = re.sub(r"{{ (\w+) }}", lambda match: parts[match[1]], template)
+    """Fill a template of this folder and put it into the shell, which loads nothing else.
+
+    Parameters:
+        name: the template of what follows the header.
+        parts: the parts of the template, as HTML, and those of the shell: "title", "verdict" and
+            "caption". The page may run scripts if there is a "script".
+    """
+    shell = {
+        **parts,
+        "style": _read("page.css"),
+        "script_policy": "script-src 'unsafe-inline'; " if "script" in parts else "",
+        "body": _fill(_read(name), parts),
+    }
+    page = _fill(_read("shell.html"), shell)
     return page.encode("utf-8", "replace").decode()  # lone surrogates become question marks
+
+
+def _fill(template: str, parts: Mapping[str, str]) -> str:
+    return re.sub(r"{{ (\w+) }}", lambda match: parts[match[1]], template)
+
+
+def _read(name: str) -> str:
+    return (files(__package__) / name).read_text(encoding="utf-8")
 
 
 def verdict_html(headline: str, reasons: str) -> str:
