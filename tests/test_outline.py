@@ -18,7 +18,7 @@ from rag_splitters import (
     TableChunker,
     TitledChunker,
 )
-from rag_splitters.structure.blocks import detect_format, read_blocks
+from rag_splitters.structure.blocks import detect_format, read_blocks, read_headings
 from rag_splitters.structure.outline import Heading, Outline, title_of
 
 ROOT = Path(__file__).parent.parent
@@ -54,6 +54,12 @@ def test_headings_have_positions_levels_and_plain_texts(
     text: str, expected: list[tuple[int, int, int, str]]
 ) -> None:
     assert list(Outline.of(text).headings) == [Heading(*each) for each in expected]
+
+
+@given(st.text(st.sampled_from("a1 \t\n\r\f\x00\u2028-=#<>h/!*_|+.`\ufeff"), max_size=40))
+def test_a_markdown_text_that_is_not_parsed_for_headings_has_none(text: str) -> None:
+    parsed = [each for each in read_blocks(text, "markdown") if each.kind in ("heading", "html")]
+    assert read_headings(text, "markdown") == parsed
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ the tree of sections, leaving out HTML's invisible parts, and stripping tags.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,9 @@ __all__ = [
     "read_blocks",
     "read_headings",
 ]
+
+# Without any of these, a Markdown text has no headings, however it is parsed: most prose.
+_MAY_BE_HEADING = re.compile(r"[#<=]|(?:\A|[\r\n])[ \t]*-")
 
 
 def read_blocks(
@@ -90,5 +94,7 @@ def read_headings(
         return blocks or plain_headings(text, keywords)
     if format in MARKUP:
         return [block for block in marked_parts(text, format) if block.kind == "heading"]
+    if format == "markdown" and not _MAY_BE_HEADING.search(text):
+        return []
     blocks = read_blocks(text, format, main_content_only=True)
     return [block for block in blocks if block.kind in ("heading", "html")]
