@@ -337,7 +337,7 @@ class _Segment:
             children.update((child.id or "", child) for child in own)
             if len(children) > first:
                 places[name] = first, len(children) - 1
-        terms = [list(_terms(child.searched_text, cache)) for child in children.values()]
+        terms = [_terms(child.searched_text, cache) for child in children.values()]
         follows = np.full(len(terms), with_neighbours, dtype=bool)
         follows[[first for first, _ in places.values()]] = False
         runs = collect_runs([child.metadata for child in children.values()], 0)
@@ -349,10 +349,9 @@ class _Segment:
         return cls(list(children), places, lengths, follows, entries)
 
 
-def _terms(text: str, cache: dict[str, tuple[str, ...]]) -> Iterable[str]:
+def _terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:
     """Return a text's terms, and what single characters of scripts without spaces match."""
-    yield from text_terms(text, cache)
-    yield from final_characters(text)
+    return text_terms(text, cache) + final_characters(text)
 
 
 def _runs_dtype(kind: str) -> np.dtype[np.void]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import Call, call
@@ -28,7 +28,7 @@ class Vectors:
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._questions: dict[str, NDArray[np.float32]] = {}
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The model's stable name."""
         return describe_model(self._model)
