@@ -119,6 +119,7 @@ def test_a_question_by_similarity_asks_for_few_children_and_for_k_parents(
 ) -> None:
     with closing(build(tmp_path, **PLAIN, k=3, retrieve="parents")) as retriever:
         retriever.add_documents(DOCUMENTS)
+        retriever.invoke("the first query looks whether children are missing")
         forget(asked)
         assert len(retriever.invoke("whale0 eagle11")) == 3
         asks = [(call["n_results"], call["include"]) for call in asked["query"]]

@@ -24,6 +24,8 @@ from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import losses
 from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
 from rag_splitters.parent_child.guard import own_folder
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore
+from rag_splitters.parent_child.records import RECORD_PREFIX, record_key
 from tests.front_ends import FrontEnd, Page, every_front_end, sentence
 
 PAGES: list[Page] = [
@@ -88,13 +90,59 @@ def test_first_hybrid_query_says_that_some_children_are_missing(
     assert len(retriever.invoke(sentence(3))) == 2
 
 
-def test_full_answer_is_no_reason_to_look(
+@pytest.mark.parametrize("search_type", SEARCHES)
+def test_first_query_of_a_new_process_says_that_some_children_are_missing(
+    place: tuple[Any, str, Path], search_type: str
+) -> None:
+    shared(place).add_documents(documents())
+    retriever = shared(place, search_type=search_type)  # its keyword index is still empty
+    collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+    collection.delete(ids=collection.get(where={"_source_id": "p5"})["ids"])
+    for _ in range(2):
+        with pytest.raises(MissingChildrenError, match="'p5'"):
+            retriever.invoke(sentence(3))
+    retriever.verify(repair=True)
+    assert len(retriever.invoke(sentence(3))) == 2
+
+
+def test_a_damaged_record_does_not_fail_a_query_that_does_not_need_it(
+    place: tuple[Any, str, Path],
+) -> None:
+    shared(place).add_documents(documents())
+    rows = SQLiteStore(place[2])
+    key = next(iter(rows.yield_keys(prefix=RECORD_PREFIX)))
+    rows.rows._write({key.encode(): b"\xff"})  # type: ignore[attr-defined]
+    assert len(shared(place, search_type="similarity").invoke(sentence(3))) == 2
+
+
+def test_a_sample_of_many_documents_needs_not_all_their_keys(
     place: tuple[Any, str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     retriever = shared(place, search_type="similarity")
     retriever.add_documents(documents())
+    monkeypatch.setattr(losses, "_SAMPLE", 1)
+    monkeypatch.setattr("random.randrange", lambda stop: int(record_key("p5")[7:9], 16))
+    asked: list[str] = []
+    list_keys = KeyValueDocstore.list_keys
+
+    def record(self: KeyValueDocstore, prefix: str) -> Any:
+        asked.append(prefix)
+        return list_keys(self, prefix)
+
+    monkeypatch.setattr(KeyValueDocstore, "list_keys", record)
+    assert len(retriever.invoke(sentence(3))) == 2
+    assert asked == [record_key("p5")[:9]]
+
+
+@pytest.mark.parametrize("search_type", SEARCHES)
+def test_full_answer_is_no_reason_to_look(
+    place: tuple[Any, str, Path], search_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever = shared(place, search_type=search_type)
+    retriever.add_documents(documents())
+    retriever.invoke(sentence(3))
     looks: list[object] = []
-    monkeypatch.setattr(losses, "_look", lambda *args, **kwargs: looks.append(args))
+    monkeypatch.setattr(losses, "_check", lambda *args: looks.append(args))
     assert len(retriever.invoke(sentence(3))) == 2
     assert looks == []
 

@@ -18,7 +18,7 @@ from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.indexing import add, check_ids, check_refusals, get, remove
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.losses import check_count, check_few_results
+from rag_splitters.parent_child.losses import check_count, check_few_results, check_sample
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Query, Reranker, rerank, search
@@ -42,6 +42,8 @@ class Shared:
     """Metadata keys that children are known to store, so that filters can name them."""
     is_counted: bool = False
     """Has the vector store been found to hold as many children as the keyword index?"""
+    is_sampled: bool = False
+    """Has the vector store been found to hold the children of some documents?"""
     resources: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
     is_closed: bool = False
@@ -231,6 +233,9 @@ class ParentChildIndex(Generic[A, D]):
             if not self.shared.is_counted:
                 await check_count(stores, stores.keywords)
                 self.shared.is_counted = True
+        if not self.shared.is_sampled:
+            await check_sample(stores)
+            self.shared.is_sampled = True
         results = await search(stores, query)
         if not query.is_met_by(results):
             await check_few_results(stores, query, results)
