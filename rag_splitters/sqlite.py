@@ -13,6 +13,8 @@ from typing import Any
 
 _TIMEOUT = 60  # seconds to wait for another connection's write
 _MAX_VARIABLES = 500  # well under the limit of the oldest SQLite, which is 999
+# SQLite's default of 4,096 bytes wastes a third of the file on rows of 2 kB, such as parents.
+_PAGE_SIZE = 16_384
 
 
 class Database:
@@ -51,6 +53,7 @@ class Database:
             isolation_level=None,
         )
         try:
+            self._connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")  # of a new file
             self._use_wal()
             self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
             self._connection.executescript(schema)

@@ -72,3 +72,10 @@ def test_refuses_a_file_that_is_no_database(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "a\0b", "lone \ud800", "\udfff", "日本語"])
 def test_text_is_kept_exactly(text: str) -> None:
     assert decode(encode(text)) == text
+
+
+def test_rows_of_two_kilobytes_fill_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file.sqlite"
+    with closing(Database(path, SCHEMA)) as database:
+        database.write_many(INSERT, [(number, bytes(2100)) for number in range(1000)])
+    assert path.stat().st_size < 1.2 * 1000 * 2100
