@@ -101,6 +101,7 @@ def test_a_filter_reads_at_most_one_more_row_of_each_key(
 
     front = FrontEnd("langchain")
     with closing(front.build(PAGES, path=tmp_path, where={"team": "red"})) as retriever:
+        front.find(front.varied(retriever), "the first query looks whether children are missing")
         monkeypatch.setattr(KeyValueStore, "read", recording)
         front.find(retriever, "amber")
         assert len(reads) == 2, "the key's row, and the parents"

@@ -385,6 +385,7 @@ def test_two_processes_write_in_turn_and_one_of_them_dies(
 ) -> None:
     first, second = opening("first"), opening("second")
     first.add_documents([report(n) for n in range(20)])
+    assert first.invoke("lamp")
     assert second.invoke("lamp")
     for n in range(3):
         for retriever in (first, second):

@@ -83,7 +83,7 @@ def test_first_hybrid_query_says_that_some_children_are_missing(
     assert len(retriever.invoke(sentence(3))) == 2
     collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
     collection.delete(ids=collection.get(where={"_source_id": "p5"})["ids"])
-    retriever.shared.is_counted = False  # as in a process that has the same file of keywords
+    retriever.shared.is_checked = retriever.shared.keywords.is_rebuilt = False  # a new process
     with pytest.raises(MissingChildrenError, match="'p5'"):
         retriever.invoke(sentence(3))
     retriever.add_documents(documents())

@@ -18,7 +18,7 @@ from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.indexing import add, check_ids, check_refusals, get, remove
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.losses import check_count, check_few_results, check_sample
+from rag_splitters.parent_child.losses import check_few_results, check_first_query
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Query, Reranker, rerank, search
@@ -40,10 +40,8 @@ class Shared:
     """Can no other process reach the stores, so that nothing has to be locked?"""
     searchable: set[str] = field(default_factory=set)
     """Metadata keys that children are known to store, so that filters can name them."""
-    is_counted: bool = False
-    """Has the vector store been found to hold as many children as the keyword index?"""
-    is_sampled: bool = False
-    """Has the vector store been found to hold the children of some documents?"""
+    is_checked: bool = False
+    """Has the vector store been found to hold the children that it should?"""
     resources: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
     is_closed: bool = False
@@ -230,12 +228,9 @@ class ParentChildIndex(Generic[A, D]):
         await check_filter(stores, self.shared.searchable)
         if query.search_type == "hybrid" and stores.keywords is not None:
             await prepare_keyword_index(stores, stores.keywords, self.shared.guard)
-            if not self.shared.is_counted:
-                await check_count(stores, stores.keywords)
-                self.shared.is_counted = True
-        if not self.shared.is_sampled:
-            await check_sample(stores)
-            self.shared.is_sampled = True
+        if not self.shared.is_checked:
+            await check_first_query(stores, query)
+            self.shared.is_checked = True
         results = await search(stores, query)
         if not query.is_met_by(results):
             await check_few_results(stores, query, results)

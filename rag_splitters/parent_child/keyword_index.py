@@ -95,7 +95,10 @@ class KeywordIndex:
         self._opened: Database | None = None
         self._corpus: tuple[int, Corpus] | None = None
         self._filter: tuple[int, str, NDArray[np.bool_]] | None = None
-        self.is_usable = False  # may it be searched while it is being updated?
+        self.is_usable = False
+        """May it be searched while it is being updated?"""
+        self.is_rebuilt = False
+        """Was it filled, since it was opened, with the children that there were?"""
 
     @property
     def is_open(self) -> bool:

@@ -11,13 +11,27 @@ from collections.abc import Sequence
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
-from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record
 from rag_splitters.parent_child.search import Query
 from rag_splitters.parent_child.stores import Stores
 
 _SAMPLE = 64
 """Documents: if one in twenty has lost children, a sample has one of them 19 times in 20."""
+
+
+async def check_first_query(stores: Stores, query: Query) -> None:
+    """Raise a MissingChildrenError if children are found missing before a process's first query.
+
+    A keyword index that knows more children than there are tells exactly. One that was filled with
+    what there is does not, nor can a search that has none: then a sample of the documents is read.
+    """
+    keywords = stores.keywords if query.search_type == "hybrid" else None
+    if keywords is None or keywords.is_rebuilt:
+        await _check_sample(stores)
+        return
+    count = await stores.children.count()
+    if count is not None and count < await call(keywords.count):
+        await _check_all(stores)
 
 
 async def check_few_results(stores: Stores, query: Query, results: Sequence[Entry]) -> None:
@@ -35,17 +49,10 @@ async def check_few_results(stores: Stores, query: Query, results: Sequence[Entr
     if not is_limited:
         await _check_all(stores)
     elif not results:
-        await check_sample(stores)
+        await _check_sample(stores)
 
 
-async def check_count(stores: Stores, keywords: KeywordIndex) -> None:
-    """Raise a MissingChildrenError if there are fewer children than the keyword index knows."""
-    count = await stores.children.count()
-    if count is not None and count < await call(keywords.count):
-        await _check_all(stores)
-
-
-async def check_sample(stores: Stores) -> None:
+async def _check_sample(stores: Stores) -> None:
     """Raise a MissingChildrenError if any of some random documents has lost children."""
     list_keys = stores.docstore.list_keys
     # The keys are hashes, so those that begin alike are a sample, without listing a large docstore.

@@ -163,6 +163,7 @@ async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> None:
         )
     # What an operation changes from here on, it logs later, and that is applied once more.
     keywords.is_usable = False
+    keywords.is_rebuilt = True
     await call(keywords.clear)
     listed: set[str] = set()
     async for records in stores.read_all_records():
