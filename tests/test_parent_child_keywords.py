@@ -25,7 +25,7 @@ from rag_splitters.langchain import (
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import keyword_index, postings, revisions
+from rag_splitters.parent_child import keyword_index, postings, revisions, search
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -74,7 +74,7 @@ def test_an_index_that_was_updated_is_one_that_was_made_at_once(
             where = {"$and": [{"n": {"$gt": 1}}, {"list": {"$contains": "a"}}]}
             assert same_scores(index, fresh, question)
             assert same_scores(index, fresh, question, where=where)
-            assert index.select(where, 999) == fresh.select(where, 999)
+            assert sorted(index.list_allowed(where)) == sorted(fresh.list_allowed(where))
             assert index.find(question, 1).coverage == fresh.find(question, 1).coverage
 
 
@@ -154,7 +154,7 @@ def test_filters_let_through_what_chroma_lets_through(
     for where in filters:
         assert can_evaluate(where)
         expected = sorted(collection.get(where=where, include=[])["ids"])
-        assert index.select(where, 99) == expected
+        assert sorted(index.list_allowed(where)) == expected
         assert sorted(dict(index.find("tea", 99, where=where).best)) == expected
     chromadb.EphemeralClient().delete_collection(collection.name)
 
@@ -237,8 +237,8 @@ def test_a_filter_is_resolved_once(
         (0, 2000, set()),
         (0, 0, {("query", "{'even': True}")}),
     ):
-        monkeypatch.setattr("rag_splitters.parent_child.search._MAX_COMPARED", most_compared)
-        monkeypatch.setattr("rag_splitters.parent_child.search._MAX_UNFILTERED", most_unfiltered)
+        for name, most in (("compared", most_compared), ("unfiltered", most_unfiltered)):
+            monkeypatch.setattr(search, f"_most_{name}", lambda count, most=most: most)
         asked.clear()
         results.append(places.invoke("lamp lit house", filter={"even": True}))
         filtered = {(name, str(where)) for name, where in asked if where}
@@ -260,7 +260,8 @@ def test_a_filter_that_many_pass_finds_those_far_from_the_question(
         return (await find(self, query, n))[:50]
 
     monkeypatch.setattr(ChromaChildren, "find_unfiltered", find_few)
-    monkeypatch.setattr("rag_splitters.parent_child.search._MAX_COMPARED", 0)
+    monkeypatch.setattr(search, "_most_compared", lambda count: 0)
+    monkeypatch.setattr(search, "_most_unfiltered", lambda count: 1000)
     results = places.invoke("lamp lit house", k=120, filter={"even": True})
     assert asked == [720]
     assert len(results) == 120

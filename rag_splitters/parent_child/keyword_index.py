@@ -191,26 +191,23 @@ class KeywordIndex:
             ranking.coverage(number_of_best[ids_by_score[0][1]]) if ids_by_score else 0.0,
         )
 
-    def select(self, where: Mapping[str, Any], limit: int) -> list[str] | None:
-        """Return the ids of the children that a filter lets through; None if they are more.
+    def list_allowed(self, where: Mapping[str, Any]) -> list[str]:
+        """Return the ids of the children that a filter lets through.
 
         Parameters:
             where: a filter of Chroma's on metadata that passes `can_evaluate`.
-            limit: how many ids are returned at most.
         """
         with self._database.snapshot():
             numbers = np.flatnonzero(self._evaluate(where) & self._read_corpus().is_present)
-            if len(numbers) > limit:
-                return None
-            query = "SELECT id FROM children WHERE number IN ({}) ORDER BY id"
+            query = "SELECT id FROM children WHERE number IN ({})"
             return [name for (name,) in self._database.read_in(query, numbers.tolist())]
 
-    def share(self, where: Mapping[str, Any]) -> float:
-        """Return which share of the children a filter lets through."""
+    def count_allowed(self, where: Mapping[str, Any]) -> tuple[int, int]:
+        """Return how many children a filter lets through, and how many there are."""
         with self._database.snapshot():
             corpus = self._read_corpus()
             count = np.count_nonzero(self._evaluate(where) & corpus.is_present)
-            return int(count) / max(corpus.count, 1)
+            return int(count), corpus.count
 
     def allowed(self, where: Mapping[str, Any], ids: Sequence[str]) -> set[str]:
         """Return those of the ids whose children a filter lets through."""
