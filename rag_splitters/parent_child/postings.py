@@ -91,6 +91,8 @@ class Ranking:
 
     scores: NDArray[np.float64]
     """Score of every child; 0 if it has none of the terms, or only frequent ones."""
+    _found: NDArray[np.int64]
+    """The children whose scores may be above 0."""
     _corpus: Corpus
     _terms: list[tuple[NDArray[np.void], int]]
     """The postings of each term, and how many children have it."""
@@ -102,7 +104,7 @@ class Ranking:
 
         No more than `limit` children are returned, unless n is larger.
         """
-        numbers = np.flatnonzero(self.scores > 0)
+        numbers = self._found[self.scores[self._found] > 0]
         numbers = numbers if is_allowed is None else numbers[is_allowed[numbers]]
         scores = self.scores[numbers]
         if len(numbers) > n:
@@ -112,12 +114,13 @@ class Ranking:
 
     def coverage(self, number: int) -> float:
         """Return the share of the terms that a child covers, weighted by their rarity."""
-        is_near = [self._corpus.follows[number], True, self._corpus.precedes[number]]
-        near = [number + step for step, each in zip((-1, 0, 1), is_near, strict=True) if each]
+        first = number - int(self._corpus.follows[number])
+        last = number + int(self._corpus.precedes[number])
         covered = total = 0.0
         for postings, count in self._terms:
             weight = math.log(1 + (self._corpus.count + 0.5) / (count + 0.5))
-            covered += weight * bool(np.isin(postings["number"], near).any())
+            numbers = postings["number"]
+            covered += weight * bool(np.any((first <= numbers) & (numbers <= last)))
             total += weight
         return covered / total
 
@@ -166,7 +169,8 @@ def rank(
                 is_match = is_found
                 is_match[list(others)] = True
                 candidates = np.flatnonzero(is_match)
-    return Ranking(scores, corpus, terms)
+    found = np.flatnonzero(is_match) if candidates is None else candidates
+    return Ranking(scores, found, corpus, terms)
 
 
 def _frequencies(
