@@ -29,7 +29,7 @@ _names: dict[int, str] = {}
 
 @asynccontextmanager
 async def claim(docstore: Docstore) -> AsyncIterator[None]:
-    """Say in a docstore that this process writes to it, as long as it does.
+    """Keep a row in the docstore, as long as this process writes to it, that says so.
 
     Raises DocstoreInUseError if another process says so.
     """

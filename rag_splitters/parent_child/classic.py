@@ -1,8 +1,8 @@
 """Parents that `langchain_classic`'s ParentDocumentRetriever wrote.
 
-They are rows of the docstore under a random key or the user's id, and no record lists them. Their
-children name them, but no document. A search needs no more than that; what has to know everything
-in an index finds them here, and treats each as a document that is its own only parent.
+They are rows of the docstore under a random key or the user's id. No record lists them, and their
+children name them, but no document. That is enough for a search. Operations that have to know
+everything in an index find them here, and treat each as a document with one parent: itself.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read_again(stores: Stores) -> None:
 
 
 async def read_classic_children(stores: Stores, keys: Sequence[str]) -> dict[str, list[Entry]]:
-    """Return the children, without text, of those of the parents that are not of our making.
+    """Return the children, without text, of those of the parents that we did not write.
 
     A row of the docstore that has no children belongs to another program.
     """

@@ -69,10 +69,10 @@ class Guard:
 
 
 def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
-    """Take a folder for this process, and return its guard and a function that gives it back.
+    """Reserve a folder for this process, and return its guard and a function that releases it.
 
-    A process can take a folder several times; all share one guard. The operating system gives the
-    folder back when the process ends, however it ends.
+    A process can reserve a folder several times; all share one guard. The operating system releases
+    the folder when the process ends, however it ends.
 
     Raises FolderInUseError if another process has the folder: Chroma's files are silently damaged
     when two processes write to them.

@@ -82,7 +82,7 @@ class KeyValueStore(ABC):
     ) -> bool:
         """Write and remove keys if others have the values that are expected of them.
 
-        Everything happens in one step, whoever else writes. None is expected of a key that is not
+        Everything happens in one step, whoever else writes. Expect None of a key that must not be
         there. Returns whether the values were as expected; nothing is written if not.
         """
         return run(self.swap(expected, key_value_pairs, removed_keys))
@@ -182,7 +182,7 @@ class KeyValueStore(ABC):
     ) -> Any:
         """Compare, write and remove in one step, and return whether all was as expected.
 
-        No bytes are expected of a key that is not there.
+        Empty bytes are expected of a key that must not be there.
         """
 
     @abstractmethod
@@ -311,7 +311,7 @@ class KeyValueDocstore:
 
 
 def is_as_expected(values: Mapping[bytes, bytes], expected: Mapping[bytes, bytes]) -> bool:
-    """Do the keys have the values that are expected, and those without any not exist?"""
+    """Do the keys have the expected values? Empty bytes are expected of one that must not exist."""
     return all(values.get(key, _MISSING) == value for key, value in expected.items())
 
 

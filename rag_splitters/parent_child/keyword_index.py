@@ -30,7 +30,7 @@ _FORMAT = 4  # of the file; a file of another format is made anew
 
 # Every update adds a segment: arrays of what stands in its children, whose numbers follow those of
 # the segment before it. Small segments are merged, as in a log-structured merge tree (O'Neil et
-# al. 1996). A child that is removed stays in the arrays until most of them are.
+# al. 1996). A child that is removed stays in the arrays until most of their children are.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS children (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY);

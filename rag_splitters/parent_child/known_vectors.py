@@ -100,8 +100,8 @@ class KnownVectors:
     ) -> tuple[NDArray[np.float32], list[Entry | None]]:
         """Return the vectors to store, and each child as stored if it has its vector already.
 
-        A vector that is only rounded otherwise becomes the stored one again, so that it stays
-        exactly the same, however often the text around it is edited.
+        A vector that differs from the stored one only by rounding is replaced by it: however often
+        the text around it is edited, it stays exactly the same.
         """
         if not self._own:
             return vectors, [None] * len(children)

@@ -33,7 +33,7 @@ def neighbour_weights(width: float) -> list[float]:
 
 
 def can_unmix(weights: Sequence[float]) -> bool:
-    """Can the model's vectors be found again? They can if the neighbours weigh less than a child.
+    """Can the model's vectors be recovered? They can if the neighbours weigh less than a child.
 
     >>> can_unmix(neighbour_weights(0.6)), can_unmix(neighbour_weights(1.0))
     (True, False)
@@ -65,8 +65,8 @@ def unmix(vectors: NDArray[np.float32], weights: Sequence[float]) -> NDArray[np.
     """Return the vectors of one document that `mix` mixed; None if they cannot be found.
 
     `mix` divides each sum by its length, which is not stored. But the vectors that were mixed have
-    length 1, so both are found by turns: from the lengths the vectors, and from these the lengths.
-    With `can_unmix`, each round comes closer; the default smoothing takes about 17.
+    length 1, so both are found in turns: the vectors from the lengths, and the lengths from the
+    vectors. With `can_unmix`, each round comes closer; the default smoothing takes about 17.
     """
     import numpy as np
 

@@ -77,7 +77,7 @@ class AtomicDocstore(Docstore, Protocol):
     ) -> bool:
         """Write and remove rows if others are as expected, and return whether they were.
 
-        None is expected of a key that is not there. It all happens at once or not at all.
+        None is expected of a key that must not be there. It all happens at once or not at all.
         """
 
 
@@ -162,7 +162,7 @@ class ChildStore(ABC):
         """Return the n nearest children, best first; fewer if there are no more."""
 
     async def find_unfiltered(self, query: str, n: int) -> list[Match]:
-        """Do the same without the query's filter, and return only ids.
+        """Return the ids of the n nearest children, whether they pass the query's filter or not.
 
         Raises UnsupportedError unless the store sets `where`.
         """
