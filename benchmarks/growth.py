@@ -36,7 +36,11 @@ from rag_splitters.langchain import parent_document_retriever
 BATCH, QUESTIONS, LENGTH = 500, 50, 1400
 EMBEDDINGS = DeterministicFakeEmbedding(size=128)
 """A random vector for each text, seeded by the text."""
-FILTERS = {"1 in 1,000": {"team": "small"}, "9 in 10": {"team": "large"}}
+FILTERS: dict[str, dict[str, Any]] = {
+    "1 in 1,000": {"team": "small"},
+    "1 in 20": {"page": {"$lt": 15}},
+    "9 in 10": {"team": "large"},
+}
 
 
 def draw_documents(text: str, count: int, seed: int = 1) -> Iterator[Document]:
