@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.browser import browser  # noqa: F401
 from tests.servers import (  # noqa: F401
@@ -25,10 +25,12 @@ from tests.stores import open_store, place  # noqa: F401
 
 collect_ignore = ["data"]  # documents, some of which are Python
 
-settings.register_profile("smoke", derandomize=True, max_examples=5, print_blob=True)
-settings.register_profile("quick", derandomize=True, max_examples=25, print_blob=True)
-settings.register_profile("dev", max_examples=100)
-settings.register_profile("thorough", max_examples=2000)
+# How long an example takes depends on what else the machine does.
+patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("smoke", patient, derandomize=True, max_examples=5, print_blob=True)
+settings.register_profile("quick", patient, derandomize=True, max_examples=25, print_blob=True)
+settings.register_profile("dev", patient, max_examples=100)
+settings.register_profile("thorough", patient, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 MARKERS = ("slow", "server", "browser", "ray", "spark", "model")

@@ -8,7 +8,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 
 from rag_splitters import RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
@@ -28,7 +28,6 @@ from tests.chat_doubles import (
 )
 from tests.splitting import asplit_texts, split_texts
 
-hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "Tea is hot. I like it. Rain fell. It was cold. Cats sleep. They hunt."
 
 
@@ -55,14 +54,12 @@ def pieces(chunker: AgenticChunker, text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("size", [{}, *SIZES], ids=range(len(SIZES) + 1))
-@hostile
 @given(text=hostile_texts())
 @example(text=" \u0301a\nIs it? Yes! 0")
 def test_agentic_keeps_the_guarantees(size: dict[str, Any], text: str) -> None:
     check_chunker(AgenticChunker(llm=every_third, window=4, **size), text)
 
 
-@hostile
 @given(text=hostile_texts())
 def test_agentic_keeps_the_guarantees_when_the_model_fails(text: str) -> None:
     fallback = RecursiveChunker(chunk_size=13)
@@ -73,7 +70,6 @@ def test_agentic_keeps_the_guarantees_when_the_model_fails(text: str) -> None:
         check_chunker(chunker, text)
 
 
-@hostile
 @given(text=hostile_texts())
 def test_sentences_are_whole_clusters_and_one_line_each(text: str) -> None:
     for segmenter in ("rules", halves):

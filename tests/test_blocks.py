@@ -26,7 +26,7 @@ from rag_splitters.structure.blocks.stripping import strip_tags
 from rag_splitters.structure.blocks.tags import Tag, scan_tags
 from rag_splitters.testing import hostile_texts
 
-hostile = settings(deadline=None, suppress_health_check=list(HealthCheck))
+hostile = settings(suppress_health_check=list(HealthCheck))
 SPEC = json.loads(
     gzip.decompress((Path(__file__).parent / "data/markdown_spec.json.gz").read_bytes())
 )

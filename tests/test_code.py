@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_text_splitters import Language
 
@@ -25,8 +25,6 @@ from rag_splitters.structure.kinds import language_named, language_of
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.splitting import asplit_texts, split_texts
-
-hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 # For each language: the size, and its chunks with their definitions. A source is its chunks with a
 # line break between two of them.
@@ -511,7 +509,6 @@ SIZES = (
 )
 
 
-@hostile
 @given(text=code_texts | hostile_texts(), language=st.sampled_from([*GRAMMARS, "auto", "kotlin"]))
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_chunker_keeps_the_guarantees(sizes: dict[str, Any], text: str, language: str) -> None:
@@ -672,7 +669,6 @@ def test_other_lines_are_no_signatures(language: str, text: str) -> None:
     assert list(find_signatures(text, language)) == []
 
 
-@hostile
 @given(data=st.data(), language=st.sampled_from(sorted(SIGNATURES)))
 def test_presets_keep_the_guarantees(data: st.DataObject, language: str) -> None:
     parts = [*"".join(SIGNATURES[language]).splitlines(keepends=True), "def f(", "{", "}\n", "\n"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from langchain_classic.storage import LocalFileStore
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
@@ -29,7 +29,6 @@ from tests.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIn
 from tests.openai_server import Fault, OpenAIServer
 from tests.splitting import asplit_texts, split_texts
 
-hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "# Tea\n\nIt is hot.\n\n## Green\n\nIt is not so hot."
 SMALL = RecursiveChunker(chunk_size=20)
 
@@ -71,7 +70,6 @@ INNER = [
 @pytest.mark.parametrize("count", [False, True])
 @pytest.mark.parametrize("llm", [None, about], ids=["headings", "model"])
 @pytest.mark.parametrize("inner", INNER, ids=range(len(INNER)))
-@hostile
 @given(text=hostile_texts())
 def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text: str) -> None:
     chunker = ContextualChunker(chunker=inner, llm=llm, count_context=count, document_window=50)
@@ -85,7 +83,6 @@ def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text
         assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in inner.spans(text)]
 
 
-@hostile
 @given(text=hostile_texts())
 def test_contextual_loses_no_chunk_when_the_model_fails(text: str) -> None:
     def moody(prompt: str) -> str:
@@ -358,7 +355,6 @@ def test_cache_passes_over_what_is_no_context(tmp_path: Path) -> None:
     assert run(folder.read([key for key, _ in pairs])) == [context for _, context in pairs]
 
 
-@hostile
 @given(text=hostile_texts())
 def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
     options: dict[str, Any] = {"llm": about, "chunker": SMALL}

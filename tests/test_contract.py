@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 import regex
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from langchain_core.documents import Document as LangChainDocument
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.schema import MetadataMode
@@ -25,8 +25,7 @@ each_strategy = pytest.mark.parametrize("cases", CASES.values(), ids=CASES)
 
 Test = TypeVar("Test", bound=Callable[..., None])
 
-hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-fewer = settings(hostile, max_examples=25)  # the chunker is under test above, here the adapter
+fewer = settings(max_examples=25)  # the chunker is under test above, here the adapter
 
 
 VIOLATIONS = (
@@ -62,7 +61,6 @@ def front_end(chunker: Chunker, module: object, suffix: str, **options: object) 
 
 
 @each_strategy
-@hostile
 @with_violations
 @given(text=hostile_texts())
 def test_chunker_keeps_the_guarantees(cases: list[Chunker], text: str) -> None:

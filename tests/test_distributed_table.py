@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rag_splitters.langchain
@@ -61,7 +61,7 @@ documents = st.lists(
     ),
     max_size=4,
 )
-fewer = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=20)
+fewer = settings(max_examples=20)
 
 
 # The same as the front ends

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_splitters import HybridChunker, ModalityChunker, PageChunker
@@ -25,7 +25,6 @@ from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from rag_splitters.text.sizing import sizer
 from tests.splitting import split_texts
 
-hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _NAMES = re.compile(r"(?:New York|Ada Lovelace|Lovelace|Ada|Bern|The same|Longerword)")
 
 Answer = list[tuple[int, int, str]]
@@ -99,7 +98,6 @@ def test_entity_labels_choose_what_counts() -> None:
 # Metadata
 
 
-@hostile
 @given(text=st.lists(st.sampled_from([*HOSTILE_PIECES, "New York", "Ada ", "Bern. "])).map("".join))
 def test_entity_metadata_has_exact_positions(text: str) -> None:
     wanted = find_mentions(names, [text], [])[0]
@@ -147,7 +145,7 @@ def odd_length(text: str) -> int:
     return len(text) - 3 * text.count("w") if len(text) > 3 * text.count("w") else 0
 
 
-@settings(hostile, max_examples=300)
+@settings(max_examples=300)
 @given(
     case=mentioned(),
     size=st.integers(1, 30),
@@ -223,7 +221,6 @@ def test_entity_overlap_does_not_begin_inside_a_mention() -> None:
 # The guarantees
 
 
-@hostile
 @given(text=hostile_texts())
 @pytest.mark.parametrize(
     "chunker",
@@ -240,7 +237,6 @@ def test_entity_keeps_the_guarantees(chunker: EntityChunker, text: str) -> None:
     check_chunker(chunker, text)
 
 
-@hostile
 @given(text=hostile_texts(), size=st.integers(8, 40))
 def test_windows_hold_the_text(text: str, size: int) -> None:
     windows = mention_windows(text, size)

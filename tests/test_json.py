@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
 from langchain_text_splitters import RecursiveJsonSplitter
@@ -74,7 +74,6 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(
     tops=st.lists(values, min_size=1, max_size=3),
     indent=st.sampled_from([None, 1, 4]),

@@ -11,7 +11,7 @@ from typing import Any
 
 import openai
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -440,7 +440,6 @@ def test_statements_are_read_tolerantly(answer: str, found: tuple[list[str], lis
     assert [fact.statement for fact in facts if not fact.is_true] == found[1]
 
 
-@settings(deadline=None)
 @given(text=hostile_texts())
 def test_facts_say_where_they_come_from(text: str) -> None:
     seen = Function(lambda prompt: "true: A.")

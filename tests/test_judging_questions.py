@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
@@ -190,7 +190,6 @@ def test_quotation_that_does_not_stand_there_has_no_place(quote: str, text: str)
     assert find_quotation(quote, text) == []
 
 
-@settings(deadline=None)
 @given(text=hostile_texts(), data=st.data())
 def test_what_a_model_copies_is_found(text: str, data: st.DataObject) -> None:
     shown = without_surrogates(text)
@@ -203,7 +202,6 @@ def test_what_a_model_copies_is_found(text: str, data: st.DataObject) -> None:
     assert all(before[1] <= after[0] for before, after in pairwise(places))
 
 
-@settings(deadline=None)
 @given(text=hostile_texts())
 def test_questions_about_hostile_texts_hold(text: str) -> None:
     def copies(prompt: str) -> str:

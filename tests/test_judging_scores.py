@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
@@ -248,7 +248,6 @@ def test_no_questions_are_no_figure() -> None:
         context_relevance("How is tea?", finds, useful)
 
 
-@settings(deadline=None)
 @given(texts=st.lists(hostile_texts(8), max_size=3))
 def test_texts_are_data(texts: list[str]) -> None:
     seen: list[str] = []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import HealthCheck, example, given, settings, strategies
+from hypothesis import example, given, settings, strategies
 
 from rag_splitters.chunkers.modality import ModalityChunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
@@ -22,7 +22,7 @@ from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from tests.splitting import asplit_texts, split_texts
 from tests.test_blocks import EXAMPLES, HTML_PIECES, check_kept, texts_of
 
-hostile = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+hostile = settings(max_examples=60)
 PIXEL = base64.b64encode(bytes(range(90))).decode()
 DATA = f"data:image/png;base64,{PIXEL}"
 DOCUMENT = f"""# Report

@@ -11,7 +11,7 @@ from typing import Any
 import chromadb
 import pytest
 from chromadb import Collection
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.stores import InMemoryStore
@@ -132,7 +132,6 @@ FILTERS = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(METADATA, min_size=1, max_size=8), st.lists(FILTERS, min_size=1, max_size=4))
 @example([{"a": 1}, {"a": 1.0}, {"a": True}, {"a": "1"}, {}], [{"a": 1}, {"a": {"$ne": 1.0}}])
 @example([{"a": [1, 2]}, {"a": [1.0]}, {"a": [True]}], [{"a": {"$contains": 1}}, {"a": 1}])

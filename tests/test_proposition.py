@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from rag_splitters import Span
 from rag_splitters.chunkers.proposition import PropositionChunker
@@ -30,7 +30,6 @@ from tests.chat_doubles import (
 )
 from tests.splitting import split_texts
 
-hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = "Tea is made. It is hot. Rain fell."
 UNLAPPED = [{**size, "chunk_overlap": 0} for size in SIZES]
 
@@ -78,7 +77,6 @@ def check_propositions(chunker: PropositionChunker, text: str) -> list[Span]:
 
 
 @pytest.mark.parametrize("size", [{}, *UNLAPPED], ids=range(len(SIZES) + 1))
-@hostile
 @given(text=hostile_texts())
 def test_proposition_keeps_the_guarantees(size: dict[str, Any], text: str) -> None:
     check_chunker(PropositionChunker(llm=lambda prompt: "none", **size), text)
@@ -87,7 +85,6 @@ def test_proposition_keeps_the_guarantees(size: dict[str, Any], text: str) -> No
     check_propositions(PropositionChunker(llm=several, segmenter=halves, **size), text)
 
 
-@hostile
 @given(text=hostile_texts())
 def test_passages_that_the_model_failed_on_are_kept(text: str) -> None:
     chunker = PropositionChunker(
@@ -216,7 +213,6 @@ def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
     assert PropositionNodeParser.from_dict(written, llm=echo).to_dict() == written
 
 
-@hostile
 @given(text=hostile_texts())
 def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
     options: dict[str, Any] = {

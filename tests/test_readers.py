@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core import SimpleDirectoryReader
 from PIL import Image
@@ -252,7 +252,6 @@ def test_pdf_is_read_in_several_threads(pdf: Path) -> None:
         assert len(set(threads.map(read_text, [pdf] * 20))) == 1
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.text("a1i-\u00ad \n#é", max_size=40), max_size=9))
 @example(["a-\na", "-\n1", "a"])
 def test_typesetting_takes_nothing_else(pages: list[str]) -> None:

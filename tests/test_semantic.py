@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from langchain_core.documents import Document as LangChainDocument
 from langchain_core.embeddings import Embeddings as LangChainEmbeddings
 from langchain_openai import OpenAIEmbeddings
@@ -76,7 +76,6 @@ TEXT = GLUED[0][0]
 
 
 @pytest.mark.parametrize("chunker", CASES, ids=range(len(CASES)))
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=hostile_texts())
 def test_chunker_keeps_the_guarantees(chunker: EmbeddingSizes, text: str) -> None:
     check_chunker(chunker, text)

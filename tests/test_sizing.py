@@ -18,7 +18,7 @@ import regex
 import tiktoken
 import tiktoken.load
 import tiktoken.registry
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -112,7 +112,6 @@ def word_tokenizer() -> Tokenizer:
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
-@settings(deadline=None)
 @given(text=hostile_texts(), data=st.data())
 def test_token_count_is_what_tiktoken_counts(name: str, text: str, data: st.DataObject) -> None:
     measure = sizer(f"tokens:{name}")(text)
@@ -162,7 +161,6 @@ def test_no_chunk_measures_more_than_its_size_in_tokens(
     assert sum(counts) / len(counts) > 90, "chunks are filled"
 
 
-@settings(deadline=None)
 @given(text=hostile_texts())
 def test_word_count_is_what_split_counts(text: str) -> None:
     measure = sizer("words")(text)
@@ -175,7 +173,6 @@ def test_word_count_is_what_split_counts(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["characters", "words", len, letters])
-@settings(deadline=None)
 @given(text=hostile_texts(), size=st.integers(1, 30), data=st.data())
 def test_furthest_and_earliest_are_exact(
     unit: Any, text: str, size: int, data: st.DataObject
@@ -192,7 +189,6 @@ def test_furthest_and_earliest_are_exact(
 
 
 @pytest.mark.parametrize("unit", ["tokens", "tokens:o200k_base", word_tokenizer()], ids=str)
-@settings(deadline=None)
 @given(text=hostile_texts(), size=st.integers(1, 30), data=st.data())
 def test_furthest_and_earliest_fit_in_tokens(
     unit: Any, text: str, size: int, data: st.DataObject

@@ -30,7 +30,7 @@ STEPS = st.tuples(
 )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(STEPS, max_size=12))
 def test_store_behaves_as_a_dictionary(open_store: OpenStore, steps: list[Any]) -> None:
     store, other, model = open_store(), open_store(), dict[str, Any]()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import HealthCheck, given, settings, strategies
+from hypothesis import given, settings, strategies
 from markdown_it import MarkdownIt
 
 from rag_splitters.chunkers.recursive import RecursiveChunker
@@ -24,7 +24,7 @@ from rag_splitters.testing import HOSTILE_PIECES, check_chunker
 from tests.splitting import asplit_texts, split_texts
 from tests.test_blocks import HTML_PIECES, check_kept, texts_of
 
-hostile = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+hostile = settings(max_examples=40)
 Rows = list[list[str]]
 
 

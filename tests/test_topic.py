@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from rag_splitters.chunkers.topic import TopicChunker
 from rag_splitters.meaning.topics import _partition, find_segments
@@ -20,7 +20,6 @@ from tests.processes import run_python
 
 pytest.importorskip("sklearn")
 
-hostile = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 BEES, VOLCANOES, BOOKS, CHESS, BAKING = sentences()
 CASE = CASES["uneven"]
 
@@ -70,7 +69,6 @@ def test_topic_is_the_same_in_two_processes(model: str) -> None:
     assert "topic_terms" in answers.pop()
 
 
-@hostile
 @given(text=hostile_texts())
 @pytest.mark.parametrize(
     "chunker",
@@ -85,7 +83,7 @@ def test_topic_keeps_the_guarantees(chunker: TopicChunker, text: str) -> None:
     check_chunker(chunker, text)
 
 
-@settings(hostile, max_examples=25)
+@settings(max_examples=25)
 @given(text=hostile_texts())
 def test_topic_with_lda_keeps_the_guarantees(text: str) -> None:
     check_chunker(TopicChunker(chunk_size=30, model="lda", n_topics=3), text)
