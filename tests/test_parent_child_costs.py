@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +20,9 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import search
+from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.keyword_index import KeywordIndex
 
 COUNT = 60
 WORDS = ("whale", "eagle", "tiger", "snail", "moose", "gecko", "otter", "raven", "zebra", "koala")
@@ -243,3 +246,72 @@ def test_verify_lists_ids_once_and_pages_nothing(
         forget(asked)
         retriever.delete(source="none")
         assert not asked["get"]
+
+
+def test_a_hybrid_question_reads_only_the_children_of_its_results(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path, k=3)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        retriever.invoke("the first query looks whether children are missing")
+        forget(asked)
+        matches = [each for result in retriever.invoke(QUESTION) for each in read_matches(result)]
+        assert sum(len(call["ids"]) for call in read_children(asked)) == len(matches) < 20
+        forget(asked)
+        parents = retriever.model_copy(update={"retrieve": "parents"})
+        assert len(parents.invoke(QUESTION)) == 3
+        assert read_children(asked) == []
+
+
+def read_matches(result: Document) -> list[Any]:
+    return list(json.loads(result.metadata["matches"]))
+
+
+def read_children(asked: dict[str, list[Any]]) -> list[Any]:
+    """The requests to Chroma for more than ids and vectors."""
+    return [call for call in asked["get"] if "metadatas" in call["include"]]
+
+
+REWRITTEN = [
+    Document(
+        page_content="a\ud800b " + text(3), metadata={"n": 3, "\udc00": "\udfff"}, id="\ud800"
+    ),
+    Document(page_content="# Hills\n\n" + text(4), metadata={"title": "Animals", "page": [1, 2]}),
+    Document(page_content=text(5) + "\n\n" + text(6), metadata={"start_index": 7, "end_index": 9}),
+    Document(page_content=" \n " + text(7), metadata={"nested": {"a": [{"b": None}]}}, id="p"),
+]
+
+
+@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
+@pytest.mark.parametrize("parents", [None, RecursiveTextSplitter(chunk_size=300, chunk_overlap=90)])
+def test_what_the_keyword_index_locates_is_what_the_vector_store_holds(
+    retrieve: str, parents: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"parent_splitter": parents, "retrieve": retrieve}
+    splitter = RecursiveTextSplitter(chunk_size=60, chunk_overlap=20)
+    documents = [*DOCUMENTS[:9], *REWRITTEN]
+    with parent_document_retriever(documents, child_splitter=splitter, **options) as retriever:
+        questions = [QUESTION, "zebra8", "Hills", "a\ud800b", "where was the moose4 on day 3?"]
+        results = [retriever.invoke(question, k=12) for question in questions]
+        monkeypatch.setattr(KeywordIndex, "locate", lambda self, ids: {})
+        assert [retriever.invoke(question, k=12) for question in questions] == results
+
+
+def test_a_child_that_is_gone_when_it_is_read_is_in_no_passage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with parent_document_retriever(DOCUMENTS, parent_splitter=None) as retriever:
+        first, *_ = retriever.invoke(QUESTION)
+        collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+        where = {"start_index": read_matches(first)[0]["start_index"]}
+        of_first = collection.get(where={"$and": [{"n": first.metadata["n"]}, where]})["ids"]
+        read = ChromaChildren.read
+
+        async def deleting(self: ChromaChildren, ids: list[str], detail: Any = "text") -> Any:
+            collection.delete(ids=of_first)
+            return await read(self, ids, detail)
+
+        monkeypatch.setattr(ChromaChildren, "read", deleting)
+        results = retriever.invoke(QUESTION)
+        assert len(results) == 4
+        assert first.id not in [result.id for result in results]

@@ -141,6 +141,7 @@ class ChromaChildren(ChildStore):
     """
 
     merges_metadata = True  # its upsert does
+    tells_similarities = True
 
     def __init__(
         self,

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rag_splitters.parent_child.metadata_index import RUNS, collect_runs, evaluate
 from rag_splitters.parent_child.postings import POSTING, Corpus, collect_postings, rank
-from rag_splitters.parent_child.records import Entry
-from rag_splitters.sqlite import Database, delete_database, encode
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry
+from rag_splitters.sqlite import Database, decode, delete_database, encode
 from rag_splitters.text.terms import final_characters, is_single_character, text_terms
 
 _MAX_TERMS = 256  # of a question
@@ -26,13 +26,15 @@ _MAX_TIED = 2000  # children with one score that are put in order
 _MERGED_SEGMENTS = 8
 _MAX_MERGED = 2**15  # children of segments that are merged, so that no update takes long
 _MAX_REMOVED = 1000  # children that stay in the arrays in any case
-_FORMAT = 4  # of the file; a file of another format is made anew
+_FORMAT = 5  # of the file; a file of another format is made anew
 
 # Every update adds a segment: arrays of what stands in its children, whose numbers follow those of
 # the segment before it. Small segments are merged, as in a log-structured merge tree (O'Neil et
 # al. 1996). A child that is removed stays in the arrays until most of their children are.
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS children (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS children (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, parent BLOB, start_index, end_index
+);
 CREATE TABLE IF NOT EXISTS removed (number INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS documents (name BLOB PRIMARY KEY, first, last) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS segments (segment INTEGER PRIMARY KEY, level, lengths, follows);
@@ -70,6 +72,15 @@ class KeywordMatches:
     coverage: float
     """How much of the question the best child covers: the share of its terms, weighted by how rare
     they are; from 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where a child stands whose text is a part of its document's."""
+
+    parent: str
+    start_index: int
+    end_index: int
 
 
 class KeywordIndex:
@@ -116,6 +127,7 @@ class KeywordIndex:
         documents: Mapping[str, Sequence[Entry]],
         revision: Revision | None = None,
         with_neighbours: bool = False,
+        id_key: str = "",
     ) -> None:
         """Write documents in place of what the index has of them, in one transaction.
 
@@ -125,8 +137,9 @@ class KeywordIndex:
             revision: the revision that the index knows afterwards; None: it knows none.
             with_neighbours: also find a child by the words of its two neighbours in its document,
                 which count half.
+            id_key: the key in a child's metadata that holds its parent's id.
         """
-        segment = _Segment.of(documents, with_neighbours)
+        segment = _Segment.of(documents, with_neighbours, id_key)
         with self._database.transaction() as connection:
             self._remove(connection, list(documents), segment.ids)
             if segment.ids:
@@ -214,6 +227,12 @@ class KeywordIndex:
         with self._database.snapshot():
             is_allowed = self._evaluate(where)
             return {name for name, number in self._numbers(ids).items() if is_allowed[number]}
+
+    def locate(self, ids: Sequence[str]) -> dict[str, Location]:
+        """Return where children stand, without those whose text is no part of their document's."""
+        query = "SELECT id, parent, start_index, end_index FROM children WHERE id IN ({})"
+        rows = self._database.read_in(f"{query} AND parent IS NOT NULL", ids)
+        return {name: Location(decode(parent), *span) for name, parent, *span in rows}
 
     def list_ids(self) -> list[str]:
         """Return the ids of all children, in order."""
@@ -320,6 +339,7 @@ class _Segment:
     """Children that are to be written together; they are numbered from 0."""
 
     ids: list[str]
+    locations: list[tuple[bytes, int, int] | tuple[None, None, None]]
     places: dict[str, tuple[int, int]]
     """The first and the last child of each document."""
     lengths: NDArray[np.uint32]
@@ -328,7 +348,9 @@ class _Segment:
     """What goes into the tables of arrays, by their names."""
 
     @classmethod
-    def of(cls, documents: Mapping[str, Sequence[Entry]], with_neighbours: bool) -> _Segment:
+    def of(
+        cls, documents: Mapping[str, Sequence[Entry]], with_neighbours: bool, id_key: str
+    ) -> _Segment:
         cache: dict[str, tuple[str, ...]] = {}
         children: dict[str, Entry] = {}
         places: dict[str, tuple[int, int]] = {}
@@ -346,7 +368,16 @@ class _Segment:
             "metadata": {f"{kind} {key}": own for (kind, key), own in runs.items()},
         }
         lengths = np.array([len(own) for own in terms], dtype="<u4")
-        return cls(list(children), places, lengths, follows, entries)
+        locations = [_location(child, id_key) for child in children.values()]
+        return cls(list(children), locations, places, lengths, follows, entries)
+
+
+def _location(child: Entry, id_key: str) -> tuple[bytes, int, int] | tuple[None, None, None]:
+    """Return a child's parent and positions, if its text is a part of its document's."""
+    parent, span = child.metadata.get(id_key), child.span
+    if SOURCE_KEY in child.metadata and span and span[1] - span[0] == len(child.text):
+        return encode(str(parent)), *span
+    return None, None, None
 
 
 def _terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:
@@ -362,7 +393,11 @@ def _add_segment(connection: sqlite3.Connection, segment: _Segment) -> None:
     (size,) = connection.execute("SELECT TOTAL(LENGTH(lengths)) / 4 FROM segments").fetchone()
     (last,) = connection.execute("SELECT COALESCE(MAX(segment), 0) FROM segments").fetchone()
     first, number = int(size), last + 1
-    connection.executemany("INSERT INTO children VALUES (?, ?)", enumerate(segment.ids, first))
+    children = enumerate(zip(segment.ids, segment.locations, strict=True), first)
+    connection.executemany(
+        "INSERT INTO children VALUES (?, ?, ?, ?, ?)",
+        ((number, name, *location) for number, (name, location) in children),
+    )
     connection.executemany(
         "INSERT INTO documents VALUES (?, ?, ?)",
         [(encode(name), first + a, first + b) for name, (a, b) in segment.places.items()],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_splitters.parent_child.records import PLACE_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.stores import Match
@@ -34,6 +34,16 @@ class Passage:
     children: list[LocatedChild]
     start: int
     end: int
+
+    def with_children(self, children: Mapping[str, Entry]) -> Passage:
+        """Return the passage with these children, by their ids, in place of the same ones."""
+
+        def exchange(located: LocatedChild) -> LocatedChild:
+            child = children.get(located.match.child.id or "")
+            match = located.match if child is None else Match(child, located.match.score)
+            return replace(located, match=match)
+
+        return replace(self, children=[exchange(each) for each in self.children])
 
     def holds(self, child: LocatedChild) -> bool:
         """Does a part of the child stand in it?"""

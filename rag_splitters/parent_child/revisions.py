@@ -76,8 +76,7 @@ async def log_changes(
         if await _write_revision(stores, before, after, list(names), rows):
             break
     if stores.keywords is not None and stores.keywords.revision == before:
-        with_neighbours = stores.children.smoothing > 0
-        await call(stores.keywords.update, names, after, with_neighbours)
+        await _update(stores, stores.keywords, names, after)
 
 
 async def _write_revision(
@@ -149,7 +148,7 @@ async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
         changes = {name: documents.get(name, ()) for name in group}
         # Until the last group, the index knows no more than before: a crash repeats them all.
         revision = current if group is groups[-1] else known
-        await call(keywords.update, changes, revision, stores.children.smoothing > 0)
+        await _update(stores, keywords, changes, revision)
     return True
 
 
@@ -168,7 +167,7 @@ async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> None:
     listed: set[str] = set()
     async for records in stores.read_all_records():
         documents = await _read_documents(stores, records)
-        await call(keywords.update, documents, None, stores.children.smoothing > 0)
+        await _update(stores, keywords, documents, None)
         listed.update(parent for record in records for parent in record.parents)
     for keys in batched(await find_classic_parents(stores, listed), _GROUP_PARENTS):
         children_of = await read_classic_children(stores, keys)
@@ -180,6 +179,16 @@ async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> None:
         }
         await call(keywords.update, parents)
     await call(keywords.update, {}, revision)
+
+
+async def _update(
+    stores: Stores,
+    keywords: KeywordIndex,
+    documents: Mapping[str, Sequence[Entry]],
+    revision: Revision | None,
+) -> None:
+    with_neighbours = stores.children.smoothing > 0
+    await call(keywords.update, documents, revision, with_neighbours, stores.id_key)
 
 
 async def _read_documents(stores: Stores, records: Sequence[Record]) -> dict[str, list[Entry]]:

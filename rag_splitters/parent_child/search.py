@@ -16,8 +16,8 @@ from rag_splitters.calls import Call, call
 from rag_splitters.fields import whole_number
 from rag_splitters.parent_child.budget import count_tokens
 from rag_splitters.parent_child.keyword_index import KeywordIndex, KeywordMatches
-from rag_splitters.parent_child.passages import find_passages
-from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.passages import Passage, find_passages
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import (
     SCORE_KEY,
     build_children,
@@ -25,6 +25,7 @@ from rag_splitters.parent_child.results import (
     build_passages,
 )
 from rag_splitters.parent_child.stores import Detail, Match, Stores
+from rag_splitters.text.surrogates import without_surrogates
 
 logger = logging.getLogger(__name__)
 
@@ -156,9 +157,9 @@ async def _results_from_ranking(
         end = query.first_read
     while True:
         batch = ranking[start:end]
-        children += await _load(stores, batch) if query.search_type == "hybrid" else batch
+        children += await _load(stores, query, batch) if query.search_type == "hybrid" else batch
         matches = await _load_parents(stores, children, parents)
-        results = _build_results(stores, query, matches, parents, _worst_score(ranking))
+        results = await _build_results(stores, query, matches, parents, _worst_score(ranking))
         if query.is_met_by(results) or end >= len(ranking):
             return children, results
         start, end = end, 2 * end
@@ -224,6 +225,9 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> tuple[list[Match], 
         similarities = {match.child.id or "": match.score or 0.0 for match in nearest}
         unseen = [name for name, _ in by_keyword.best if name not in children]
         similarities |= await stores.children.similarities(query.text, unseen)
+        if stores.children.tells_similarities:
+            best = [(name, score) for name, score in by_keyword.best if name in similarities]
+            by_keyword = replace(by_keyword, best=best)
         ranked = [similarities[name] for name in children]
         if ranked and ranked[0] < ranked[-1]:  # the store returns distances: the least is the best
             similarities = {name: -distance for name, distance in similarities.items()}
@@ -336,12 +340,30 @@ async def _find_by_keyword(
     )
 
 
-async def _load(stores: Stores, matches: Sequence[Match]) -> list[Match]:
-    """Return the matches with loaded children, without those that no longer exist."""
+async def _load(stores: Stores, query: Query, matches: Sequence[Match]) -> list[Match]:
+    """Return the matches with loaded children, without those that no longer exist.
+
+    Where the keyword index knows how a child lies in its parent, that is enough to find parents and
+    passages, and much faster than reading the child from the vector store.
+    """
     ids = [match.child.id or "" for match in matches if not match.child.metadata]
-    loaded = dict(zip(ids, await stores.children.read(ids), strict=True))
-    pairs = [(loaded.get(match.child.id or "", match.child), match.score) for match in matches]
-    return [Match(child, score) for child, score in pairs if child is not None]
+    children: dict[str, Entry | None] = {}
+    # If all similarities were looked up, it is known that the children exist.
+    exist = stores.children.tells_similarities and query.fusion == "relative"
+    if exist and query.retrieve != "children" and stores.keywords is not None:
+        for name, place in (await call(stores.keywords.locate, ids)).items():
+            positions = {"start_index": place.start_index, "end_index": place.end_index}
+            children[name] = Entry("", {stores.id_key: place.parent, **positions}, name)
+    located = frozenset(children)
+    unlocated = [name for name in ids if name not in located]
+    children |= zip(unlocated, await stores.children.read(unlocated), strict=True)
+    found = []
+    for match in matches:
+        name = match.child.id or ""
+        child = children.get(name, match.child)
+        if child is not None:
+            found.append(Match(child, match.score, is_located=name in located))
+    return found
 
 
 async def _load_parents(
@@ -349,7 +371,7 @@ async def _load_parents(
 ) -> list[Match]:
     """Return the children whose parents are in the docstore.
 
-    The parents that are read are added to `parents`.
+    The parents that are read are added to `parents`. Children that are only located get their text.
     """
     key = stores.id_key
     children = _children_with_parent(stores, children)
@@ -357,10 +379,21 @@ async def _load_parents(
     unread = [name for name in ids if name not in parents]
     if unread:
         parents.update(zip(unread, await stores.docstore.read(unread), strict=True))
-    return [match for match in children if parents[match.child.metadata[key]] is not None]
+    pairs = [(match, parents[match.child.metadata[key]]) for match in children]
+    return [_with_text(match, parent) for match, parent in pairs if parent is not None]
 
 
-def _build_results(
+def _with_text(match: Match, parent: Entry) -> Match:
+    """Return a match whose child has its text, and its document's identity, from its parent."""
+    if not match.is_located or match.child.text or parent.span is None:
+        return match
+    child, offset = match.child, parent.span[0]
+    span = slice(child.metadata["start_index"] - offset, child.metadata["end_index"] - offset)
+    metadata = child.metadata | {SOURCE_KEY: without_surrogates(parent.id or "")}
+    return replace(match, child=Entry(parent.text[span], metadata, child.id))
+
+
+async def _build_results(
     stores: Stores,
     query: Query,
     matches: Sequence[Match],
@@ -372,9 +405,29 @@ def _build_results(
         return build_parents(stores, matches, present, query.k)
     if query.retrieve == "children":
         return build_children(stores, matches, present, query.k)
-    size, threshold = query.passage_size, query.passage_threshold
-    passages = find_passages(matches, present, stores.id_key, query.k, worst, size, threshold)
+    passages = await _find_passages(stores, query, matches, present, worst)
     return build_passages(stores, passages, present)
+
+
+async def _find_passages(
+    stores: Stores,
+    query: Query,
+    matches: Sequence[Match],
+    parents: Mapping[str, Entry],
+    worst: float | None,
+) -> list[Passage]:
+    """Find passages, and load their children."""
+    size, threshold = query.passage_size, query.passage_threshold
+    while True:
+        passages = find_passages(matches, parents, stores.id_key, query.k, worst, size, threshold)
+        found = [child.match for passage in passages for child in passage.children]
+        ids = list(dict.fromkeys(match.child.id or "" for match in found if match.is_located))
+        children = dict(zip(ids, await stores.children.read(ids), strict=True))
+        loaded = {name: child for name, child in children.items() if child is not None}
+        if len(loaded) == len(ids):
+            return [passage.with_children(loaded) for passage in passages]
+        gone = children.keys() - loaded.keys()
+        matches = [match for match in matches if match.child.id not in gone]
 
 
 def _worst_score(ranking: Sequence[Match]) -> float | None:

@@ -36,6 +36,8 @@ class Match:
 
     child: Entry
     score: float | None
+    is_located: bool = False
+    """Are only the child's text, parent and positions known, and not its other metadata?"""
 
 
 @dataclass(slots=True)
@@ -96,6 +98,8 @@ class ChildStore(ABC):
     """The metadata keys that the query's filter names."""
     where: Mapping[str, Any] | None = None
     """The query's filter, if the keyword index can evaluate it; see `metadata_index`."""
+    tells_similarities: bool = False
+    """Can it tell the similarity of any child, so that one without has been removed?"""
 
     @property
     def model(self) -> str:
