@@ -341,29 +341,34 @@ async def _find_by_keyword(
 
 
 async def _load(stores: Stores, query: Query, matches: Sequence[Match]) -> list[Match]:
-    """Return the matches with loaded children, without those that no longer exist.
-
-    Where the keyword index knows how a child lies in its parent, that is enough to find parents and
-    passages, and much faster than reading the child from the vector store.
-    """
+    """Return the matches with loaded or located children, without those that no longer exist."""
     ids = [match.child.id or "" for match in matches if not match.child.metadata]
-    children: dict[str, Entry | None] = {}
-    # If all similarities were looked up, it is known that the children exist.
-    exist = stores.children.tells_similarities and query.fusion == "relative"
-    if exist and query.retrieve != "children" and stores.keywords is not None:
-        for name, place in (await call(stores.keywords.locate, ids)).items():
-            positions = {"start_index": place.start_index, "end_index": place.end_index}
-            children[name] = Entry("", {stores.id_key: place.parent, **positions}, name)
-    located = frozenset(children)
-    unlocated = [name for name in ids if name not in located]
-    children |= zip(unlocated, await stores.children.read(unlocated), strict=True)
+    located = await _locate(stores, query, ids)
+    others = [name for name in ids if name not in located]
+    loaded = dict(zip(others, await stores.children.read(others), strict=True))
     found = []
     for match in matches:
         name = match.child.id or ""
-        child = children.get(name, match.child)
+        child = located.get(name) or loaded.get(name, match.child)
         if child is not None:
             found.append(Match(child, match.score, is_located=name in located))
     return found
+
+
+async def _locate(stores: Stores, query: Query, ids: Sequence[str]) -> dict[str, Entry]:
+    """Return children, without text, of which the keyword index knows how they lie in their parents.
+
+    That is enough to find parents and passages, and much faster than reading a child from the
+    vector store. The vector store must have told the similarities, and so that the children exist.
+    """
+    is_enough = query.retrieve != "children" and query.fusion == "relative"
+    if not is_enough or stores.keywords is None or not stores.children.tells_similarities:
+        return {}
+    children = {}
+    for name, place in (await call(stores.keywords.locate, ids)).items():
+        positions = {"start_index": place.start_index, "end_index": place.end_index}
+        children[name] = Entry("", {stores.id_key: place.parent, **positions}, name)
+    return children
 
 
 async def _load_parents(
