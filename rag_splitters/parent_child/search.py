@@ -356,7 +356,7 @@ async def _load(stores: Stores, query: Query, matches: Sequence[Match]) -> list[
 
 
 async def _locate(stores: Stores, query: Query, ids: Sequence[str]) -> dict[str, Entry]:
-    """Return children, without text, of which the keyword index knows how they lie in their parents.
+    """Return the children whose places in their parents the keyword index knows, without text.
 
     That is enough to find parents and passages, and much faster than reading a child from the
     vector store. The vector store must have told the similarities, and so that the children exist.
