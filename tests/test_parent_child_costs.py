@@ -293,7 +293,7 @@ def test_what_the_keyword_index_locates_is_what_the_vector_store_holds(
     with parent_document_retriever(documents, child_splitter=splitter, **options) as retriever:
         questions = [QUESTION, "zebra8", "Hills", "a\ud800b", "where was the moose4 on day 3?"]
         results = [retriever.invoke(question, k=12) for question in questions]
-        monkeypatch.setattr(KeywordIndex, "locate", lambda self, ids: {})
+        monkeypatch.setattr(KeywordIndex, "locate", lambda self, ids, id_key: {})
         assert [retriever.invoke(question, k=12) for question in questions] == results
 
 

@@ -30,7 +30,8 @@ _FORMAT = 5  # of the file; a file of another format is made anew
 
 # Every update adds a segment: arrays of what stands in its children, whose numbers follow those of
 # the segment before it. Small segments are merged, as in a log-structured merge tree (O'Neil et
-# al. 1996). A child that is removed stays in the arrays until most of their children are.
+# al. 1996). A child that is removed stays in the arrays until most of their children are. A child's
+# `parent` is the key under which its metadata names the parent, a NUL, and the parent's id.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS children (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, parent BLOB, start_index, end_index
@@ -228,11 +229,19 @@ class KeywordIndex:
             is_allowed = self._evaluate(where)
             return {name for name, number in self._numbers(ids).items() if is_allowed[number]}
 
-    def locate(self, ids: Sequence[str]) -> dict[str, Location]:
-        """Return where children stand, without those whose text is no part of their document's."""
+    def locate(self, ids: Sequence[str], id_key: str) -> dict[str, Location]:
+        """Return where children stand, without those whose text is no part of their document's.
+
+        Parameters:
+            ids: the ids of the children.
+            id_key: the key in a child's metadata that holds its parent's id.
+        """
         query = "SELECT id, parent, start_index, end_index FROM children WHERE id IN ({})"
         rows = self._database.read_in(f"{query} AND parent IS NOT NULL", ids)
-        return {name: Location(decode(parent), *span) for name, parent, *span in rows}
+        parents = [(name, decode(parent).partition("\0"), span) for name, parent, *span in rows]
+        return {
+            name: Location(own, *span) for name, (key, _, own), span in parents if key == id_key
+        }
 
     def list_ids(self) -> list[str]:
         """Return the ids of all children, in order."""
@@ -375,9 +384,11 @@ class _Segment:
 def _location(child: Entry, id_key: str) -> tuple[bytes, int, int] | tuple[None, None, None]:
     """Return a child's parent and positions, if its text is a part of its document's."""
     parent, span = child.metadata.get(id_key), child.span
-    if SOURCE_KEY in child.metadata and span and span[1] - span[0] == len(child.text):
-        return encode(str(parent)), *span
-    return None, None, None
+    if span is None or span[1] - span[0] != len(child.text) or SOURCE_KEY not in child.metadata:
+        return None, None, None
+    if not isinstance(parent, str):
+        return None, None, None
+    return encode(f"{id_key}\0{parent}"), *span
 
 
 def _terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:

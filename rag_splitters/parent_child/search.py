@@ -365,7 +365,7 @@ async def _locate(stores: Stores, query: Query, ids: Sequence[str]) -> dict[str,
     if not is_enough or stores.keywords is None or not stores.children.tells_similarities:
         return {}
     children = {}
-    for name, place in (await call(stores.keywords.locate, ids)).items():
+    for name, place in (await call(stores.keywords.locate, ids, stores.id_key)).items():
         positions = {"start_index": place.start_index, "end_index": place.end_index}
         children[name] = Entry("", {stores.id_key: place.parent, **positions}, name)
     return children
