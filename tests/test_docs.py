@@ -27,6 +27,7 @@ What a page under `docs` (and README.md) may say:
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -220,11 +221,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("mkdocs", reason="the site needs pip install -e '.[docs]'")
     folder = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
-    result = subprocess.run(build, cwd=ROOT, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    result = subprocess.run(
+        build, cwd=ROOT, capture_output=True, text=True, check=False, env=environment
+    )
     assert result.returncode == 0, result.stderr
     return folder
 
 
+@pytest.mark.xdist_group("site")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["choosing", "strategies/recursive"])
 def test_page_is_accessible(name: str, scheme: Any, site: Path, browser: Any) -> None:
@@ -235,6 +240,8 @@ def test_page_is_accessible(name: str, scheme: Any, site: Path, browser: Any) ->
     context.close()
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("site")
 def test_site_builds_strictly(site: Path) -> None:
     """Every link and anchor leads somewhere, and nothing is fetched from another server."""
     guide = (site / "llms.txt").read_text(encoding="utf-8")
