@@ -215,7 +215,7 @@ def test_public_names_are_in_the_reference() -> None:
     assert set(names[0].split()) == set(rag_splitters.__all__) - set(chunkers.__all__)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # pytest-xdist may run other modules' tests in between
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the built site."""
     pytest.importorskip("mkdocs", reason="the site needs pip install -e '.[docs]'")
