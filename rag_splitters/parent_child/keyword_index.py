@@ -384,11 +384,10 @@ class _Segment:
 def _location(child: Entry, id_key: str) -> tuple[bytes, int, int] | tuple[None, None, None]:
     """Return a child's parent and positions, if its text is a part of its document's."""
     parent, span = child.metadata.get(id_key), child.span
-    if span is None or span[1] - span[0] != len(child.text) or SOURCE_KEY not in child.metadata:
-        return None, None, None
-    if not isinstance(parent, str):
-        return None, None, None
-    return encode(f"{id_key}\0{parent}"), *span
+    is_part = span is not None and span[1] - span[0] == len(child.text)
+    if span and is_part and isinstance(parent, str) and SOURCE_KEY in child.metadata:
+        return encode(f"{id_key}\0{parent}"), *span
+    return None, None, None
 
 
 def _terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:

@@ -91,7 +91,7 @@ class Ranking:
 
     scores: NDArray[np.float64]
     """Score of every child; 0 if it has none of the terms, or only frequent ones."""
-    _found: NDArray[np.int64]
+    _candidates: NDArray[np.int64]
     """The children whose scores may be above 0."""
     _corpus: Corpus
     _terms: list[tuple[NDArray[np.void], int]]
@@ -104,7 +104,7 @@ class Ranking:
 
         No more than `limit` children are returned, unless n is larger.
         """
-        numbers = self._found[self.scores[self._found] > 0]
+        numbers = self._candidates[self.scores[self._candidates] > 0]
         numbers = numbers if is_allowed is None else numbers[is_allowed[numbers]]
         scores = self.scores[numbers]
         if len(numbers) > n:
@@ -169,8 +169,9 @@ def rank(
                 is_match = is_found
                 is_match[list(others)] = True
                 candidates = np.flatnonzero(is_match)
-    found = np.flatnonzero(is_match) if candidates is None else candidates
-    return Ranking(scores, found, corpus, terms)
+    if candidates is None:
+        candidates = np.flatnonzero(is_match)
+    return Ranking(scores, candidates, corpus, terms)
 
 
 def _frequencies(

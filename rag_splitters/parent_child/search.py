@@ -346,13 +346,13 @@ async def _load(stores: Stores, query: Query, matches: Sequence[Match]) -> list[
     located = await _locate(stores, query, ids)
     others = [name for name in ids if name not in located]
     loaded = dict(zip(others, await stores.children.read(others), strict=True))
-    found = []
+    existing_matches = []
     for match in matches:
         name = match.child.id or ""
         child = located.get(name) or loaded.get(name, match.child)
         if child is not None:
-            found.append(Match(child, match.score, is_located=name in located))
-    return found
+            existing_matches.append(Match(child, match.score, is_located=name in located))
+    return existing_matches
 
 
 async def _locate(stores: Stores, query: Query, ids: Sequence[str]) -> dict[str, Entry]:
@@ -425,14 +425,14 @@ async def _find_passages(
     size, threshold = query.passage_size, query.passage_threshold
     while True:
         passages = find_passages(matches, parents, stores.id_key, query.k, worst, size, threshold)
-        found = [child.match for passage in passages for child in passage.children]
-        ids = list(dict.fromkeys(match.child.id or "" for match in found if match.is_located))
+        used_matches = [child.match for passage in passages for child in passage.children]
+        ids = list(dict.fromkeys(m.child.id or "" for m in used_matches if m.is_located))
         children = dict(zip(ids, await stores.children.read(ids), strict=True))
         loaded = {name: child for name, child in children.items() if child is not None}
         if len(loaded) == len(ids):
             return [passage.with_children(loaded) for passage in passages]
-        gone = children.keys() - loaded.keys()
-        matches = [match for match in matches if match.child.id not in gone]
+        removed_ids = children.keys() - loaded.keys()
+        matches = [match for match in matches if match.child.id not in removed_ids]
 
 
 def _worst_score(ranking: Sequence[Match]) -> float | None:
