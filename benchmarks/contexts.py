@@ -21,7 +21,7 @@ from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark
 from rag_splitters.evaluation.suggestion import suggestion
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.terms import text_terms
-from tests.minilm import minilm
+from tests.support.minilm import minilm
 
 BUDGETS = (500, 1000, 1500)
 WINDOWS = (20_000, 8_000, 4_000, 2_000)

@@ -30,7 +30,7 @@ from rag_splitters.evaluation.suggestion import suggestion
 from rag_splitters.evaluation.tables import caption, format_estimate
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sizing import sizer
-from tests.minilm import minilm
+from tests.support.minilm import minilm
 
 TOKENS = sizer("tokens")
 METRICS = ("recall", "precision", "iou", "retrieved", "recall@500", "recall@1000", "recall@1500")

@@ -174,7 +174,7 @@ retriever.close()
 
 def measure_servers(documents: list[Document], questions: list[str], foreign: Document) -> None:
     """Measure an index on servers."""
-    from tests.servers import ChromaServer, PostgresServer
+    from tests.support.servers import ChromaServer, PostgresServer
 
     with (
         PostgresServer() as postgres,

@@ -32,7 +32,7 @@ from rag_splitters import (
 from rag_splitters.evaluation import CachedEmbeddings, compare, intrinsic, read_benchmark
 from rag_splitters.evaluation.figures import FAULTS, FIGURES
 from rag_splitters.models import Embedder, HashingEmbeddings
-from tests.minilm import minilm
+from tests.support.minilm import minilm
 
 SIZES = (200, 400)
 RECALLS = ("recall@500", "recall@1000", "recall@1500")

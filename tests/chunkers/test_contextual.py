@@ -1,0 +1,406 @@
+"""ContextualChunker: a context before every chunk, each paid for once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from langchain_classic.storage import LocalFileStore
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.stores import InMemoryByteStore, InMemoryStore
+from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.storage.kvstore import SimpleKVStore
+
+from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
+from rag_splitters.calls import run
+from rag_splitters.chunkers.contextual import ContextualChunker
+from rag_splitters.langchain import ChunkerTextSplitter
+from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.meaning.situating import window_around
+from rag_splitters.models import ModelError
+from rag_splitters.models.cache import FolderCache, text_cache
+from rag_splitters.testing import check_chunker, check_documents, hostile_texts
+from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
+from tests.support.openai_server import Fault, OpenAIServer
+from tests.support.splitting import asplit_texts, split_texts
+
+TEXT = "# Tea\n\nIt is hot.\n\n## Green\n\nIt is not so hot."
+SMALL = RecursiveChunker(chunk_size=20)
+
+
+class ContextualSplitter(ContextualChunker, ChunkerTextSplitter):
+    """Stands for the front end's own class."""
+
+
+class ContextualParser(ContextualChunker, ChunkerNodeParser):
+    """Stands for the front end's own class."""
+
+
+def chunk_in(prompt: str) -> str:
+    """The chunk that a prompt asks about."""
+    return prompt.rpartition("<chunk>\n")[2].rpartition("\n</chunk>")[0]
+
+
+def about(prompt: str) -> str:
+    """A context that depends on the chunk alone."""
+    return f"A part of {len(chunk_in(prompt))} characters, of some document or other."
+
+
+def fails_on_green(prompt: str) -> str:
+    if "Green" in chunk_in(prompt):
+        raise RuntimeError("no answer today")
+    return about(prompt)
+
+
+INNER = [
+    RecursiveChunker(),
+    RecursiveChunker(chunk_size=20, chunk_overlap=6),
+    RecursiveChunker(chunk_size=60, chunk_overlap=9),
+    SentenceChunker(chunk_size=9, length_function="words"),
+    SentenceChunker(chunk_size=24, chunk_overlap=5, length_function="tokens"),
+    HybridChunker(stages=[PageChunker(), RecursiveChunker(chunk_size=40)]),
+]
+
+
+@pytest.mark.parametrize("count", [False, True])
+@pytest.mark.parametrize("llm", [None, about], ids=["headings", "model"])
+@pytest.mark.parametrize("inner", INNER, ids=range(len(INNER)))
+@given(text=hostile_texts())
+def test_contextual_keeps_the_guarantees(inner: Any, llm: Any, count: bool, text: str) -> None:
+    chunker = ContextualChunker(chunker=inner, llm=llm, count_context=count, document_window=50)
+    spans = check_chunker(chunker, text)
+    for span in spans:
+        own = text[span.start : span.end]
+        context = span.context
+        assert span.text_of(text) == (own if context is None else f"{context}\n\n{own}")
+        assert (span.context is not None) == (span.content is not None)
+    if not count:
+        assert [(s.start, s.end) for s in spans] == [(s.start, s.end) for s in inner.spans(text)]
+
+
+@given(text=hostile_texts())
+def test_contextual_loses_no_chunk_when_the_model_fails(text: str) -> None:
+    def moody(prompt: str) -> str:
+        return "" if "word" in chunk_in(prompt) else about(prompt)
+
+    chunker = ContextualChunker(chunker=SMALL, llm=moody, max_retries=0, on_error="plain")
+    spans = check_chunker(chunker, text)
+    for span in spans:
+        failed = "word" in text[span.start : span.end]
+        assert span.metadata.get("fallback") == ("plain" if failed else None)
+        assert (span.context is not None) is not failed
+
+
+@pytest.mark.parametrize("kind", [Function, AsyncFunction, LangChainDouble, LlamaIndexDouble])
+def test_every_kind_of_model_gives_the_same_contexts(kind: Any) -> None:
+    llm = kind(script=about)
+    chunker = ContextualChunker(chunker=SMALL, llm=llm)
+    spans = chunker.spans(TEXT)
+    assert [span.text_of(TEXT) for span in spans] == [
+        f"A part of {len(part)} characters, of some document or other.\n\n{part}"
+        for part in ("# Tea\n\nIt is hot.", "## Green", "It is not so hot.")
+    ]
+    assert len(llm.prompts) == 3
+    assert asyncio.run(asplit_texts(chunker, [TEXT, "", TEXT])) == [spans, [], spans]
+    assert len(llm.prompts) == 6  # the same document twice: asked once
+
+
+def test_document_stands_before_the_chunk_and_is_shared() -> None:
+    llm = Function(about)
+    ContextualChunker(chunker=SMALL, llm=llm).spans(TEXT)
+    document = f"<document>\n{TEXT}\n</document>\n\n"
+    (shared,) = {prompt.partition(document)[0] for prompt in llm.prompts}
+    assert "Write a short context" in shared
+    assert [chunk_in(prompt) for prompt in llm.prompts][1] == "## Green"
+
+
+def test_documents_with_places_in_them_are_data() -> None:
+    llm = Function(about)
+    text = "Here is {chunk} and {document}.\n\nAnd \ud800 there."
+    ContextualChunker(chunker=SMALL, llm=llm).spans(text)
+    assert "Here is {chunk} and {document}." in llm.prompts[0]
+    assert not any("\ud800" in prompt for prompt in llm.prompts)
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 2000, 10**6])
+@pytest.mark.parametrize("text", ["A sentence of words. " * 300, "x" * 5000, "日本" * 2000])
+def test_windows_hold_their_chunk_and_are_shared(text: str, size: int) -> None:
+    spans = RecursiveChunker(chunk_size=40).spans(text)
+    found = [window_around(text, span, size) for span in spans]
+    for span, (start, end) in zip(spans, found, strict=True):
+        assert 0 <= start <= span.start < span.end <= end <= len(text)
+        assert end - start <= max(size, 40) + 40
+        if 200 <= size < len(text):
+            assert end - start >= size - 200
+    if size >= 100:
+        assert len(set(found)) <= 2 * len(text) / size + 2
+
+
+def test_long_document_costs_in_proportion_to_its_window() -> None:
+    llm = Function(about)
+    text = "".join(f"Sentence {number} of a long document. " for number in range(20_000))
+    spans = ContextualChunker(llm=llm).spans(text)
+    assert len(llm.prompts) == len(spans)
+    assert max(map(len, llm.prompts)) < 8_000 + 1000 + 1000
+    documents = {prompt.partition("</document>")[0] for prompt in llm.prompts}
+    assert len(documents) <= 2 * len(text) / 8_000 + 2
+
+
+def test_same_chunk_in_the_same_window_is_asked_once() -> None:
+    llm = Function(about)
+    text = "The same passage again.\n\n" * 40
+    spans = ContextualChunker(chunker=RecursiveChunker(chunk_size=25), llm=llm).spans(text)
+    assert len(spans) == 40
+    assert len(llm.prompts) == 1
+
+
+CACHES = {
+    "langchain": lambda path: InMemoryStore(),
+    "langchain bytes": lambda path: InMemoryByteStore(),
+    "langchain files": lambda path: LocalFileStore(path / "files"),
+    "llama_index": lambda path: SimpleKVStore(),
+    "folder": lambda path: path / "new" / "folder",
+    "folder name": lambda path: str(path),
+}
+
+
+@pytest.mark.parametrize("kind", CACHES)
+def test_second_run_costs_nothing(kind: str, tmp_path: Path) -> None:
+    cache, llm = CACHES[kind](tmp_path), Function(about)
+    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=cache)
+    spans = chunker.spans(TEXT)
+    assert len(llm.prompts) == 3
+    assert chunker.spans(TEXT) == spans == asyncio.run(asplit_texts(chunker, [TEXT]))[0]
+    assert len(llm.prompts) == 3
+    again = Function(lambda prompt: "Something else.")  # a model of the same name
+    assert ContextualChunker(chunker=SMALL, llm=again, cache=cache).spans(TEXT) == spans
+    assert again.prompts == []
+
+
+@pytest.mark.parametrize("kind", CACHES)
+def test_async_run_fills_the_cache(kind: str, tmp_path: Path) -> None:
+    cache, llm = CACHES[kind](tmp_path), AsyncFunction(about)
+    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=cache)
+    spans = asyncio.run(asplit_texts(chunker, [TEXT]))
+    assert split_texts(chunker, [TEXT]) == spans
+    assert len(llm.prompts) == 3
+
+
+def test_cache_pays_again_for_what_changed_alone(tmp_path: Path) -> None:
+    llm = Function(about)
+    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path)
+    edited = TEXT.replace("not so hot", "rather cool")
+
+    def calls(chunker: ContextualChunker, text: str) -> int:
+        before = len(llm.prompts)
+        chunker.spans(text)
+        return len(llm.prompts) - before
+
+    assert calls(chunker, TEXT) == 3
+    # Other cuts of the same document: the chunks that are the same cost nothing.
+    finer = chunker.model_copy(update={"chunker": RecursiveChunker(chunk_size=17)})
+    assert calls(finer, TEXT) == 0
+    finest = chunker.model_copy(update={"chunker": RecursiveChunker(chunk_size=16)})
+    assert calls(finest, TEXT) == 4
+    # An edit changes what the model is shown, so all chunks of the window are asked about ...
+    assert calls(chunker, edited) == 3
+    # ... but not where the context of an unchanged chunk may be kept.
+    lasting = chunker.model_copy(update={"cache_by": "chunk"})
+    assert calls(lasting, TEXT) == 3
+    assert calls(lasting, edited) == 1
+    assert calls(lasting, TEXT.replace("# Tea", "# Coffee")) == 3
+    assert calls(chunker.model_copy(update={"prompt": "{document} {chunk}"}), TEXT) == 3
+
+
+def test_error_names_document_and_chunk_and_keeps_the_rest(tmp_path: Path) -> None:
+    llm = Function(fails_on_green)
+    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path)
+    with pytest.raises(ModelError, match="no answer today") as caught:
+        split_texts(chunker, ["Fine.", TEXT])
+    assert "ContextualChunker: document 1, chunk 1 (characters 19 to 27)" in str(caught.value)
+    assert caught.value.index == 1
+    assert len(llm.prompts) == 4
+    llm.script = about
+    assert len(split_texts(chunker, ["Fine.", TEXT])[1]) == 3
+    assert len(llm.prompts) == 5  # only what had failed
+
+
+def test_openai_client_loses_no_chunk_to_a_fault(tmp_path: Path) -> None:
+    from langchain_openai import ChatOpenAI
+
+    with OpenAIServer(about) as server:
+        llm = ChatOpenAI(
+            model="gpt-4o", base_url=server.url, api_key="sk-very-secret", max_retries=1
+        )
+        chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path, max_concurrency=1)
+        # One rate limit, which the client gets over, and one refusal, which it does not.
+        server.faults = [
+            Fault(status=429, headers={"Retry-After": "0"}),
+            Fault(),
+            Fault(status=401, body=b'{"error": {"message": "bad key sk-very-secret"}}'),
+        ]
+        with pytest.raises(ModelError, match=r"document 0, chunk 1 .*401") as caught:
+            chunker.spans(TEXT)
+        assert len(server.requests) == 3  # a key that is refused for one is refused for all
+        assert "very-secret" not in str(caught.value) + repr(caught.value.__cause__)
+        assert len(chunker.spans(TEXT)) == 3
+        assert len(server.requests) == 5  # the first was kept
+        assert ContextualChunker(chunker=SMALL, llm=about).spans(TEXT) == chunker.spans(TEXT)
+
+
+def test_after_a_failure_the_others_are_finished_and_kept(tmp_path: Path) -> None:
+    text = "".join(f"Part {number} of it all.\n\n" for number in range(300))
+    llm = Function(lambda prompt: "" if "Part 7 " in chunk_in(prompt) else about(prompt))
+    inner = RecursiveChunker(chunk_size=25)
+    chunker = ContextualChunker(
+        chunker=inner, llm=llm, cache=tmp_path, max_retries=1, document_window=100
+    )
+    with pytest.raises(ModelError, match="chunk 7 "):
+        chunker.spans(text)
+    assert len(llm.prompts) == 301
+    plain = chunker.model_copy(update={"on_error": "plain"})
+    spans = plain.spans(text)
+    assert len(spans) == 300
+    assert [span.metadata.get("fallback") for span in spans].index("plain") == 7
+    assert len(llm.prompts) == 303
+
+
+def test_headings_are_the_context_where_there_is_no_model() -> None:
+    chunker = ContextualChunker(chunker=SMALL)
+    assert [(c.text, c.metadata.get("context")) for c in chunker.chunk(TEXT)] == [
+        ("# Tea\n\nIt is hot.", None),
+        ("Tea\n\n## Green", "Tea"),
+        ("Tea > Green\n\nIt is not so hot.", "Tea > Green"),
+    ]
+    titled = chunker.chunk(TEXT, metadata={"title": "Drinks"})
+    assert [chunk.metadata["context"] for chunk in titled] == [
+        "Drinks",
+        "Drinks > Tea",
+        "Drinks > Tea > Green",
+    ]
+    assert chunker.chunk("No heading.")[0].text == "No heading."
+
+
+def test_heading_of_any_length_costs_in_proportion() -> None:
+    text = "# " + "word " * 100_000 + "\n\n" + "Text below. " * 10_000
+    spans = ContextualChunker().spans(text)
+    assert all(len(span.context or "") <= 200 for span in spans)
+    assert sum(len(span.text_of(text)) for span in spans) < 1.5 * len(text)
+
+
+@pytest.mark.parametrize(("inner", "share"), [(RecursiveChunker(chunk_size=300), 3)])
+def test_counted_context_fits_and_uses_its_room(inner: RecursiveChunker, share: int) -> None:
+    text = "A sentence of some words. " * 100
+    llm = Function(lambda prompt: "Some context, in words, " * 50)
+    counted = ContextualChunker(chunker=inner, llm=llm, count_context=True)
+    for span in counted.spans(text):
+        assert counted.fits(span.text_of(text))
+        assert len(span.context) > inner.chunk_size / share - 30
+        assert span.context.split()[-1] in ("Some", "context,", "in", "words,")
+    free = ContextualChunker(chunker=inner, llm=llm)
+    assert all(len(span.text_of(text)) > inner.chunk_size for span in free.spans(text))
+
+
+def test_counted_context_in_a_script_without_spaces_is_shortened_too() -> None:
+    chunker = ContextualChunker(
+        chunker=RecursiveChunker(chunk_size=60),
+        llm=lambda prompt: "日本語" * 50,
+        count_context=True,
+    )
+    spans = check_chunker(chunker, "他说。" * 50)
+    assert all(len(span.context) >= 10 for span in spans)
+
+
+def test_inner_chunkers_metadata_and_place_are_kept() -> None:
+    inner = HybridChunker(stages=[PageChunker(), SMALL])
+    spans = ContextualChunker(chunker=inner, llm=about).spans("One.\fTwo.")
+    assert [(s.start, s.end, s.pages) for s in spans] == [(0, 4, (1, 1)), (5, 9, (2, 2))]
+    narrow = ContextualChunker(chunker=SMALL, llm=about).narrowed("x" * 10)
+    assert narrow.chunker == RecursiveChunker(chunk_size=10)
+
+
+def test_secrets_and_stores_stay_out_of_what_is_written(tmp_path: Path) -> None:
+    store = InMemoryStore()
+    parser = ContextualParser(llm=LangChainDouble(script=about), cache=store)
+    for shown in (repr(parser), json.dumps(parser.to_dict(), default=str)):
+        assert "secret" not in shown
+        assert "InMemoryStore" not in shown
+    with pytest.raises(TypeError, match="cannot be pickled because of cache"):
+        pickle.dumps(parser)
+    with pytest.raises(TypeError, match="pass the path of a folder"):
+        pickle.dumps(ContextualChunker(cache=store))
+    kept = ContextualParser(llm=about, cache=tmp_path, chunker=SMALL)
+    read = ContextualParser.from_dict(kept.to_dict(), llm=about)
+    for again in (pickle.loads(pickle.dumps(kept)), read):
+        assert again.cache == kept.cache == FolderCache(str(tmp_path))
+        assert again.spans(TEXT) == kept.spans(TEXT)
+    assert ContextualParser.from_dict(ContextualParser().to_dict()).llm is None
+    assert parser.model_copy(deep=True).cache == parser.cache
+
+
+def test_cache_passes_over_what_is_no_context(tmp_path: Path) -> None:
+    store = InMemoryStore()
+    store.mset([("blank", " "), ("number", 3), ("broken", b"\xff\xfe"), ("good", b"Context.")])
+    keys = ["blank", "number", "broken", "missing", "good"]
+    assert run(text_cache(store, "contexts").read(keys)) == [None, None, None, None, "Context."]
+    folder = FolderCache(str(tmp_path))
+    pairs = [(f"key {number}", f"Context \ud800 {number}") for number in range(1200)]
+    run(folder.write(pairs))
+    run(folder.write(pairs[:1]))
+    assert run(folder.read([key for key, _ in pairs])) == [context for _, context in pairs]
+
+
+@given(text=hostile_texts())
+def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
+    options: dict[str, Any] = {"llm": about, "chunker": SMALL}
+    chunker = ContextualChunker(**options)
+    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
+    documents = ContextualSplitter(**options).split_documents([source])
+    check_documents(source, documents, chunker)
+    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
+    parser = ContextualParser(**options, count_metadata=False)
+    nodes = parser.get_nodes_from_documents([document])
+    positions = [(span.start, span.end) for span in chunker.spans(text)]
+    assert [(node.start_char_idx, node.end_char_idx) for node in nodes] == positions
+    assert [each.id for each in documents] == [node.node_id for node in nodes]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"prompt": "{chunk}"}, "must contain {document}"),
+        ({"cache": 3}, "cache must be"),
+        (
+            {"cache": "folder", "llm": lambda prompt: "Context."},
+            "cannot be written to a configuration or a cache key",
+        ),
+        ({"document_window": 0}, "document_window must be at least 1, got 0"),
+        ({"max_concurrency": 0}, "max_concurrency must be at least 1, got 0"),
+        ({"on_error": "ignore"}, "plain"),
+        ({"llm": 3}, "llm must be"),
+    ],
+)
+def test_contextual_refuses_options_that_make_no_sense(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ContextualChunker(**options)
+
+
+async def test_calls_are_bounded() -> None:
+    running, most = 0, 0
+
+    async def slow(prompt: str) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return about(prompt)
+
+    chunker = ContextualChunker(chunker=RecursiveChunker(chunk_size=5), llm=slow, max_concurrency=3)
+    await asplit_texts(chunker, ["One two three four five six seven eight nine ten."])
+    assert most == 3

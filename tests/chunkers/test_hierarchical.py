@@ -1,0 +1,239 @@
+"""HierarchicalChunker: a tree whose parents contain their children, and every guarantee."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import regex
+from hypothesis import example, given, strategies
+
+from rag_splitters.chunkers.hierarchical import HierarchicalChunker
+from rag_splitters.span import Span
+from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.text.sizing import sizer
+from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of
+from tests.support.cases import letters
+
+CASES: list[dict[str, Any]] = [
+    {},
+    {"chunk_size": 20},
+    {"chunk_size": 17, "chunk_overlap": 6},
+    {"chunk_size": 1},
+    {"chunk_sizes": (60, 30, 12)},
+    {"chunk_sizes": (60, 30, 12), "chunk_overlap": 0.3},
+    {"chunk_sizes": (12, 6, 3), "chunk_overlap": 1, "length_function": "words"},
+    {"chunk_sizes": (20, 8), "chunk_overlap": 3, "length_function": "tokens"},
+    {"chunk_sizes": (30, 12), "length_function": letters},
+    {"chunk_sizes": (25,)},
+]
+
+TEXT = (
+    "# Tea\n\n## Boil\n\nBoil water.\n\nWait.\n\n## Serve\n\n- cup\n- pot\n\n"
+    "### Milk\n\nFirst.\n\nOr last.\n\n# Coffee\n\nNo."
+)
+
+
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=texts_of(MARKDOWN_PIECES) | hostile_texts())
+def test_leaves_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
+    check_chunker(HierarchicalChunker(format="markdown", **case), text)
+    check_chunker(HierarchicalChunker(format="text", section_keywords=["para"], **case), text)
+
+
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=texts_of(MARKDOWN_PIECES) | hostile_texts())
+def test_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
+    chunker = HierarchicalChunker(format="markdown", emit="all", **case)
+    spans = check_tree(chunker, text)
+    children = {
+        parent: [s for s in spans if s.parent == parent] for parent in range(-1, len(spans))
+    }
+    for number, parts in [
+        *children.items(),
+        (None, [s for s in spans if s.parent is None]),
+    ]:
+        if parts:  # together they hold all that their parent does
+            whole = spans[number] if number is not None else Span(0, len(text))
+            check_covered(text, whole, parts)
+
+
+@pytest.mark.parametrize("case", CASES)
+@hostile
+@given(text=texts_of(HTML_PIECES), keep_tags=strategies.booleans())
+@example(text="<h1>&nbsp;<!--", keep_tags=False)
+@example(text="<table><tr><td>a|b<td>c</table>", keep_tags=False)
+@example(text="'><table><tr><td>a|b</table><table><tr><td>a|b<td>c</table>", keep_tags=False)
+def test_trees_of_html_keep_the_guarantees(
+    case: dict[str, Any], text: str, keep_tags: bool
+) -> None:
+    check_tree(HierarchicalChunker(format="html", emit="all", keep_tags=keep_tags, **case), text)
+
+
+def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:
+    """Parents come first and contain their children, sizes hold, and no span is there twice."""
+    spans = chunker.spans(text)
+    assert chunker.spans(text) == spans
+    assert bool(spans) == bool(text.strip()) or chunker.format == "html"
+    assert len({(span.start, span.end, span.content) for span in spans}) == len(spans)
+    keys = [(s.start, 0 if s.is_rewritten else -s.end) for s in spans]  # marks have no width
+    assert keys == sorted(keys)
+    parents = {span.parent for span in spans}
+    for number, span in enumerate(spans):
+        assert 0 <= span.start < span.end <= len(text)
+        assert text[span.start : span.end].strip()
+        assert span.level is not None
+        if span.parent is not None:
+            parent = spans[span.parent]
+            assert span.parent < number
+            assert parent.start <= span.start < span.end <= parent.end
+            assert parent.level is not None
+            assert parent.level < span.level
+        sizes = chunker.chunk_sizes
+        size = sizes[span.level] if sizes else chunker.chunk_size if number not in parents else None
+        content = span.text_of(text)
+        alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
+        measure = sizer(chunker.length_function)(content)
+        assert size is None or alone or measure.length(0, len(content)) <= size
+    return spans
+
+
+def check_covered(text: str, whole: Span, parts: list[Span]) -> None:
+    position = whole.start
+    for part in parts:
+        assert not text[position : part.start].strip()
+        position = max(position, part.end)
+    assert not text[position : whole.end].strip()
+
+
+@pytest.mark.parametrize("case", [{"chunk_size": 16}, {"chunk_sizes": (60, 20)}])
+def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
+    for each in EXAMPLES:
+        check_chunker(HierarchicalChunker(format="markdown", **case), each["markdown"])
+        check_tree(HierarchicalChunker(format="markdown", emit="all", **case), each["markdown"])
+        check_tree(HierarchicalChunker(format="html", emit="all", **case), each["html"])
+
+
+def test_tree_follows_the_headings() -> None:
+    found = [
+        (
+            span.level,
+            span.parent,
+            list(span.headings),
+            " ".join(span.text_of(TEXT).split())[:20],
+        )
+        for span in HierarchicalChunker(emit="all", chunk_size=50).spans(TEXT)
+    ]
+    assert found == [
+        (0, None, ["Tea"], "# Tea ## Boil Boil w"),
+        (1, 0, ["Tea"], "# Tea ## Boil Boil w"),
+        (2, 1, ["Tea", "Boil"], "# Tea ## Boil Boil w"),
+        (3, 2, ["Tea", "Boil"], "# Tea ## Boil Boil w"),
+        (3, 2, ["Tea", "Boil"], "Wait."),
+        (2, 1, ["Tea", "Serve"], "## Serve - cup - pot"),
+        (3, 5, ["Tea", "Serve"], "## Serve - cup - pot"),
+        (3, 5, ["Tea", "Serve", "Milk"], "### Milk First. Or l"),
+        (4, 7, ["Tea", "Serve", "Milk"], "### Milk First."),
+        (4, 7, ["Tea", "Serve", "Milk"], "Or last."),
+        (2, 0, ["Coffee"], "# Coffee No."),
+    ]
+
+
+def test_tiny_leaves_join_a_neighbour_of_their_section() -> None:
+    text = "# Tea\n\nBoil the water, and pour it on the leaves.\n\nWait.\n\n# Milk\n\nNo."
+    leaves = [chunk.text for chunk in HierarchicalChunker(chunk_size=100).chunk(text)]
+    assert leaves == [
+        "# Tea\n\nBoil the water, and pour it on the leaves.\n\nWait.",
+        "# Milk\n\nNo.",
+    ]
+    short = HierarchicalChunker(chunk_size=55).chunk(text)  # the neighbours do not fit together
+    assert [chunk.text for chunk in short][1] == "Wait."
+
+
+def test_leaf_does_not_end_with_a_lead_in() -> None:
+    text = "It is easy to make tea.\n\nYou need:\n\n- a pot\n- a cup\n\nThen boil the water."
+    leaves = [chunk.text for chunk in HierarchicalChunker(chunk_size=60).chunk(text)]
+    assert leaves == [
+        "It is easy to make tea.",
+        "You need:\n\n- a pot\n- a cup",
+        "Then boil the water.",
+    ]
+
+
+def test_leaves_are_those_of_the_tree() -> None:
+    tree = HierarchicalChunker(emit="all").spans(TEXT)
+    parents = {span.parent for span in tree}
+    leaves = [(s.start, s.end, s.level) for n, s in enumerate(tree) if n not in parents]
+    assert leaves == [(s.start, s.end, s.level) for s in HierarchicalChunker().spans(TEXT)]
+
+
+def test_a_single_paragraph_is_a_single_chunk() -> None:
+    for sizes in (None, (60, 30, 12)):
+        (span,) = HierarchicalChunker(emit="all", chunk_sizes=sizes).spans("Only this.")
+        assert (span.start, span.end, span.parent) == (0, 10, None)
+
+
+def test_chunk_sizes_make_levels_that_end_at_sections() -> None:
+    chunker = HierarchicalChunker(emit="all", chunk_sizes=(70, 40, 20))
+    spans = check_tree(chunker, TEXT)
+    outer = [span.text_of(TEXT).split("\n")[0] for span in spans if span.level == 0]
+    assert outer == ["# Tea", "## Serve"]
+    assert chunker.chunk_size == 20
+
+
+def test_overlap_stays_inside_the_parent() -> None:
+    text = "\n\n".join(f"{'#' * 1} S{n}\n\nalpha beta gamma delta epsilon zeta" for n in range(3))
+    chunker = HierarchicalChunker(emit="all", chunk_size=24, chunk_overlap=8)
+    spans = check_tree(chunker, text)
+    leaves = [span for span in spans if "alpha" not in span.text_of(text)]
+    assert leaves
+    assert all(span.text_of(text).startswith("gamma") for span in leaves)
+    for one, other in pairwise(spans):
+        if one.parent != other.parent:
+            assert other.start >= one.end or other.end <= one.end
+
+
+def test_section_keywords_are_headings_of_plain_text() -> None:
+    text = "§ 1 Scope\nIt holds.\n\n§ 2 Place\nHere."
+    spans = HierarchicalChunker(section_keywords=["§"], format="text").spans(text)
+    assert [list(span.headings) for span in spans] == [["§ 1 Scope"], ["§ 2 Place"]]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"chunk_sizes": ()}, "chunk_sizes must decrease from level to level"),
+        ({"chunk_sizes": (10, 20)}, "chunk_sizes must decrease from level to level"),
+        (
+            {"chunk_sizes": (20, 10), "chunk_size": 5},
+            r"chunk_size must be the last of chunk_sizes \(10\)",
+        ),
+        (
+            {"chunk_sizes": (20, 10), "chunk_overlap": 10},
+            "chunk_overlap must be smaller than chunk_size",
+        ),
+        ({"chunk_sizes": (20, 0)}, "chunk_size must be a whole number"),
+        ({"section_keywords": (" ",)}, "section_keywords must not be blank"),
+    ],
+)
+def test_contradictory_options_are_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        HierarchicalChunker(**parameters)
+
+
+def test_narrowing_keeps_the_levels() -> None:
+    narrow = HierarchicalChunker(chunk_sizes=(60, 20)).narrowed("1234")
+    assert (narrow.chunk_sizes, narrow.chunk_size) == ((56, 16), 16)
+
+
+@pytest.mark.parametrize("case", [{"chunk_size": 30}, {"chunk_sizes": (60, 30)}])
+def test_trees_keep_indentation(case: dict[str, Any]) -> None:
+    text = "    # code\n\n- green\n  - sencha, steamed\n  - bancha, late\n- black"
+    spans = check_tree(HierarchicalChunker(format="markdown", emit="all", **case), text)
+    assert spans[0].start == 0
+    found = [span.text_of(text) for span in spans]
+    assert found[0].startswith("    # code")
+    assert found[-1] == "  - bancha, late\n- black"

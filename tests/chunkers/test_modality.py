@@ -1,0 +1,400 @@
+"""Modalities: parted exactly, each handled as asked, nothing else lost."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from itertools import pairwise
+from typing import Any
+
+import pytest
+import regex
+from hypothesis import example, given, settings, strategies
+
+from rag_splitters.chunkers.modality import ModalityChunker
+from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.chunkers.table import TableChunker
+from rag_splitters.span import Span
+from rag_splitters.structure.blocks import detect_format
+from rag_splitters.structure.blocks.main_content import content_tags
+from rag_splitters.structure.images import find_images
+from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
+from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, check_kept, texts_of
+from tests.support.splitting import asplit_texts, split_texts
+
+hostile = settings(max_examples=60)
+PIXEL = base64.b64encode(bytes(range(90))).decode()
+DATA = f"data:image/png;base64,{PIXEL}"
+DOCUMENT = f"""# Report
+
+Press the ![gear](gear.png "Settings") to begin, then `![no](x)`.
+
+![A chart](chart.png)
+
+[![build](badge.svg)](https://ci.example)
+
+![inline data]({DATA})
+
+```python
+print("| a |")
+
+print(2)
+```
+
+$$
+E = mc^2
+$$
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+<figure><img src="f.png" alt="A fig"><figcaption>Figure &amp; caption</figcaption></figure>
+
+The end, $x$.
+"""
+
+
+def parts(text: str, chunker: ModalityChunker | None = None) -> list[tuple[str, str]]:
+    chunks = (chunker or ModalityChunker()).chunk(text)
+    return [(chunk.metadata["modality"], chunk.text) for chunk in chunks]
+
+
+def test_every_kind_is_a_chunk_of_its_own() -> None:
+    assert parts(DOCUMENT) == [
+        ("text", "# Report\n\nPress the gear to begin, then `![no](x)`."),
+        ("image", "gear\nSettings\ngear.png"),
+        ("image", "A chart\nchart.png"),
+        ("image", "build\nbadge.svg"),
+        ("image", "inline data"),
+        ("code", '```python\nprint("| a |")\n\nprint(2)\n```'),
+        ("formula", "$$\nE = mc^2\n$$"),
+        ("table", "| a | b |\n|---|---|\n| 1 | 2 |"),
+        ("image", "A fig\nFigure & caption\nf.png"),
+        ("text", "The end, $x$."),
+    ]
+
+
+def test_positions_are_those_of_the_markup() -> None:
+    chunks = ModalityChunker().chunk(DOCUMENT)
+    found = [DOCUMENT[chunk.start : chunk.end] for chunk in chunks]
+    assert found[0] == DOCUMENT[: DOCUMENT.index("\n\n![A chart")]
+    assert found[1:4] == [
+        '![gear](gear.png "Settings")',
+        "![A chart](chart.png)",
+        "[![build](badge.svg)](https://ci.example)",
+    ]
+    assert found[8].startswith("<figure>")
+    assert found[8].endswith("</figure>")
+
+
+def test_images_carry_what_an_image_node_needs() -> None:
+    gear, chart, _, inline, figure = (
+        chunk.metadata
+        for chunk in ModalityChunker().chunk(DOCUMENT)
+        if chunk.metadata["modality"] == "image"
+    )
+    assert (gear["image_url"], gear["alt"], gear["caption"]) == ("gear.png", "gear", "Settings")
+    assert chart == {
+        "modality": "image",
+        "image_url": "chart.png",
+        "alt": "A chart",
+        "chunk_index": 2,
+    }
+    assert (inline["image_data"], inline["image_mimetype"]) == (PIXEL, "image/png")
+    assert "image_url" not in inline
+    assert figure["caption"] == "Figure & caption"
+
+
+@pytest.mark.parametrize("modality", ["text", "table", "image", "code", "formula"])
+def test_drop_drops_that_and_nothing_else(modality: str) -> None:
+    rest = [part for part in parts(DOCUMENT) if part[0] != modality]
+    assert parts(DOCUMENT, ModalityChunker(**{modality: "drop"})) == rest
+
+
+@pytest.mark.parametrize("modality", ["table", "code"])
+def test_keep_keeps_it_as_it_is(modality: str) -> None:
+    text = (
+        "# T\n\n"
+        + {
+            "table": "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 500,
+            "code": "```\n" + "line\n\n" * 500 + "```\n",
+        }[modality]
+    )
+    assert parts(text, ModalityChunker(**{modality: "keep"})) == [
+        ("text", "# T"),
+        (modality, text[5:].strip()),
+    ]
+    assert len(parts(text)) > 3
+
+
+def test_chunkers_get_their_own_parts() -> None:
+    chunker = ModalityChunker(
+        text=RecursiveChunker(chunk_size=10),
+        table=TableChunker(render="json", text=None),
+        code=RecursiveChunker(chunk_size=8),
+        formula=RecursiveChunker(chunk_size=4),
+    )
+    text = "# T\n\nOne two three.\n\n```\na = 1\nb = 2\n```\n\n$$\nx\n$$\n\n| a |\n|---|\n| 1 |\n"
+    assert parts(text, chunker) == [
+        ("text", "# T"),
+        ("text", "One two"),
+        ("text", "three."),
+        ("code", "```"),
+        ("code", "a = 1"),
+        ("code", "b = 2"),
+        ("code", "```"),
+        ("formula", "$$\nx"),
+        ("formula", "$$"),
+        ("table", '[{"a": "1"}]'),
+    ]
+
+
+def test_table_in_a_quote_goes_to_another_chunker_too() -> None:
+    text = "# T\n\n> | a |\n> |---|\n> | 1 |\n"
+    chunker = ModalityChunker(table=RecursiveChunker(chunk_size=100))
+    assert parts(text, chunker)[1] == ("table", "> | a |\n> |---|\n> | 1 |")
+    assert parts(text)[1] == ("table", "| a |\n|---|\n| 1 |")
+
+
+def test_html_is_parted() -> None:
+    text = (
+        f"<html><body><p>See <img src='{DATA}' alt='x &amp; y'> there.</p>"
+        "<table><tr><th>a</th></tr><tr><td>1</td></tr></table><pre>code</pre></body></html>"
+    )
+    assert parts(text) == [
+        ("text", "See x & y there."),
+        ("image", "x & y"),
+        ("table", "| a |\n| --- |\n| 1 |"),
+        ("code", "code"),
+    ]
+    assert parts(text, ModalityChunker(keep_tags=True)) == [
+        ("text", "<html><body><p>See x &amp; y there.</p>"),
+        ("image", "x & y"),
+        ("table", "<table><tr><th>a</th></tr><tr><td>1</td></tr></table>"),
+        ("code", "<pre>code</pre></body></html>"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "alt", "url", "caption"),
+    [
+        ("![a](b)", "a", "b", ""),
+        ("![](b)", "", "b", ""),
+        ("![a](<b c> 't')", "a", "b c", "t"),
+        ("![a](b_(c).png (t))", "a", "b_(c).png", "t"),
+        (r"![a \] \* b](c)", "a ] * b", "c", ""),
+        ("![a [b] c](d)", "a [b] c", "d", ""),
+        ("![a][R 1]", "a", "u.png", "T"),
+        ("![r  1][]", "r  1", "u.png", "T"),
+        ("![R 1]", "R 1", "u.png", "T"),
+        ("<img src=b alt='a'>", "a", "b", ""),
+        ('<IMG ALT="a &lt; b" SRC="b?x&amp;y" title="t"/>', "a < b", "b?x&y", "t"),
+    ],
+)
+def test_image_is_read(text: str, alt: str, url: str, caption: str) -> None:
+    known = {"r 1": (0, 0, "u.png", "T")}
+    (image,) = find_images(f"x {text} y", 0, len(text) + 4, known)
+    assert (image.alt, image.url, image.caption) == (alt, url, caption)
+    assert (image.start, image.end) == (2, 2 + len(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["`![a](b)`", r"\![a](b)", "![a]", "![a][r]", "[a](b)", "<img", "!"]
+)
+def test_image_is_none(text: str) -> None:
+    assert find_images(text, 0, len(text), {}) == []
+
+
+def test_reference_images_find_their_definitions() -> None:
+    text = f'# T\n\n![one][a]\n\n![two][b]\n\n[a]: one.png "One"\n[b]: {DATA}\n'
+    images = [c for c in ModalityChunker().chunk(text) if c.metadata["modality"] == "image"]
+    assert images[0].metadata["image_url"] == "one.png"
+    assert images[1].metadata["image_data"] == PIXEL
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DOCUMENT,
+        f"# T\n\nA [file]({DATA}) and a ![b]({DATA}) in a sentence.\n\n[c]: {DATA}\n",
+        f"# T\n\n| a |\n|---|\n| ![b]({DATA}) |\n",
+        f"<html><p>x<img src='{DATA}'></p><table><tr><td><img src='{DATA}'></td></tr></table>",
+    ],
+)
+def test_data_is_in_no_text(text: str) -> None:
+    assert DATA in text
+    assert not any(PIXEL[:40] in chunk.text for chunk in ModalityChunker().chunk(text))
+
+
+@pytest.mark.parametrize("data", ["A", "QQ==", "R0lGODlhAQABAAAAACw="])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# T\n\nA [file](data:text/plain;base64,{}) and `data:;base64,{}`.",
+        "# T\n\nSee <data:a/b;base64,{}>.",
+        "# T\n\nA [file][f].\n\n[f]: data:text/plain;charset=utf-8;base64,{}\n",
+        "# T\n\n![data:a/b;base64,{}](x.png 'DATA:a/b;BASE64,{}')\n",
+        "# T\n\n| a |\n|---|\n| [b](data:a/b;base64,{}) |\n",
+        "<html><p><a href='data:a/b;base64,{}'>x</a> <img src=' data:a/b;base64,{}'> y</p>",
+    ],
+)
+def test_short_data_is_in_no_text(text: str, data: str) -> None:
+    whole = text.replace("{}", data)
+    chunks = ModalityChunker(keep_tags=True).chunk(whole)
+    assert not any(f"64,{data}" in chunk.text for chunk in chunks)
+    assert sum(chunk.text.lower().count("base64,") for chunk in chunks) >= 1
+
+
+def test_short_data_in_code_is_code() -> None:
+    text = f"# T\n\n```\nx = 'data:a/b;base64,QQ=='\ny = '{DATA}'\n```\n"
+    code = ModalityChunker().chunk(text)[1]
+    assert code.text == text[5:].strip().replace(PIXEL, "")
+
+
+def test_what_is_dropped_of_html_is_in_no_chunk() -> None:
+    text = (
+        "<html><head><title>no</title><noscript><img src=no></noscript></head><body><!-- no -->"
+        "<p>One.</p><script>no('<img src=no>')</script><p>Two <img src=b> end.</p><pre>x</pre>"
+        "<style>no</style><p>Three.</p><!-- no -->"
+    )
+    expected = [
+        ("text", "<p>One.</p>\n<p>Two  end.</p>"),
+        ("image", "b"),
+        ("code", "<pre>x</pre>"),
+        ("text", "<p>Three.</p>"),
+    ]
+    assert parts(text, ModalityChunker(keep_tags=True)) == expected
+    assert parts(text, ModalityChunker(text="keep", keep_tags=True)) == expected
+    expected = [("text", "One.\n\nTwo end."), ("image", "b"), ("code", "x"), ("text", "Three.")]
+    assert parts(text) == expected
+    assert parts(text, ModalityChunker(text="keep")) == expected
+
+
+def test_percent_encoded_data_become_base64() -> None:
+    text = "# T\n\n![s](data:image/svg+xml,%3Csvg%3E)\n"
+    known = ModalityChunker().chunk(text)[1].metadata
+    assert base64.b64decode(known["image_data"]) == b"<svg>"
+    assert known["image_mimetype"] == "image/svg+xml"
+
+
+@hostile
+@given(text=hostile_texts())
+def test_modality_chunker_keeps_the_guarantees(text: str) -> None:
+    check_chunker(ModalityChunker(), text)
+
+
+PIECES = (
+    *("![alt](u.png)", "![a][r]", "[r]: x.png\n", "<img src=x alt='y'>", "![", "](", ")", "`"),
+    *("<figure><img src=z><figcaption>fc</figcaption></figure>", "<figure>", "</figure>", "\n\n"),
+    *("$$\nx\n$$\n", "```\ncode\n```\n", "| a | b |\n|---|---|\n", "| 1 | 2 |\n", "<td>"),
+    *("<table>", "</table>", "<tr>", "<pre>", "</pre>", "a,b,c\n1,2,3\nx,y,z\n"),
+)
+TEXTS = strategies.lists(
+    strategies.sampled_from((*HOSTILE_PIECES, *PIECES, *PIECES)) | strategies.characters(),
+    max_size=25,
+).map("".join)
+
+
+@hostile
+@given(text=TEXTS)
+@pytest.mark.parametrize("format", ["auto", "markdown", "html", "text"])
+def test_images_among_text_keep_the_guarantees(format: Any, text: str) -> None:
+    """Images lie inside the sentences that they are in; each by itself, the kinds ascend."""
+    check_modalities(small(format), text)
+
+
+@hostile
+@given(text=texts_of((*HTML_PIECES, "<img src=x>", "<head><img src=y></head>")))
+@example(text="<table><tr><td>a|b<td>c</table>\u0301")
+def test_html_loses_nothing_but_what_is_dropped(text: str) -> None:
+    check_modalities(small("html"), text)
+
+
+@pytest.mark.parametrize("format", ["markdown", "html"])
+def test_specification_keeps_the_guarantees(format: Any) -> None:
+    sizes = {"text": 30, "code": 20, "formula": 20, "image": 25}
+    cut = {name: RecursiveChunker(chunk_size=size) for name, size in sizes.items()}
+    chunkers = (
+        ModalityChunker(format=format),
+        small(format),
+        ModalityChunker(format=format, table=TableChunker(chunk_size=30, text=None), **cut),
+    )
+    for each in EXAMPLES:
+        for chunker in chunkers:
+            check_modalities(chunker, each[format])
+
+
+def small(format: Any) -> ModalityChunker:
+    return ModalityChunker(
+        format=format,
+        text=RecursiveChunker(chunk_size=30),
+        table=TableChunker(chunk_size=40, text=None),
+    )
+
+
+def check_modalities(chunker: ModalityChunker, text: str) -> None:
+    """Positions, sizes and coverage, but for what is dropped of HTML."""
+    spans = chunker.spans(text)
+    images = [span for span in spans if span.modality == "image"]
+    others = [span for span in spans if span.modality != "image"]
+    if chunker.image == "keep":
+        ascends(images)
+    ascends(others)
+    clusters = {match.end() for match in regex.finditer(r"\X", text, regex.DOTALL)} | {0}
+    for span in spans:
+        assert 0 <= span.start < span.end <= len(text)
+        assert {span.start, span.end} <= clusters, span
+        content = span.text_of(text)
+        assert content.strip()
+        handling = getattr(chunker, span.modality)
+        alone = len(regex.findall(r"\X", content, regex.DOTALL)) == 1
+        assert handling == "keep" or handling.fits(content) or alone, span
+    written = detect_format(text) if chunker.format == "auto" else chunker.format
+    if written == "html":
+        check_kept(text, spans, () if chunker.keep_tags else content_tags(text))
+    else:
+        check_covered(text, spans)
+    assert split_texts(chunker, [text, text]) == [spans, spans]
+
+
+def check_covered(text: str, spans: list[Span]) -> None:
+    covered = 0
+    for span in spans:
+        assert not text[covered : span.start].strip()
+        covered = max(covered, span.end)
+    assert not text[covered:].strip()
+
+
+def ascends(spans: list[Span]) -> None:
+    for one, other in pairwise(spans):
+        assert one.start <= other.start
+        assert one.end < other.end
+
+
+def test_async_gives_the_same() -> None:
+    chunker = ModalityChunker()
+    found = asyncio.run(asplit_texts(chunker, [DOCUMENT, "", DOCUMENT]))
+    assert found == split_texts(chunker, [DOCUMENT, "", DOCUMENT])
+
+
+def test_modality_chunker_is_written_and_read_again() -> None:
+    chunker = ModalityChunker(text="drop", code=RecursiveChunker(chunk_size=7))
+    assert ModalityChunker(**chunker.model_dump()) == chunker
+    assert ModalityChunker.model_validate_json(chunker.model_dump_json()) == chunker
+
+
+@pytest.mark.parametrize("parameters", [{"format": "xls"}, {"image": "save"}, {"code": None}])
+def test_modality_chunker_refuses(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must be"):
+        ModalityChunker(**parameters)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["![", "![a](", "![a](b 't", "<img ", "<figure>", "<figure><img>", "`", "[a]:", "![[", "(("],
+)
+def test_broken_images_take_linear_time(piece: str) -> None:
+    """A quadratic pattern would take minutes here."""
+    text = "# T\n\n" + piece * (300_000 // len(piece))
+    assert find_images(text, 0, len(text), {}) is not None

@@ -1,0 +1,481 @@
+"""SemanticChunker, EmbeddingChunker and ClusterChunker: guarantees, counts and cuts."""
+
+from __future__ import annotations
+
+import asyncio
+import pickle
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from langchain_core.documents import Document as LangChainDocument
+from langchain_core.embeddings import Embeddings as LangChainEmbeddings
+from langchain_openai import OpenAIEmbeddings
+from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.ingestion import IngestionPipeline
+
+from rag_splitters.chunkers.cluster import ClusterChunker
+from rag_splitters.chunkers.embedded import EmbeddingSizes
+from rag_splitters.chunkers.embedding import EmbeddingChunker
+from rag_splitters.chunkers.semantic import SemanticChunker
+from rag_splitters.chunkers.topic import TopicChunker
+from rag_splitters.langchain import ChunkerTextSplitter
+from rag_splitters.llama_index import ChunkerNodeParser
+from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
+from rag_splitters.meaning.units import sentence_units
+from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
+from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from rag_splitters.text.atoms import Atoms
+from rag_splitters.text.sentences import sentence_cuts
+from tests.models.test_embedding import LangChainModel, LlamaIndexModel, Secretive, called
+from tests.support.borders import CASES as BORDERS
+from tests.support.borders import llama_index, subjects
+from tests.support.cases import SIZES, halves
+from tests.support.openai_server import Fault, OpenAIServer
+from tests.support.splitting import asplit_texts, split_texts
+
+SMALL = HashingEmbeddings(dimensions=32)
+SECRET = "sk-very-secret-0123456789"
+KINDS: tuple[type[EmbeddingSizes], ...] = (SemanticChunker, EmbeddingChunker, ClusterChunker)
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+CASES: list[EmbeddingSizes] = [
+    *(kind(embeddings=SMALL, **size) for kind in KINDS for size in ({}, *SIZES)),
+    *(
+        SemanticChunker(
+            embeddings=SMALL,
+            buffer_size=0,
+            breakpoint_threshold_type=name,
+            chunk_size=80,
+            min_chunk_size=0,
+        )
+        for name in ("percentile", "standard_deviation", "interquartile", "gradient", "absolute")
+    ),
+    SemanticChunker(embeddings=SMALL, number_of_chunks=3, chunk_size=80, segmenter=halves),
+    SemanticChunker(embeddings=SMALL, buffer_size=3, breakpoint_threshold_amount=50.0),
+    EmbeddingChunker(
+        embeddings=SMALL,
+        chunk_size=120,
+        chunk_overlap=20,
+        min_chunk_size=60,
+        similarity_threshold=0.1,
+    ),
+    ClusterChunker(
+        embeddings=SMALL, chunk_size=100, piece_size=10, min_chunk_size=30, chunk_overlap=12
+    ),
+]
+
+
+GLUED = BORDERS["returning"]
+TEXT = GLUED[0][0]
+
+
+# The guarantees
+
+
+@pytest.mark.parametrize("chunker", CASES, ids=range(len(CASES)))
+@given(text=hostile_texts())
+def test_chunker_keeps_the_guarantees(chunker: EmbeddingSizes, text: str) -> None:
+    check_chunker(chunker, text)
+    assert asyncio.run(asplit_texts(chunker, [text])) == [chunker.spans(text)]
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 300_000,
+        "\n" * 300_000,
+        "The same sentence again. " * 8_000,
+        "a. " * 60_000,
+        "é " * 99_999,
+    ],
+    ids=["no_space", "newlines", "repeated", "short", "unpunctuated"],
+)
+def test_chunker_survives_large_degenerate_texts(kind: Any, text: str) -> None:
+    spans = kind(embeddings=SMALL, chunk_size=500).spans(text)
+    assert all(span.end - span.start <= 500 for span in spans)
+    covered = sum(len(text[span.start : span.end].replace(" ", "")) for span in spans)
+    assert covered == len("".join(text.split()))
+
+
+# Counts: requests, texts, characters
+
+
+class Counting(LangChainEmbeddings):
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.calls.append(texts)
+        return SMALL.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        raise AssertionError("no strategy embeds a query")
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Requests, texts, characters."""
+        texts = [text for call in self.calls for text in call]
+        return len(self.calls), len(texts), sum(map(len, texts))
+
+
+@every_kind
+def test_chunker_asks_once_for_all_documents(kind: Any) -> None:
+    model = Counting()
+    texts = [text for text, _ in GLUED] + ["", "  \n", "One sentence alone.", TEXT]
+    results = split_texts(kind(embeddings=model), texts)
+    assert len(model.calls) == 1
+    assert len(set(model.calls[0])) == len(model.calls[0])
+    assert all(text.strip() for text in model.calls[0])
+    assert results[0] == results[-1]
+    assert [len(spans) for spans in results[3:6]] == [0, 0, 1]
+
+
+@every_kind
+@pytest.mark.parametrize("text", ["", " \n\t ", "One sentence, and no other, stands here."])
+def test_chunker_asks_nothing_where_there_is_nothing_to_ask(kind: Any, text: str) -> None:
+    model = Counting()
+    assert len(kind(embeddings=model).spans(text)) == bool(text.strip())
+    assert model.calls == []
+
+
+@pytest.mark.model
+@every_kind
+@pytest.mark.parametrize(
+    "text", [TEXT, TEXT.replace(". ", ".\n\n"), f"# Head\n\n{TEXT}\n\n- item\n"]
+)
+def test_chunker_asks_no_more_than_langchain(kind: Any, text: str) -> None:
+    experimental = pytest.importorskip("langchain_experimental.text_splitter")
+    theirs, ours = Counting(), Counting()
+    experimental.SemanticChunker(theirs).split_text(text)
+    kind(embeddings=ours).spans(text)
+    assert all(own <= other for own, other in zip(ours.counts, theirs.counts, strict=True))
+
+
+@every_kind
+def test_chunker_asks_less_than_llama_index(kind: Any) -> None:
+    theirs, ours = LlamaIndexModel(), LlamaIndexModel()
+    llama_index(theirs)(TEXT)
+    kind(embeddings=ours).spans(TEXT)
+    assert len(ours.calls) * 5 <= len(theirs.calls)
+    for size in (len, lambda texts: sum(map(len, texts))):
+        assert sum(map(size, ours.calls)) <= sum(map(size, theirs.calls))
+
+
+# The same cuts, whatever the model came in
+
+
+class Splitter(SemanticChunker, ChunkerTextSplitter):
+    """LangChain splitter for `SemanticChunker`."""
+
+
+class Parser(SemanticChunker, ChunkerNodeParser):
+    """LlamaIndex parser for `SemanticChunker`."""
+
+
+@every_kind
+def test_chunker_cuts_at_the_same_places_whichever_framework_the_model_is_from(kind: Any) -> None:
+    async def awaited(texts: list[str]) -> Any:
+        return called(texts)
+
+    models = (LangChainModel(), LlamaIndexModel(), called, awaited, Embedder(called, max_texts=7))
+    options = {"chunk_size": 700, "chunk_overlap": 50}
+    results = [
+        split_texts(kind(embeddings=model, **options), [TEXT, TEXT[:900]]) for model in models
+    ]
+    assert len(results[0][0]) > 5
+    assert all(result == results[0] for result in results)
+
+
+@every_kind
+def test_chunker_cuts_at_the_same_places_in_either_encoding(kind: Any) -> None:
+    results = []
+    with OpenAIServer() as server:
+        for encoding in ("base64", "float"):
+            server.encoding = encoding
+            model = OpenAIEmbeddings(
+                base_url=server.url, api_key=SECRET, check_embedding_ctx_length=False
+            )
+            results.append(kind(embeddings=model).spans(TEXT))
+            results.append(asyncio.run(asplit_texts(kind(embeddings=model), [TEXT]))[0])
+    assert all(result == results[0] for result in results)
+
+
+@pytest.mark.parametrize("model", [LangChainModel(), LlamaIndexModel()], ids=["lc", "li"])
+def test_front_ends_cut_where_the_chunker_does(model: Any) -> None:
+    chunker = SemanticChunker(embeddings=model)
+    source = LangChainDocument(page_content=TEXT, metadata={"a": 1}, id="one")
+    splitter = Splitter(embeddings=model)
+    check_documents(source, splitter.split_documents([source]), chunker)
+    check_documents(source, asyncio.run(splitter.atransform_documents([source])), chunker)
+    document = LlamaIndexDocument(text=TEXT, metadata={"a": 1}, id_="one")
+    parser = Parser(embeddings=model)
+    check_nodes(document, parser.get_nodes_from_documents([document]), chunker)
+    check_nodes(document, asyncio.run(parser.aget_nodes_from_documents([document])), chunker)
+    assert len(IngestionPipeline(transformations=[parser]).run(documents=[document])) > 3
+
+
+@every_kind
+def test_chunker_awaits_requests_side_by_side(kind: Any) -> None:
+    busy = most = 0
+
+    async def model(texts: list[str]) -> Any:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.005)
+        busy -= 1
+        return called(texts)
+
+    embedder = Embedder(model, max_texts=5, max_concurrency=3)
+    results = asyncio.run(asplit_texts(kind(embeddings=embedder), [TEXT, TEXT[:2000]]))
+    assert most == 3
+    assert results == split_texts(kind(embeddings=called), [TEXT, TEXT[:2000]])
+
+
+# Configuration
+
+
+@every_kind
+def test_chunker_is_written_with_a_stable_name_of_its_model(kind: Any) -> None:
+    chunker = kind(embeddings=SMALL, chunk_size=300)
+    written = chunker.model_dump()
+    assert written["embeddings"] == "HashingEmbeddings(dimensions=32)"
+    assert kind(**written) == chunker == pickle.loads(pickle.dumps(chunker))
+    assert kind(embeddings=called).model_dump()["embeddings"].endswith(":called")
+    with pytest.raises(ValueError, match="pass the model again as embeddings="):
+        kind(**kind(embeddings=LangChainModel()).model_dump())
+    with pytest.raises(ValueError, match="define it with def at the top level"):
+        kind(embeddings=lambda texts: called(texts)).model_dump()
+
+
+def test_parser_round_trip_and_cache_key() -> None:
+    parser = Parser(embeddings=SMALL, buffer_size=2)
+    assert Parser.from_dict(parser.to_dict()).to_dict() == parser.to_dict()
+    other = Parser(embeddings=LlamaIndexModel(model_name="small"))
+    assert "0x" not in str(other.to_dict())
+    again = Parser.from_dict(other.to_dict(), embeddings=LlamaIndexModel(model_name="small"))
+    assert again.to_dict() == other.to_dict()
+
+
+def test_chunker_tells_no_secret() -> None:
+    model = Secretive(api_key=SECRET)
+    parser = Parser(embeddings=model)
+    said = [repr(parser), str(parser), str(parser.to_dict()), parser.model_dump_json()]
+    with pytest.raises(ValueError, match="not both") as caught:
+        Parser(embeddings=model, number_of_chunks=3, breakpoint_threshold_amount=5)
+    said.append(repr(caught.value))
+    with pytest.raises(ModelError) as failed:
+        parser.spans(TEXT)
+    said += [repr(failed.value), str(failed.value.__cause__)]
+    assert not [each for each in said if SECRET in each]
+    assert SECRET.encode() not in pickle.dumps(SemanticChunker(embeddings=model))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_chunk_size": 1001}, r"min_chunk_size must be from 0 to chunk_size \(1000\)"),
+        ({"min_chunk_size": 1.5}, r"min_chunk_size must be a share in \[0, 1\]"),
+        ({"embeddings": 3}, "embeddings must be a LangChain Embeddings"),
+        ({"buffer_size": -1}, "buffer_size"),
+        ({"breakpoint_threshold_type": "median"}, "breakpoint_threshold_type"),
+        ({"breakpoint_threshold_amount": 101}, "must be a percentile from 0 to 100, got 101"),
+        ({"number_of_chunks": 2, "breakpoint_threshold_amount": 90}, "not both"),
+    ],
+)
+def test_chunker_refuses_what_makes_no_sense(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        SemanticChunker(**{"embeddings": SMALL, **options})
+
+
+# Faults
+
+
+@every_kind
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(429, b"{}", {"Retry-After": "0"}), Fault(500), Fault(cut=True)],
+    ids=["429", "500", "truncated"],
+)
+def test_chunker_loses_no_document_to_a_fault(kind: Any, fault: Fault, is_async: bool) -> None:
+    texts = [TEXT, GLUED[1][0], "Short."]
+    with OpenAIServer() as server:
+        server.faults = [fault, Fault(), fault]
+        model = OpenAIEmbeddings(
+            base_url=server.url, api_key="any", check_embedding_ctx_length=False, chunk_size=40
+        )
+        chunker = kind(embeddings=model)
+        results = (
+            asyncio.run(asplit_texts(chunker, texts)) if is_async else split_texts(chunker, texts)
+        )
+    wanted = split_texts(kind(embeddings=HashingEmbeddings(dimensions=64)), texts)
+    assert results == wanted
+
+
+@every_kind
+def test_chunker_names_the_document_and_the_place_of_a_useless_answer(kind: Any) -> None:
+    def model(texts: list[str]) -> Any:
+        vectors = called(texts)
+        place = next(i for i, text in enumerate(texts) if text.startswith("The miller"))
+        vectors[place] = [0.0] * 32
+        return vectors
+
+    before = "A first document is here, with a sentence. And it has another one, too, at the end."
+    text = next(text for name, text in subjects() if "miller" in text)
+    with pytest.raises(ModelError, match=r"zeros for text \d+ \(document 1, offset 0\)"):
+        split_texts(kind(embeddings=model), [before, text])
+
+
+# Semantic: what the threshold, the number and the sizes do
+
+
+def distinct(letter: str, count: int) -> str:
+    """Sentences that all say the same of their own subject."""
+    subject = " ".join(letter * length for length in range(5, 10)).capitalize()
+    ends = "red blue green black white brown pink grey yellow orange".split()
+    return " ".join(f"{subject} is {end}." for end in ends[:count])
+
+
+def beginnings(chunker: EmbeddingSizes, text: str) -> list[int]:
+    return [span.start for span in chunker.spans(text)][1:]
+
+
+@pytest.mark.parametrize("buffer_size", [0, 1, 2])
+@pytest.mark.parametrize(
+    "threshold",
+    [
+        {"breakpoint_threshold_type": "percentile", "breakpoint_threshold_amount": 90},
+        {"breakpoint_threshold_type": "standard_deviation", "breakpoint_threshold_amount": 2},
+        {"breakpoint_threshold_type": "interquartile", "breakpoint_threshold_amount": 0.5},
+        {"breakpoint_threshold_type": "absolute", "breakpoint_threshold_amount": 0.7},
+        {"number_of_chunks": 3},
+    ],
+)
+def test_semantic_cuts_where_the_subject_changes(
+    threshold: dict[str, Any], buffer_size: int
+) -> None:
+    parts = [distinct("a", 9), distinct("b", 8), distinct("c", 9)]
+    chunker = SemanticChunker(embeddings=HashingEmbeddings(), buffer_size=buffer_size, **threshold)
+    assert [chunk.text for chunk in chunker.chunk(" ".join(parts))] == parts
+
+
+@pytest.mark.parametrize("number", [1, 2, 5, 12])
+def test_semantic_makes_so_many_chunks(number: int) -> None:
+    chunker = SemanticChunker(
+        embeddings=HashingEmbeddings(),
+        number_of_chunks=number,
+        chunk_size=len(TEXT),
+        min_chunk_size=0,
+    )
+    assert len(chunker.spans(TEXT)) == number
+
+
+@every_kind
+@pytest.mark.parametrize(("size", "least"), [(1000, 0.2), (600, 250), (300, 0.5)])
+def test_chunker_keeps_both_sizes_of_plain_prose(kind: Any, size: int, least: int | float) -> None:
+    chunker = kind(embeddings=HashingEmbeddings(), chunk_size=size, min_chunk_size=least)
+    lengths = [len(chunk.text) for chunk in chunker.chunk(TEXT)]
+    assert max(lengths) <= size
+    assert chunker.min_size == (least if isinstance(least, int) else least * size)
+    assert sum(length < chunker.min_size for length in lengths) <= len(lengths) // 10
+
+
+@every_kind
+def test_chunker_cuts_prose_between_sentences_only(kind: Any) -> None:
+    cuts = set(sentence_cuts(TEXT))
+    assert set(beginnings(kind(embeddings=HashingEmbeddings()), TEXT)) <= cuts
+
+
+def test_sentence_units_are_sentences_worth_a_vector() -> None:
+    first = "Head\n\nYes. This is a sentence of a good length, no doubt. No."
+    second = "So is this one, which begins after a word that joins the one before."
+    text = f"{first} {second}\n"
+    units = sentence_units(text, "rules", Atoms(text, **TopicChunker().sizes))
+    assert [text[start:end] for start, end in units] == [first, second]
+    long = "word " * 1000
+    parts = sentence_units(long, "rules", Atoms(long, **TopicChunker().sizes))
+    assert len(parts) == 3
+    assert max(end - start for start, end in parts) <= 2000
+
+
+def test_embedding_threshold_says_how_alike() -> None:
+    text = " ".join([distinct("a", 5), distinct("b", 5)])
+    model = HashingEmbeddings()
+    loose = EmbeddingChunker(embeddings=model, similarity_threshold=-1)
+    tight = EmbeddingChunker(embeddings=model, similarity_threshold=0.5)
+    strict = EmbeddingChunker(embeddings=model, similarity_threshold=1.0, min_chunk_size=0)
+    assert [len(chunker.spans(text)) for chunker in (loose, tight, strict)] == [1, 2, 10]
+
+
+def test_embedding_fragment_joins_the_closer_neighbour() -> None:
+    parts = [distinct("a", 6), distinct("b", 6)]
+    lone = "Aaaaa aaaaaa aaaaaaa qqqqqq wwwwwww eeeeeee rrrrrr."
+    text = f"{parts[0]} {lone} {parts[1]}"
+    chunker = EmbeddingChunker(embeddings=HashingEmbeddings(), similarity_threshold=0.6)
+    assert [chunk.text for chunk in chunker.chunk(text)] == [f"{parts[0]} {lone}", parts[1]]
+
+
+# The arithmetic
+
+
+def exhaustive(vectors: Any, most: int) -> float:
+    """The best reward over all segmentations into runs of at most `most`."""
+    unit = np.asarray(vectors) / np.linalg.norm(vectors, axis=1, keepdims=True)
+    alike = unit @ unit.T
+    count = len(unit)
+    mean = (alike.sum() - count) / (count * (count - 1))
+
+    def best(start: int) -> float:
+        if start == count:
+            return 0.0
+        return max(
+            reward(alike, mean, start, end) + best(end)
+            for end in range(start + 1, min(start + most, count) + 1)
+        )
+
+    return best(0)
+
+
+def reward(alike: Any, mean: float, start: int, end: int) -> float:
+    rows, columns = np.triu_indices(end - start, 1)
+    return float((alike[start:end, start:end][rows, columns] - mean).sum())
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("most", [1, 2, 4, 9])
+def test_best_runs_are_as_good_as_any(seed: int, most: int) -> None:
+    vectors = np.random.default_rng(seed).normal(size=(9, 3))
+    begins = [0, *best_runs(vectors, [most] * 9, [1] * 9), 9]
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    alike = unit @ unit.T
+    mean = (alike.sum() - 9) / 72
+    assert max(end - start for start, end in pairwise(begins)) <= most
+    found = sum(reward(alike, mean, start, end) for start, end in pairwise(begins))
+    assert found == pytest.approx(exhaustive(vectors, most), abs=1e-4)
+
+
+def test_neighbour_distances_compare_what_has_nothing_in_common() -> None:
+    vectors = np.eye(5)
+    vectors[3] = vectors[0]
+    assert list(neighbour_distances(vectors)) == [1, 1, 1, 1]
+    assert list(neighbour_distances(vectors, 1)) == [1, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "amount", "wanted"),
+    [
+        ("percentile", 50, [3, 4]),
+        ("standard_deviation", 1, [4]),
+        ("interquartile", 0.5, [4]),
+        ("absolute", 0.15, [1, 3, 4]),
+        ("gradient", 80, [4]),
+    ],
+)
+def test_breakpoints_lie_above_the_threshold(kind: str, amount: float, wanted: list[int]) -> None:
+    distances = np.array([0.1, 0.2, 0.1, 0.3, 0.9])
+    assert list(np.flatnonzero(breakpoints(distances, kind, amount))) == wanted

@@ -1,0 +1,178 @@
+"""TopicChunker: determinism, texts without topics, guarantees."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from rag_splitters.chunkers.topic import TopicChunker
+from rag_splitters.meaning.topics import _partition, find_segments
+from rag_splitters.testing import check_chunker, hostile_texts
+from tests.support.borders import CASES, ORDERS, cuts_of, error, sentences, uneven
+from tests.support.processes import run_python
+
+pytest.importorskip("sklearn")
+
+BEES, VOLCANOES, BOOKS, CHESS, BAKING = sentences()
+CASE = CASES["uneven"]
+
+
+def test_topic_with_lda_beats_no_cut() -> None:
+    by_lda = cuts_of(TopicChunker(chunk_size=10_000, model="lda"))
+    for is_diff in (False, True):
+        assert error(by_lda, CASE, is_diff=is_diff) < error(lambda text: [], CASE, is_diff=is_diff)
+
+
+def test_topic_terms_name_the_subject() -> None:
+    text, _ = uneven(ORDERS[0])
+    chunks = TopicChunker(chunk_size=10_000).chunk(text)
+    found = [set(chunk.metadata["topic_terms"]) for chunk in chunks]
+    wanted = ({"hive", "comb"}, {"magma", "rock"}, {"balance", "accountant"}, {"king", "pawn"})
+    assert all(one <= other for one, other in zip((*wanted, {"dough"}), found, strict=True)), found
+    assert chunks[0].metadata["topic"] == 0
+    for chunk in chunks:
+        assert 1 <= len(chunk.metadata["topic_terms"]) <= 5
+        assert all(term in text.casefold() for term in chunk.metadata["topic_terms"])
+    json.dumps([chunk.metadata for chunk in chunks])
+
+
+def test_topic_that_returns_has_its_number_again() -> None:
+    hum = "Bees hum in the hive. The hive is full of bees. Bees leave the hive. "
+    play = "The king takes a pawn. A pawn guards the king. The king needs a pawn. "
+    chunks = TopicChunker(n_topics=2).chunk(hum + play + hum)
+    assert [chunk.text for chunk in chunks] == [hum.strip(), play.strip(), hum.strip()]
+    assert [chunk.metadata["topic"] for chunk in chunks] == [0, 1, 0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["nmf", "lda"])
+def test_topic_is_the_same_in_two_processes(model: str) -> None:
+    code = (
+        "import sys, json\n"
+        "from rag_splitters.chunkers.topic import TopicChunker\n"
+        f"chunks = TopicChunker(chunk_size=300, model={model!r}).chunk(sys.stdin.read())\n"
+        "sys.stdout.write(repr([(c.start, c.end, c.id, c.metadata) for c in chunks]))"
+    )
+    text = uneven(ORDERS[1])[0]
+    answers = {
+        run_python(code, stdin=text, PYTHONHASHSEED=seed, OMP_NUM_THREADS=threads)
+        for seed, threads in (("1", "1"), ("2", "2"))
+    }
+    assert len(answers) == 1
+    assert "topic_terms" in answers.pop()
+
+
+@given(text=hostile_texts())
+@pytest.mark.parametrize(
+    "chunker",
+    [
+        TopicChunker(chunk_size=30),
+        TopicChunker(chunk_size=25, chunk_overlap=8, n_topics=2, min_chunk_size=10),
+        TopicChunker(chunk_size=6, length_function="tokens", chunk_overlap=0.3),
+    ],
+    ids=["plain", "overlap", "tokens"],
+)
+def test_topic_keeps_the_guarantees(chunker: TopicChunker, text: str) -> None:
+    check_chunker(chunker, text)
+
+
+@settings(max_examples=25)
+@given(text=hostile_texts())
+def test_topic_with_lda_keeps_the_guarantees(text: str) -> None:
+    check_chunker(TopicChunker(chunk_size=30, model="lda", n_topics=3), text)
+
+
+@pytest.mark.parametrize("model", ["nmf", "lda"])
+@pytest.mark.parametrize(
+    ("text", "has_topics"),
+    [
+        ("", False),
+        ("One word.", False),
+        ("Bees hum. Bees fly.", False),
+        ("!!! ??? \n\n *** --- +++ \n\n $$$ %%% ### \n\n ...", False),
+        ("the and of. It is. Was he? Who is it?", False),
+        ("蜜蜂采蜜。蜜蜂筑巢。国王下棋。国王移动棋子。", True),
+        ("ผึ้งทำน้ำหวาน\n\nผึ้งบิน\n\nหมากรุกหมากรุก\n\nหมากรุก", True),
+        ("Same again. " * 200, False),
+        ("Bees hum here. " * 100 + "Kings play chess. " * 100, True),
+    ],
+)
+def test_topic_falls_back_to_packing_where_there_are_none(
+    model: Any, text: str, has_topics: bool
+) -> None:
+    spans = check_chunker(TopicChunker(chunk_size=60, model=model, segmenter="rules"), text)
+    if has_topics or not text:
+        assert all(span.metadata["topic_terms"] for span in spans)
+    else:
+        assert all(set(span.metadata) <= {"topic", "topic_terms"} for span in spans)
+        assert len({str(span.metadata) for span in spans}) == 1
+
+
+def test_topic_numbers_of_small_chunks_are_the_largest_part() -> None:
+    text = " ".join([*BEES, CHESS[0], *BAKING])
+    chunker = TopicChunker(chunk_size=400, min_chunk_size=300, n_topics=3)
+    for span in check_chunker(chunker, text):
+        assert isinstance(span.metadata["topic"], int)
+
+
+def test_topic_segments_are_bounded() -> None:
+    """The partition looks at 60 beginnings for each end, whatever the length of the text."""
+    starts = _partition(np.ones((500, 2)), 1.8)
+    assert starts[0] == 0
+    assert max(after - before for before, after in pairwise([*starts, 500])) <= 60
+
+
+def test_topic_parameters_survive_a_round_trip() -> None:
+    chunker = TopicChunker(model="lda", n_topics=4, random_state=7, min_chunk_size=20)
+    assert TopicChunker(**chunker.model_dump()) == chunker
+    assert pickle.loads(pickle.dumps(chunker)) == chunker
+    assert TopicChunker(**TopicChunker().model_dump()).n_topics == "auto"
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"model": "lsa"},
+        {"n_topics": 1},
+        {"n_topics": 2.5},
+        {"n_topics": "many"},
+        {"random_state": -1},
+        {"segmenter": "words"},
+        {"chunk_size": 10, "min_chunk_size": 11},
+    ],
+)
+def test_topic_refuses_wrong_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"must (be|not)|unknown"):
+        TopicChunker(**parameters)
+
+
+def test_topic_names_the_extra_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("sklearn")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    message = r"TopicChunker needs scikit-learn: pip install .*\[topics\]"
+    with pytest.raises(ImportError, match=message):
+        TopicChunker().spans(uneven(ORDERS[0])[0])
+
+
+def test_topic_import_is_light() -> None:
+    code = (
+        "import rag_splitters.chunkers.topic, sys\n"
+        "assert not {'sklearn', 'numpy', 'scipy'} & set(sys.modules)"
+    )
+    run_python(code)
+
+
+def test_segments_cover_the_sentences_in_order() -> None:
+    sentences = [*BEES, *VOLCANOES, *BOOKS]
+    segments = find_segments(sentences, model="nmf", n_topics=3, random_state=0)
+    assert segments[0].first == 0
+    assert all(one.first < other.first for one, other in pairwise(segments))
+    assert all(one.topic != other.topic for one, other in pairwise(segments))

@@ -1,0 +1,904 @@
+"""The command line: what it prints, what it keeps, and one line for everything that is wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rag_splitters import CATALOGUE, RecursiveChunker, __version__
+from rag_splitters.chunkers.by_name import parameter_docs
+from rag_splitters.cli import app
+from rag_splitters.cli.demo import answers, positions
+from rag_splitters.extras import install_command
+from rag_splitters.reading.files import read_file, read_text
+from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
+from rag_splitters.text.coloured import printable
+from tests.support.processes import ROOT
+
+RECURSIVE = ["split", "a.txt", "-s", "recursive"]
+NESTED = 'chunker={"strategy": "recursive", "chunk_size": 60}'
+KEEP_ALL = ["-p", "text=keep", "-p", "table=keep", "-p", "code=keep"]
+FILES = ("a.txt", "b.py", "c.json")
+TEXT = "One sentence here. Another one there.\r\n\r\nA second paragraph \U0001f600 ends it.\n" * 3
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder with one text in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    (tmp_path / "a.txt").write_bytes(TEXT.encode())
+    return tmp_path
+
+
+def run(*args: str, input: str | bytes | None = None) -> Result:
+    return CliRunner().invoke(app, list(args), input=input)
+
+
+def rows(*args: str, input: str | bytes | None = None) -> list[dict[str, Any]]:
+    result = run(*args, "--format", "jsonl", input=input)
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def refused(*args: str, input: str | bytes | None = None) -> str:
+    """The one line that a call with something wrong prints."""
+    result = run(*args, input=input)
+    assert result.exit_code == 2
+    assert isinstance(result.exception, SystemExit)
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    return result.stderr.removeprefix("Error: ").rstrip("\n")
+
+
+def process(*args: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "rag_splitters", *args]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, **options)
+
+
+def make_pdf(path: Path, pages: list[str]) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    pdf = canvas.Canvas(str(path))
+    for page in pages:
+        pdf.drawString(72, 720, page)
+        pdf.showPage()
+    pdf.save()
+
+
+# --- split ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("strategy", "more"),
+    [
+        ("separator", []),
+        ("fixed_size", ["--chunk-size", "40"]),
+        ("sliding_window", ["--chunk-size", "40", "--chunk-overlap", "10"]),
+        ("token", ["--chunk-size", "10", "--chunk-overlap", "0.2"]),
+        ("recursive", ["--chunk-size", "9", "--length-function", "words"]),
+        ("sentence", ["--chunk-size", "50", "-p", "overlap_sentences=1"]),
+        ("paragraph", ["--chunk-size", "50"]),
+        ("keyword", ["-p", "keywords=Another", "-p", "keywords=second"]),
+        ("page", ["-p", "page_break=Another"]),
+        ("hybrid", ["-p", 'stages=["page", {"strategy": "sentence", "chunk_size": 30}]']),
+    ],
+)
+def test_split_jsonl_round_trips(strategy: str, more: list[str]) -> None:
+    found = rows("split", "a.txt", "--strategy", strategy, *more)
+    assert len(found) > 1
+    for index, row in enumerate(found):
+        assert list(row) == ["source", "text", "start", "end", "id", "metadata"]
+        assert TEXT[row["start"] : row["end"]] == row["text"]
+        assert row["source"] == "a.txt"
+        assert row["metadata"]["chunk_index"] == index
+    assert len({row["id"] for row in found}) == len(found)
+
+
+def test_split_gives_the_chunks_of_the_strategy() -> None:
+    separators = 'separators=["\\r\\n\\r\\n", " "]'
+    found = rows("split", "a.txt", "-s", "recursive", "-p", "chunk_size=30", "-p", separators)
+    chunker = RecursiveChunker(chunk_size=30, separators=("\r\n\r\n", " "))
+    chunks = chunker.chunk(TEXT, metadata={"source": "a.txt"})
+    assert [row["id"] for row in found] == [chunk.id for chunk in chunks]
+    assert [row["text"] for row in found] == [chunk.text for chunk in chunks]
+
+
+def test_split_takes_the_strategy_for_each_file(folder: Path) -> None:
+    (folder / "b.py").write_text("def f():\n    return 1\n")
+    (folder / "c.json").write_text('{"a": 1}')
+    strategies = {row["source"]: row["metadata"]["strategy"] for row in rows("split", *FILES)}
+    assert strategies == {"a.txt": "sentence", "b.py": "code", "c.json": "json"}
+    rules = 'rules={"*.py": "token", "json": {"strategy": "sentence", "chunk_size": 9}}'
+    found = rows("split", *FILES, "-p", rules)
+    strategies = {row["source"]: row["metadata"]["strategy"] for row in found}
+    assert strategies == {"a.txt": "sentence", "b.py": "token", "c.json": "sentence"}
+    assert "rules['*.py']: unknown strategy 'tokn'" in refused(
+        "split", "b.py", "-p", 'rules={"*.py": "tokn"}'
+    )
+
+
+def test_split_and_index_take_every_known_kind_from_a_folder(folder: Path) -> None:
+    source = folder / "src"
+    (source / "lib").mkdir(parents=True)
+    texts = {"a.py": "x = 1", "lib/b.sql": "select 1;", "Makefile": "all:", "c.yaml": "a: 1"}
+    for name, text in {**texts, "d.json": "{}", "e.csv": "a,b\n1,2", "f.log": "x"}.items():
+        (source / name).write_text(text)
+    for name in ("i.png", "j.png", "k.pyc"):
+        (source / name).write_bytes(b"\0")
+    result = run("split", "src", "--format", "jsonl")
+    found = {json.loads(line)["source"] for line in result.stdout.splitlines()}
+    assert len(found) == 7
+    assert {f"src/{name}" for name in texts} < found
+    note = "Passed over 3 files: 2 .png, 1 .pyc (src/i.png, src/j.png, src/k.pyc)."
+    assert note in " ".join(result.stderr.split())
+    result = run("index", "idx", "src")
+    assert "7 files (7 new" in result.stdout
+    assert note in " ".join(result.stderr.split())
+
+
+def test_split_titled_takes_a_title_as_text_and_a_chunker_by_name() -> None:
+    inner = 'chunker={"strategy": "recursive", "chunk_size": 60}'
+    found = rows("split", "a.txt", "-s", "titled", "-p", "title=2024", "-p", inner)
+    assert found[1]["text"].startswith("2024\n\n")
+
+
+def test_split_reads_standard_input() -> None:
+    found = rows("split", "-", "--chunk-size", "40", input=b"\xef\xbb\xbf" + TEXT.encode())
+    assert {row["source"] for row in found} == {"-"}
+    assert all(TEXT[row["start"] : row["end"]] == row["text"] for row in found)
+
+
+def test_split_jsonl_is_ascii() -> None:
+    result = run("split", "a.txt", "--format", "jsonl")
+    assert result.stdout.isascii()
+    assert json.loads(result.stdout.splitlines()[0])["text"].count("\U0001f600") > 0
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.md", "noext"])
+def test_split_takes_text_as_it_is(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\xef\xbb\xbf<p>One</p>\r\n<!-- two -->")
+    found = rows("split", name, "-s", "recursive")
+    assert [row["text"] for row in found] == ["<p>One</p>\r\n<!-- two -->"]
+
+
+def test_split_reads_pdf_with_page_numbers(folder: Path) -> None:
+    make_pdf(folder / "report.pdf", ["First page about cats.", "Second page about dogs."])
+    found = rows("split", "report.pdf", "--strategy", "page")
+    assert [row["text"].strip() for row in found] == [
+        "First page about cats.",
+        "Second page about dogs.",
+    ]
+    assert [row["metadata"]["page_start"] for row in found] == [1, 2]
+    data = (folder / "report.pdf").read_bytes()
+    assert len(rows("split", "-", "-s", "page", input=data)) == 2
+
+
+def test_headings_of_a_pdf_reach_chunks_and_the_index(folder: Path) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    pdf = canvas.Canvas(str(folder / "report.pdf"))
+    for height, size, text in [(720, 20, "Cats"), (690, 11, "They sleep for most of the day.")]:
+        pdf.setFont("Helvetica", size)
+        pdf.drawString(72, height, text)
+    pdf.save()
+    (row,) = rows("split", "report.pdf", "--strategy", "content_aware")
+    assert row["metadata"]["headings"] == ["Cats"]
+    assert "outline" not in row["metadata"]
+    assert run("index", "idx", "report.pdf").exit_code == 0
+    found = run("query", "idx", "sleep", "-k", "1", "--format", "jsonl")
+    assert "outline" not in json.loads(found.stdout)["metadata"]
+
+
+def test_pages_of_a_pdf_are_shown_and_cited(folder: Path) -> None:
+    make_pdf(folder / "report.pdf", ["First page about cats.", "Second page about dogs."])
+    found = rows("split", "report.pdf", "--chunk-size", "30")
+    assert [row["metadata"]["page_start"] for row in found] == [1, 2]
+    assert "page" in run("split", "report.pdf").stdout.splitlines()[2]
+    sizes = ("--parent-size", "30", "--child-size", "30")
+    assert run("index", "idx", "report.pdf", *sizes).exit_code == 0
+    assert "1. report.pdf  page 2  " in run("query", "idx", "dogs", "-k", "1").stdout
+    assert rows("query", "idx", "dogs", "-k", "1")[0]["metadata"]["page_start"] == 2
+
+
+def test_split_table_shows_positions_and_no_markup(folder: Path) -> None:
+    (folder / "m.txt").write_text("[bold]x[/bold] [/nope] :smile: \x1b[31mred\n")
+    result = run("split", "m.txt", "a.txt", "--chunk-size", "60")
+    assert result.exit_code == 0
+    assert "[bold]x[/bold] [/nope] :smile:" in result.stdout
+    assert "\x1b" not in result.stdout
+    assert "m.txt" in result.stdout
+    assert "length in characters" in result.stdout
+
+
+@pytest.mark.parametrize("width", ["12", "30", "200"])
+def test_split_table_fits_the_terminal(width: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    result = run("split", "a.txt", "--chunk-size", "30")
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= int(width)
+
+
+def test_split_takes_standard_input_without_a_dash() -> None:
+    assert rows("split", input=TEXT.encode()) == rows("split", "-", input=TEXT.encode())
+
+
+@pytest.mark.parametrize("name", ["ContentAware", "contentaware", "content-aware", "CONTENT_AWARE"])
+def test_split_takes_names_in_any_case(name: str) -> None:
+    assert rows("split", "a.txt", "-s", name) == rows("split", "a.txt", "-s", "content_aware")
+
+
+@pytest.mark.parametrize("name", ["hybrid", "titled", "contextual", "modality"])
+def test_split_hands_sizes_to_the_strategies_inside(name: str) -> None:
+    found = rows("split", "a.txt", "-s", name, "--chunk-size", "6", "--length-function", "words")
+    assert max(len(row["text"].split()) for row in found) <= 6
+    assert len(found) > len(rows("split", "a.txt", "-s", name))
+
+
+def test_split_resizes_each_stage_that_has_a_size() -> None:
+    stages = 'stages=["page", {"strategy": "titled"}, {"strategy": "sentence", "chunk_size": 9}]'
+    assert refused("split", "a.txt", "-s", "hybrid", "--chunk-size", "30", "-p", stages) == (
+        "chunk_size is given twice"
+    )
+    stages = 'stages=["page", {"strategy": "titled"}]'
+    found = rows("split", "a.txt", "-s", "hybrid", "--chunk-size", "30", "-p", stages)
+    assert max(len(row["text"]) for row in found) <= 30
+    assert all(row["metadata"]["page_start"] == 1 for row in found)
+
+
+def test_split_reads_the_others_before_it_fails(folder: Path) -> None:
+    for name in ("b.txt", "d.txt"):
+        (folder / name).write_bytes(b"\0")
+    (folder / "c.txt").write_text("The last one.")
+    names = ("a.txt", "b.txt", "no.txt", "c.txt", "d.txt")
+    result = run("split", *names, "--format", "jsonl")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: 3 files cannot be read: no.txt: no such file or folder")
+    assert "; b.txt is not a text file: " in result.stderr
+    assert "; d.txt is not a text file: " in result.stderr
+    found = {json.loads(line)["source"] for line in result.stdout.splitlines()}
+    assert found == {"a.txt", "c.txt"}
+
+
+def test_split_writes_a_file_and_does_not_read_it(folder: Path) -> None:
+    expected = rows("split", "a.txt")
+    for _ in range(2):
+        assert run("split", ".", "-o", "chunks.jsonl").stdout == ""
+        lines = (folder / "chunks.jsonl").read_text().splitlines()
+        assert [json.loads(line) for line in lines] == expected
+    run("split", "a.txt", "-o", "chunks.txt", "--format", "table")
+    assert "length in characters" in (folder / "chunks.txt").read_text(encoding="utf-8")
+
+
+def test_split_reads_an_encoding(folder: Path) -> None:
+    (folder / "l.txt").write_bytes("caf\u00e9".encode("cp1252"))
+    (found,) = rows("split", "l.txt", "--encoding", "cp1252")
+    assert found["text"] == "caf\u00e9"
+    assert refused("split", "l.txt", "--encoding", "utf-8").startswith("l.txt is not in utf-8: ")
+    (found,) = rows("split", "--encoding", "utf-16", input="caf\u00e9".encode("utf-16"))
+    assert found["text"] == "caf\u00e9"
+    make_pdf(folder / "report.pdf", ["About cats."])
+    assert "cats" in rows("split", "report.pdf", "--encoding", "utf-16")[0]["text"]
+
+
+def test_split_shows_the_text_in_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "One is here. Two is here. Three is here. Four is here. \x1b[0m"
+    sizes = ("-s", "sentence", "--chunk-size", "27", "--chunk-overlap", "13")
+    plain = run("split", "--show", *sizes, input=text).stdout
+    assert "|One is here. |>>Two is here.<< Three" in plain
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    shown = run("split", "--show", *sizes, input=text).stdout
+    assert "One is here. \x1b[0m\x1b[4;30;105mTwo is here.\x1b[0m" in shown
+    assert "\ufffd[0m" in shown
+
+
+def test_split_blank_text_gives_no_chunks() -> None:
+    assert rows("split", "-", input=" \n ") == []
+    assert "0 chunks" in run("split", "-", input="").stdout
+
+
+@pytest.mark.parametrize(
+    "args", [[], *([each] for each in ("demo", "split", "strategies", "index", "query", "compare"))]
+)
+def test_h_is_help(args: list[str]) -> None:
+    shown = run(*args, "-h").stdout
+    assert shown == run(*args, "--help").stdout
+    assert "Usage: " in shown
+    assert not re.search(r"<\w+>|\{\w+|\.\.\.\}|INTEGER", shown)
+
+
+def test_the_shell_completes_commands_and_strategies() -> None:
+    assert "--install-completion" in run("--help").stdout
+    for words, expected in (("sp", "split"), ("split -s cont", "content_aware contextual")):
+        variables = {
+            "_RAG_SPLITTERS_COMPLETE": "complete_bash",
+            "COMP_WORDS": f"rag-splitters {words}",
+            "COMP_CWORD": str(len(words.split())),
+        }
+        done = process(env={**os.environ, **variables})
+        assert done.stdout.split() == expected.split()
+
+
+# --- what is wrong -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["split", "no.txt"], "no.txt: no such file"),
+        (["split", "a.txt", "-s", "recursiv"], "unknown strategy 'recursiv': did you mean 'recurs"),
+        (["split", "a.txt", "-s", "fixed-sise"], "did you mean 'fixed_size'?"),
+        (["split", "a.txt", "-s", "qqq"], "choose one of auto, separator,"),
+        (
+            ["split", "a.txt", "-p", "chunk_sise=1"],
+            "unknown parameter 'chunk_sise': did you mean '",
+        ),
+        (
+            ["split", "a.txt", "-p", "qqq=1"],
+            "unknown parameter 'qqq': its parameters are chunk_size",
+        ),
+        (
+            ["split", "a.txt", "-s", "modality", "--chunk-size", "9", *KEEP_ALL],
+            "modality got an unknown parameter 'chunk_size'",
+        ),
+        (["split", "a.txt", "-p", "chunk_size"], "given as name=value, got 'chunk_size'"),
+        (
+            ["split", "a.txt", "-p", "chunk_size=5", "--chunk-size", "6"],
+            "chunk_size is given twice",
+        ),
+        (
+            ["split", "a.txt", "--chunk-size", "0"],
+            "chunk_size must be a whole number of at least 1",
+        ),
+        (["split", "a.txt", "--chunk-size", "x"], "'--chunk-size'"),
+        (["split", "a.txt", "--chunk-overlap", "x"], "chunk_overlap must be a whole number"),
+        (["split", "a.txt", "--chunk-overlap", "1000"], "chunk_overlap must be smaller than chunk"),
+        (
+            ["split", "a.txt", "-s", "recursive", "-p", "min_chunk_size=-1"],
+            "min_chunk_size must be a whole number",
+        ),
+        (
+            ["split", "a.txt", "-s", "recursive", "-p", "is_regex=maybe"],
+            "is_regex must be True or False, got 'maybe'",
+        ),
+        (
+            ["split", "a.txt", "-s", "recursive", "-p", "language=klingon"],
+            "language must be one of c, cobol",
+        ),
+        (["split", "a.txt", "--length-function", "miles"], "length_function must be "),
+        (["split", "a.txt", "--length-function", "tokens:no"], "unknown tokenizer 'no'"),
+        (["split", "a.txt", "--length-function", "function:no:no"], "No module named 'no'"),
+        (["split", "a.txt", "-s", "keyword"], "KeywordChunker needs keywords or patterns"),
+        (["split", "a.txt", "-s", "hybrid", "-p", "stages=pag"], "did you mean 'page'?"),
+        (["split", "a.txt", "-s", "hybrid", "-p", 'stages=[{"a": 1}]'], 'does not name its "strat'),
+        (["split", "a.txt", "--format", "xml"], "'xml' is not one of 'table', 'jsonl'"),
+        (["split", "-", "-"], "standard input (-) can be read only once"),
+        (["split", "a.txt", "--nope"], "No such option: --nope"),
+        (["split"], "nothing to split: name files or folders, or pipe a text in"),
+        (["split", "a.txt", "--encoding", "nope"], "unknown encoding 'nope'"),
+        (["split", "a.txt", "--show", "--format", "table"], "--show and --format cannot be used"),
+        (["split", "a.txt", "-o", "no/such/file"], "cannot be written: No such file"),
+        (
+            [*RECURSIVE[:2], "-s", "titled", "--chunk-size", "9", "-p", NESTED],
+            "chunk_size is given twice",
+        ),
+        (["splt"], "No such command 'splt'"),
+        (["strategies", "pages"], "did you mean 'page'?"),
+        (["query", "no", "question"], "no holds no index: make one with rag-splitters index no"),
+        (["query", "no", "  "], "the question is blank"),
+        (["query", "no", "question", "-k", "0"], "'-k'"),
+        (["index", "idx", "no.txt"], "no.txt: no such file or folder"),
+        (["index", "a.txt", "a.txt"], "a.txt is a file: name a folder for the index"),
+        (["index", ".", "a.txt"], ". holds other files and no index: name a new folder"),
+    ],
+)
+def test_bad_input_gives_one_line(folder: Path, args: list[str], told: str) -> None:
+    message = refused(*args)
+    assert told in message
+    assert "https://" not in message
+    assert "Value error" not in message
+    assert [path.name for path in folder.iterdir()] == ["a.txt"]  # nothing is created
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told"),
+    [
+        ("b.txt", b"ab\0c", "b.txt is not a text file: it has a NUL byte at offset 2"),
+        (
+            "b.txt",
+            b"\xff\xfeA",
+            "b.txt is not a text file: its byte order mark says utf",
+        ),
+        ("b.pdf", b"%PDF-1.7 broken", "b.pdf cannot be read as PDF: "),
+        ("b.pdf", b"", "b.pdf cannot be read as PDF: "),
+    ],
+)
+def test_unreadable_file_gives_one_line(folder: Path, name: str, data: bytes, told: str) -> None:
+    (folder / name).write_bytes(data)
+    assert told in refused("split", name)
+    assert told in refused("index", "idx", name)
+
+
+def test_unreadable_standard_input_gives_one_line() -> None:
+    assert refused("split", "-", input=b"a\0") == (
+        "- is not a text file: it has a NUL byte at offset 1"
+    )
+
+
+def test_pdf_with_a_password_gives_one_line(folder: Path) -> None:
+    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
+    pdf = canvas.Canvas(str(folder / "locked.pdf"), encrypt="secret")
+    pdf.drawString(72, 720, "A secret.")
+    pdf.save()
+    told = "locked.pdf cannot be read: it is protected by a password. Save a copy without one"
+    assert refused("split", "locked.pdf") == told
+
+
+def test_pdf_without_text_asks_for_text_recognition(folder: Path) -> None:
+    make_pdf(folder / "scan.pdf", [""])
+    assert "scan.pdf holds no text: its pages are probably scanned" in refused("split", "scan.pdf")
+
+
+def test_missing_pypdfium2_names_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "report.pdf").write_bytes(b"%PDF-1.7")
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    told = f"reading report.pdf needs pypdfium2: {install_command('pdf')}"
+    assert refused("split", "report.pdf") == told
+    with pytest.raises(ImportError, match="needs pypdfium2"):
+        read_text(folder / "report.pdf")
+
+
+# --- strategies, demo ----------------------------------------------------------------------------
+
+
+def test_strategies_lists_the_catalogue() -> None:
+    result = run("strategies")
+    assert result.exit_code == 0
+    for name, kind in CATALOGUE.items():
+        assert name in result.stdout
+        assert (kind.__doc__ or "").split()[0] in result.stdout
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_strategies_documents_every_parameter(name: str) -> None:
+    result = run("strategies", name)
+    assert result.exit_code == 0
+    docs = parameter_docs(CATALOGUE[name])
+    assert set(docs) == set(CATALOGUE[name].model_fields)
+    for parameter, (_, meaning) in docs.items():
+        assert parameter in result.stdout
+        assert meaning
+        assert meaning.split()[0] in result.stdout
+
+
+def test_strategies_prints_defaults_as_python_and_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    shown = run("strategies", "Table").stdout
+    assert shown.startswith("table (TableChunker)\n")
+    assert max(map(len, shown.splitlines())) <= 50
+    assert "None" in shown
+    assert "null" not in shown
+    assert "'characters'" in shown
+
+
+def test_demo_shows_each_answer_inside_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    result = run("demo")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    shown = result.stdout
+    assert "matches words, not meaning" in shown
+    marked = [part.split("<<")[0] for part in shown.split(">>")[1:]]
+    assert len(marked) == len(SAMPLE_QUESTIONS) == 3
+    assert "first Saturday of each month at noon" in marked[0]
+    assert "painted dark green because" in marked[1]
+    assert "bake for fifty-five minutes" in marked[2]
+
+
+def test_demo_fits_one_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("demo").stdout.splitlines()
+    assert 24 <= len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    assert lines[0].startswith("1. One text")
+    assert any("The w|alls are granite" in line for line in lines), "fixed_size cuts a word"
+    assert any("at least once. |The walls are" in line for line in lines)
+
+
+def test_demo_positions_are_those_of_the_frameworks() -> None:
+    ours, langchain, llama_index = positions()
+    assert (ours.missing, ours.coverage) == (0, 1)
+    assert langchain.splitter == "LangChain RecursiveCharacterTextSplitter"
+    assert langchain.missing
+    assert langchain.coverage < 0.9
+    assert llama_index.splitter == "LlamaIndex SentenceSplitter"
+    assert llama_index.coverage < 0.5
+
+
+def test_demo_answers_stand_where_they_say() -> None:
+    for question, parent in answers():
+        assert question in SAMPLE_QUESTIONS
+        source = sample_texts()[parent.metadata["source"]]
+        start, end = parent.metadata["start_index"], parent.metadata["end_index"]
+        assert source[start:end] == parent.page_content
+        best = parent.matches[0]
+        assert start <= best["start_index"] < best["end_index"] <= end
+
+
+def test_demo_texts_are_bundled() -> None:
+    assert all(300 <= len(text.split()) <= 500 for text in sample_texts().values())
+
+
+# --- index and query -----------------------------------------------------------------------------
+
+
+def stored(folder: str) -> dict[str, str]:
+    """The texts of all children in an index, by their ids."""
+    from rag_splitters.langchain import parent_document_retriever
+
+    with closing(parent_document_retriever(path=folder)) as retriever:
+        kept = retriever.vectorstore.get()  # type: ignore[attr-defined]
+    return dict(zip(kept["ids"], kept["documents"], strict=True))
+
+
+@pytest.fixture
+def docs(folder: Path) -> Path:
+    """A folder with the demo's texts and some files that are not to be read."""
+    docs = folder / "docs"
+    (docs / "deep").mkdir(parents=True)
+    (docs / ".hidden").mkdir()
+    for name, text in sample_texts().items():
+        (docs / "deep" / name).write_text(text, encoding="utf-8")
+    (docs / ".hidden" / "secret.md").write_text("a zeppelin")
+    (docs / ".secret.md").write_text("a zeppelin")
+    (docs / "program.bin").write_bytes(b"\0zeppelin")
+    return docs
+
+
+def test_index_is_durable_and_idempotent(docs: Path) -> None:
+    assert "3 files (3 new, 0 changed, 0 unchanged)" in run("index", "idx", "docs").stdout
+    before = stored("idx")
+    again = run("index", "idx", "docs", str(docs / "deep" / "tram.md"))
+    assert "3 files (0 new, 0 changed, 3 unchanged)" in again.stdout
+    assert stored("idx") == before
+
+    tram = docs / "deep" / "tram.md"
+    tram.write_text(sample_texts()["tram.md"].replace("dark green", "deep khaki"), encoding="utf-8")
+    assert "(0 new, 1 changed, 2 unchanged)" in run("index", "idx", "docs").stdout
+    after = stored("idx")
+    assert not any("dark green" in text for text in after.values())
+    assert any("deep khaki" in text for text in after.values())
+    assert len(before.keys() - after.keys()) == 1  # nothing else has changed
+    assert len(after) == len(before)
+
+
+def test_index_cuts_each_file_by_the_strategy_for_it(folder: Path) -> None:
+    (folder / "b.py").write_text("def f():\n    return 'zeppelin'\n")
+    run("index", "idx", "a.txt", "b.py")
+    (found,) = rows("query", "idx", "zeppelin", "-k", "1")
+    assert (found["source"], found["metadata"]["strategy"]) == ("b.py", "code")
+
+
+def test_an_index_that_was_made_with_another_strategy_keeps_it(docs: Path) -> None:
+    """As one that Python made, or a version of the command line that had another default."""
+    from rag_splitters.langchain import FileLoader, parent_document_retriever
+
+    paths = [Path("docs", "deep", name) for name in sample_texts()]
+    documents = [each for path in paths for each in FileLoader(path).load()]
+    with closing(parent_document_retriever(documents, path="idx")):
+        pass
+    before = stored("idx")
+    assert "3 files (0 new, 0 changed, 3 unchanged)" in run("index", "idx", "docs").stdout
+    assert stored("idx") == before
+    found = rows("query", "idx", "foghorn")
+    assert all("strategy" not in row["metadata"] for row in found)
+
+
+def test_index_remembers_its_sizes(docs: Path) -> None:
+    run("index", "idx", "docs", "--child-size", "90", "--parent-size", "300")
+    before = stored("idx")
+    run("index", "idx", "docs")
+    assert stored("idx") == before
+    run("index", "idx", "docs", "--child-size", "60")
+    assert max(map(len, stored("idx").values())) <= 60
+    told = refused("index", "idx", "docs", "--parent-size", "50")
+    assert told == "--child-size must not be above --parent-size (50), got 60"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"strategy": "agentic"}',
+        '{"strategy": "function:os:system"}',
+        '{"child_size": "9"}',
+        '{"parent_size": 0}',
+        '{"more": 1}',
+    ],
+)
+def test_damaged_settings_of_an_index_give_one_line(folder: Path, text: str) -> None:
+    run("index", "idx", "a.txt")
+    (folder / "idx" / "settings.json").write_text(text)
+    assert "settings.json is damaged: " in refused("index", "idx", "a.txt")
+
+
+def test_index_knows_files_by_relative_path(docs: Path) -> None:
+    run("index", "idx", "./docs")
+    (found,) = rows("query", "idx", "foghorn", "-k", "1")
+    assert found["source"] == "docs/deep/lighthouse.md"
+
+
+def test_index_leaves_itself_out(docs: Path) -> None:
+    run("index", "docs/idx", "docs")
+    (docs / "idx" / "note.md").write_text("never read")
+    assert "3 files" in run("index", "docs/idx", "docs").stdout
+
+
+def test_index_says_which_files_of_a_folder_it_does_not_read(docs: Path) -> None:
+    (docs / "deep" / "LICENCE").write_text("Anybody may use it.")
+    told = " ".join(run("index", "idx", "docs").stderr.split())
+    assert told == (
+        "Passed over 2 files: 1 .bin, 1 without a suffix (docs/program.bin, docs/deep/LICENCE). "
+        "Name a file to read it, whatever its kind."
+    )
+    assert "secret" not in told
+    assert run("index", "idx", "docs/deep/LICENCE").stderr == ""
+
+
+def test_index_reads_the_rest_where_a_file_is_unreadable(docs: Path) -> None:
+    (docs / "program.bin").unlink()
+    (docs / "bad.txt").write_bytes(b"\0")
+    result = run("index", "idx", "docs")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"Error: not indexed: {Path('docs/bad.txt')} is not a text file: "
+        "it has a NUL byte at offset 0\n"
+    )
+    assert "3 files (3 new" in result.stdout
+
+
+def test_index_takes_a_named_file_whatever_its_suffix(folder: Path) -> None:
+    (folder / "notes.cfg").write_text("the zeppelin has landed")
+    assert "1 file (1 new" in run("index", "idx", "notes.cfg").stdout
+    assert [row["text"] for row in rows("query", "idx", "zeppelin")] == ["the zeppelin has landed"]
+
+
+def test_index_of_a_folder_with_nothing_to_read_is_an_error(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    assert refused("index", "idx", "empty") == "empty holds no files of a known kind"
+    (folder / "empty" / "a.png").write_bytes(b"x")
+    (folder / "empty" / "b.PNG").write_bytes(b"x")
+    assert refused("index", "idx", "empty") == (
+        "empty holds no files of a known kind: there are only 2 files: 2 .png"
+    )
+    assert not (folder / "idx").exists()
+
+
+def test_query_marks_the_match_inside_the_passage(docs: Path) -> None:
+    run("index", "idx", "docs")
+    result = run("query", "idx", "When does the last ferry leave in strong wind?", "-k", "1")
+    assert result.exit_code == 0
+    marked = result.stdout.split(">>")[1].split("<<")[0]
+    assert "The last ferry leaves" in marked
+    assert "docs/deep/lighthouse.md" in result.stdout
+    assert "score 0." in result.stdout
+
+
+@pytest.mark.parametrize("more", [[], ["--retrieve=children"], ["--retrieve=parents"]])
+def test_query_rows_stand_where_they_say(docs: Path, more: list[str]) -> None:
+    run("index", "idx", "docs")
+    found = rows("query", "idx", "rye flour", "-k", "3", *more)
+    assert len(found) == 3
+    assert [row["score"] for row in found] == sorted((r["score"] for r in found), reverse=True)
+    for row in found:
+        source = read_text(row["source"])
+        assert source[row["start"] : row["end"]] == row["text"]
+        assert row["matches"][0]["score"] == row["score"]
+    assert len(rows("query", "idx", "rye flour", "--max-tokens", "100", *more)) in (1, 2)
+
+
+def test_query_of_an_empty_index_says_so(folder: Path) -> None:
+    (folder / "blank.txt").write_text(" ")
+    run("index", "idx", "blank.txt")
+    result = run("query", "idx", "anything")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "No results" in result.stderr
+
+
+def test_query_of_an_index_that_another_process_has_open_gives_one_line(docs: Path) -> None:
+    assert run("index", "idx", "docs").exit_code == 0
+    code = (
+        "from rag_splitters.langchain import parent_document_retriever as open_index\n"
+        "index = open_index(path='idx')\nprint('open', flush=True)\ninput()"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == b"open\n"
+        line = refused("query", "idx", "anything")
+        owner.kill()
+    assert line.startswith(f"idx is open in process {owner.pid} on ")
+    assert "chroma run --path idx" in line
+    assert run("query", "idx", "anything").exit_code == 0, "its lock ended with it"
+
+
+def test_query_of_a_damaged_index_gives_one_line(folder: Path) -> None:
+    (folder / "idx" / "chroma").mkdir(parents=True)
+    (folder / "idx" / "parents.sqlite").write_text("this is no database, however long it may be")
+    assert refused("query", "idx", "x").startswith("the index in idx cannot be used: ")
+
+
+def test_query_leaves_out_what_has_nothing_to_do_with_the_question(docs: Path) -> None:
+    run("index", "idx", "docs")
+    result = run("query", "idx", "quantum chromodynamics lagrangian")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("No results with a score of at least 0.15: --min-score 0")
+    assert len(rows("query", "idx", "quantum chromodynamics lagrangian", "--min-score", "0")) > 0
+    for row in rows("query", "idx", "When is the foghorn sounded?"):
+        assert row["score"] >= 0.15
+
+
+def test_query_shows_short_passages_with_their_titles(docs: Path) -> None:
+    (docs / "long.md").write_text("# Book\n\n## Zeppelins\n\n" + "The zeppelin flew on. " * 40)
+    run("index", "idx", "docs", "--child-size", "1000")
+    shown = run("query", "idx", "zeppelin", "-k", "1").stdout
+    assert "1. docs/long.md  " in shown
+    assert "\n   Book > Zeppelins\n" in shown
+    assert shown.count("zeppelin flew") < 20
+    assert " ...<<" in shown
+    assert run("query", "idx", "zeppelin", "-k", "1", "--full").stdout.count("zeppelin flew") > 30
+
+
+def test_query_json_is_format_jsonl(docs: Path) -> None:
+    run("index", "idx", "docs")
+    lines = run("query", "idx", "rye flour", "--json").stdout
+    assert lines == run("query", "idx", "rye flour", "--format", "jsonl").stdout
+    assert refused("query", "idx", "x", "--json", "--format", "table").startswith("--json and")
+
+
+def test_index_sync_removes_what_is_gone(docs: Path) -> None:
+    run("index", "idx", "docs", "a.txt")
+    (docs / "deep" / "tram.md").unlink()
+    result = run("index", "idx", "docs", "--sync")
+    assert "2 files (0 new, 0 changed, 2 unchanged), 2 documents removed" in result.stdout
+    sources = {row["source"] for row in rows("query", "idx", "tram paragraph", "--min-score", "0")}
+    assert sources <= {"docs/deep/lighthouse.md", "docs/deep/bakery.md"}
+
+
+def test_index_sync_removes_nothing_if_a_file_is_unreadable(docs: Path) -> None:
+    run("index", "idx", "docs", "a.txt")
+    before = stored("idx")
+    (docs / "deep" / "tram.md").write_bytes(b"\0")
+    assert refused("index", "idx", "docs", "--sync").startswith(
+        "nothing was removed: docs/deep/tra"
+    )
+    assert stored("idx") == before
+
+
+def test_delete_removes_files_that_need_not_exist(docs: Path) -> None:
+    run("index", "idx", "docs", "a.txt")
+    (docs / "deep" / "tram.md").unlink()
+    assert run("delete", "idx", "./docs/deep/tram.md").stdout == "idx: 1 document removed\n"
+    assert "dark green" not in " ".join(stored("idx").values())
+    result = run("delete", "idx", "a.txt", "docs/deep/tram.md")
+    assert result.stdout == "idx: 1 document removed\n"
+    assert result.stderr == "Error: not in the index: docs/deep/tram.md\n"
+    assert refused("delete", "no", "a.txt").startswith("no holds no index")
+
+
+def test_index_can_be_interrupted(docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+
+        def interrupted(path: Path) -> Any:
+            if path.name == "tram.md":
+                raise KeyboardInterrupt
+            return read_file(path)
+
+        patch.setattr("rag_splitters.cli.index.read_file", interrupted)
+        result = run("index", "idx", "docs")
+    assert result.exit_code == 130
+    assert result.stderr.startswith("Interrupted. idx is sound: run the same command again")
+    assert "3 files (" in run("index", "idx", "docs").stdout
+    assert rows("query", "idx", "foghorn")[0]["source"] == "docs/deep/lighthouse.md"
+
+
+# --- as a process --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("args", [["--help"], ["strategies"], ["split", "a.txt"], ["--version"]])
+def test_process_imports_no_framework_unasked(args: list[str]) -> None:
+    code = (
+        "import sys, atexit\n"
+        "heavy = ('langchain_core', 'llama_index', 'chromadb', 'numpy', 'tiktoken')\n"
+        "atexit.register(lambda: print([m for m in heavy if m in sys.modules], file=sys.stderr))\n"
+        "from rag_splitters.cli import main\n"
+        f"sys.argv[1:] = {args!r}\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert done.stderr == "[]\n"
+
+
+def test_process_shows_help_and_version() -> None:
+    assert process("--version").stdout == f"rag-splitters {__version__}\n"
+    for args in ([], ["--help"]):
+        done = process(*args)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert all(
+            name in done.stdout for name in ("demo", "split", "strategies", "index", "query")
+        )
+
+
+def test_process_gives_one_line_and_status_2() -> None:
+    done = process("split", "no.txt")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: no.txt: no such file or folder\n"
+
+
+@pytest.mark.parametrize("form", ["table", "jsonl"])
+def test_process_is_quiet_when_the_pipe_breaks(folder: Path, form: str) -> None:
+    (folder / "long.txt").write_text("word " * 100_000)
+    command = [sys.executable, "-m", "rag_splitters", "split", "long.txt", "--format", form]
+    with subprocess.Popen(
+        [*command, "--chunk-size", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+
+
+def test_process_prints_what_the_encoding_lacks_as_escapes() -> None:
+    done = process("split", "a.txt", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# --- pieces --------------------------------------------------------------------------------------
+
+
+def test_printable_keeps_every_position() -> None:
+    text = "".join(map(chr, range(0x200))) + "\ud800\U0001f600"
+    assert len(printable(text)) == len(text)
+    assert "\x1b" not in printable(text)
+    assert "\x9b" not in printable(text)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_split_shows_its_progress_at_a_terminal_only(docs: Path) -> None:
+    import pty
+
+    command = [sys.executable, "-m", "rag_splitters", "split", "docs", "--format", "jsonl"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
+    outputs = []
+    for at_terminal in (True, False):
+        parent, child = pty.openpty()
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=child if at_terminal else subprocess.PIPE,
+            env=environment,
+            check=True,
+        )
+        os.close(child)
+        shown = os.read(parent, 1 << 16).decode() if at_terminal else done.stderr.decode()
+        os.close(parent)
+        outputs.append((done.stdout, shown))
+    (results, shown), (same_results, nothing) = outputs
+    assert results == same_results
+    assert "Splitting" in shown
+    assert "/3" in shown
+    assert "Splitting" not in nothing

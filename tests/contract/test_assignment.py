@@ -1,0 +1,231 @@
+"""Front ends are assignable, as the frameworks' own splitters are; core chunkers are not."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
+from llama_index.core.callbacks import CallbackManager
+from llama_index.core.ingestion import IngestionPipeline
+from llama_index.core.llms import MockLLM
+from llama_index.core.schema import Document
+
+import rag_splitters.langchain
+import rag_splitters.llama_index
+from rag_splitters import CATALOGUE, Chunker, HierarchicalChunker, RecursiveChunker
+from rag_splitters.langchain import RecursiveTextSplitter, TableTextSplitter
+from rag_splitters.llama_index import (
+    HierarchicalNodeParser,
+    RecursiveNodeParser,
+    SentenceNodeParser,
+    TableNodeParser,
+)
+from tests.contract.test_errors import classes, message_of, required
+from tests.support.cases import CASES
+
+TEXT = "One sentence is here. " * 30
+
+FRONT_ENDS = [(kind, CASES[name][0]) for name in CATALOGUE for kind in classes(name)[1:]]
+every_front_end = pytest.mark.parametrize(
+    ("kind", "case"), FRONT_ENDS, ids=[kind.__name__ for kind, _ in FRONT_ENDS]
+)
+
+
+def texts(front_end: Any, text: str = TEXT) -> list[str]:
+    if hasattr(front_end, "create_documents"):
+        return [document.page_content for document in front_end.create_documents([text])]
+    return [node.text for node in front_end([Document(text=text)])]
+
+
+def values(front_end: Any) -> dict[str, Any]:
+    """The parameters; each parser of LlamaIndex has a callback manager of its own."""
+    parameters: dict[str, Any] = front_end.__dict__
+    return {name: value for name, value in parameters.items() if name != "callback_manager"}
+
+
+@every_front_end
+def test_every_field_is_assignable_and_checked(kind: Any, case: Chunker) -> None:
+    front_end = kind(**required(case))
+    before = front_end.__dict__.copy()
+    for name, value in before.items():
+        setattr(front_end, name, value)
+        assert getattr(front_end, name) == value
+        now = front_end.__dict__.copy()
+        if name not in ("callback_manager", "cache"):
+            message = message_of(lambda name=name: setattr(front_end, name, object()))
+            assert name in message
+            assert front_end.__dict__ == now
+    assert "did you mean" in message_of(lambda: setattr(front_end, f"{name}s", 1))
+    assert values(front_end) == values(kind(**required(case)))
+
+
+@every_front_end
+def test_assigned_value_counts_as_one_that_was_passed(kind: Any, case: Chunker) -> None:
+    if "chunk_size" not in kind.model_fields:
+        return
+    front_end = kind(**required(case))
+    front_end.chunk_size = 30
+    assert values(front_end) == values(kind(**required(case), chunk_size=30))
+    assert texts(front_end) == texts(kind(**required(case), chunk_size=30))
+
+
+@every_front_end
+def test_copies_and_pickles_are_independent(kind: Any, case: Chunker) -> None:
+    front_end = kind(**required(case))
+    copies = [front_end.model_copy(), copy.copy(front_end), copy.deepcopy(front_end)]
+    copies.append(pickle.loads(pickle.dumps(front_end)))
+    for each in copies:
+        assert type(each) is kind
+        assert each.model_fields_set == front_end.model_fields_set
+        each.page_break = "x"
+        assert front_end.page_break != "x"
+        assert each != front_end
+
+
+@every_front_end
+def test_hash_agrees_with_equality(kind: Any, case: Chunker) -> None:
+    one, other = kind(**required(case)), kind(**required(case))
+    names = {one, other}
+    one.page_break = "x"
+    assert hash(one) == hash(other)
+    assert one in names
+
+
+@pytest.mark.parametrize("kind", [RecursiveTextSplitter, RecursiveNodeParser])
+def test_sizes_are_compared_when_it_splits(kind: Any) -> None:
+    front_end = kind(chunk_size=100, chunk_overlap=20)
+    front_end.chunk_size = 10
+    message = "chunk_overlap must be smaller than chunk_size (10), got 20"
+    assert message_of(lambda: texts(front_end)) == message
+    outer = rag_splitters.langchain.HybridTextSplitter(stages=[front_end])
+    assert message_of(lambda: texts(outer)) == message
+    if hasattr(front_end, "split_text"):
+        assert message_of(lambda: front_end.split_text(TEXT)) == message
+    front_end.chunk_overlap = 2
+    assert texts(front_end) == texts(kind(chunk_size=10, chunk_overlap=2))
+    front_end.min_chunk_size = 11
+    assert "min_chunk_size must not be larger" in message_of(lambda: texts(front_end))
+
+
+async def test_sizes_are_compared_when_it_splits_asynchronously() -> None:
+    splitter = RecursiveTextSplitter(chunk_size=100, chunk_overlap=20)
+    splitter.chunk_size = 10
+    with pytest.raises(ValueError, match="chunk_overlap must be smaller"):
+        await splitter.atransform_documents([LangChainDocument(TEXT)])
+    parser = SentenceNodeParser(chunk_size=100, chunk_overlap=20)
+    parser.chunk_size = 10
+    with pytest.raises(ValueError, match="chunk_overlap must be smaller"):
+        await parser.acall([Document(text=TEXT)])
+
+
+def test_parameters_may_be_assigned_in_any_order() -> None:
+    for names in (("chunk_size", "chunk_overlap"), ("chunk_overlap", "chunk_size")):
+        for size, overlap in ((10, 4), (3000, 2500)):
+            parser = SentenceNodeParser(chunk_size=100, chunk_overlap=20)
+            for name in names:
+                setattr(parser, name, {"chunk_size": size, "chunk_overlap": overlap}[name])
+            expected = SentenceNodeParser(chunk_size=size, chunk_overlap=overlap)
+            assert values(parser) == values(expected)
+
+
+def test_overlap_that_was_assigned_stays() -> None:
+    parser = SentenceNodeParser()
+    parser.chunk_overlap = 5
+    parser.chunk_size = 50
+    assert (parser.chunk_size, parser.chunk_overlap) == (50, 5)
+    parser = SentenceNodeParser()
+    parser.overlap_sentences = 1
+    assert texts(parser) == texts(SentenceNodeParser(overlap_sentences=1))
+
+
+@pytest.mark.parametrize("kind", [TableTextSplitter, TableNodeParser])
+def test_default_that_depends_on_other_parameters_follows_them(kind: Any) -> None:
+    front_end = kind()
+    front_end.length_function = "words"
+    front_end.chunk_size = 7
+    assert values(front_end) == values(kind(chunk_size=7, length_function="words"))
+    assert front_end.text.chunk_size == 7
+    front_end.text = RecursiveChunker(chunk_size=3)
+    front_end.chunk_size = 20
+    assert front_end.text.chunk_size == 3
+    front_end = kind(chunk_size=100, chunk_overlap=50)
+    front_end.chunk_size = 10
+    front_end.chunk_overlap = 2
+    assert values(front_end) == values(kind(chunk_size=10, chunk_overlap=2))
+
+
+def test_levels_of_a_hierarchy_are_assignable() -> None:
+    parser = HierarchicalNodeParser(chunk_sizes=[100, 50])
+    parser.chunk_sizes = [80, 20]
+    assert (parser.chunk_sizes, parser.chunk_size) == ((80, 20), 20)
+    parser.chunk_size = 10
+    assert "chunk_size must be the last of chunk_sizes (20)" in message_of(lambda: texts(parser))
+    parser = HierarchicalNodeParser()
+    parser.chunk_size = 10
+    assert values(parser) == values(HierarchicalNodeParser(chunk_size=10))
+    assert HierarchicalChunker(chunk_size=10).chunk_sizes is None
+
+
+# LlamaIndex's own objects
+
+
+@pytest.fixture
+def settings() -> Any:
+    """LlamaIndex's settings with an embedding model of no network, restored afterwards."""
+    names = ("_node_parser", "_callback_manager", "_transformations", "_llm", "_embed_model")
+    before = {name: getattr(Settings, name) for name in names}
+    Settings._transformations = None
+    Settings.embed_model = MockEmbedding(embed_dim=4)
+    Settings.llm = MockLLM()
+    yield Settings
+    for name, value in before.items():
+        setattr(Settings, name, value)
+
+
+def test_settings_take_the_parser(settings: Any) -> None:
+    settings.callback_manager = CallbackManager([])
+    for attribute in ("node_parser", "text_splitter"):
+        parser = SentenceNodeParser(chunk_size=60)
+        setattr(settings, attribute, parser)
+        settings._transformations = None  # which keep the parser of the first index
+        assert settings.node_parser is parser
+        assert parser.callback_manager is settings.callback_manager
+        index = VectorStoreIndex.from_documents([Document(text=TEXT)])
+        nodes = index.docstore.docs.values()
+        assert [node.get_content() for node in nodes] == texts(SentenceNodeParser(chunk_size=60))
+
+
+def test_settings_change_the_sizes(settings: Any) -> None:
+    settings.node_parser = SentenceNodeParser()
+    settings.chunk_size = 64
+    settings.chunk_overlap = 16
+    assert (settings.chunk_size, settings.chunk_overlap) == (64, 16)
+    index = VectorStoreIndex.from_documents([Document(text=TEXT)])
+    assert len(index.docstore.docs) == len(
+        texts(SentenceNodeParser(chunk_size=64, chunk_overlap=16))
+    )
+    assert "chunk_size must be a whole number" in message_of(
+        lambda: setattr(settings, "chunk_size", 0)
+    )
+    assert settings.chunk_size == 64
+
+
+def test_settings_transformations(settings: Any) -> None:
+    parser = RecursiveNodeParser(chunk_size=50)
+    settings.transformations = [parser]
+    assert VectorStoreIndex.from_documents([Document(text=TEXT)])._transformations == [parser]
+
+
+def test_ingestion_cache_does_not_serve_chunks_of_other_sizes() -> None:
+    parser = SentenceNodeParser(chunk_size=60)
+    pipeline = IngestionPipeline(transformations=[parser])
+    documents = [Document(text=TEXT, id_="one")]
+    first = pipeline.run(documents=documents)
+    parser.chunk_size = 30
+    second = pipeline.run(documents=documents)
+    assert [node.text for node in second] == texts(SentenceNodeParser(chunk_size=30))
+    assert len(second) > len(first)

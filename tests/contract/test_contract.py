@@ -1,0 +1,127 @@
+"""Every guarantee, over every strategy of the catalogue, in the core and in both front ends.
+
+A property takes all cases of a strategy through each text: making a text takes as long as a case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
+import regex
+from hypothesis import example, given, settings
+from langchain_core.documents import Document as LangChainDocument
+from llama_index.core import Document as LlamaIndexDocument
+from llama_index.core.schema import MetadataMode
+
+import rag_splitters.langchain
+import rag_splitters.llama_index
+from rag_splitters import CATALOGUE, Chunker
+from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from tests.support.cases import CASES
+
+each_strategy = pytest.mark.parametrize("cases", CASES.values(), ids=CASES)
+
+Test = TypeVar("Test", bound=Callable[..., None])
+
+fewer = settings(max_examples=25)  # the chunker is under test above, here the adapter
+
+
+VIOLATIONS = (
+    "The same passage again. The same passage again. The same passage again. ",
+    "# H\n## H2\n# H\n# H\n",
+    "\xa0aa1. One 👩\u200d👩\u200d👧aaa3.143.14",
+    "# H\n# H\n## H2\n```\n",
+    "aaaa  Is it? Yes!3.14👩\u200d👩\u200d👧aaIs it? Yes!\u0600\xa0Longerword",
+    "<img alt=x></p>\u0301",
+    "The same passage again. \U000e0041The same passage again. ",
+    "aLongerwordสวัสดีสวัสดี\u0600 ",
+    "<img alt=x>",
+    " \U000e6146\u0600\u0600 \u0600",
+    "item\n<|endoftext|>```\n\u3000<table><tr><td>ⲉ각![a](g)",
+    "aDr. No said so.\n\nDr. No said so.",
+    " \u0301नमस्ते। Is it? Yes!",
+)
+"""Every text that has ever broken a guarantee; each runs through all cases."""
+
+
+def with_violations(test: Test) -> Test:
+    """The property test with every one of them as an explicit example."""
+    for text in VIOLATIONS:
+        test = example(text=text)(test)
+    return test
+
+
+def front_end(chunker: Chunker, module: object, suffix: str, **options: object) -> Any:
+    """The same strategy with the same parameters in a front end."""
+    name = type(chunker).__name__.removesuffix("Chunker") + suffix
+    parameters = {field: getattr(chunker, field) for field in type(chunker).model_fields}
+    return getattr(module, name)(**parameters, **options)
+
+
+@each_strategy
+@with_violations
+@given(text=hostile_texts())
+def test_chunker_keeps_the_guarantees(cases: list[Chunker], text: str) -> None:
+    for chunker in cases:
+        check_chunker(chunker, text)
+
+
+@each_strategy
+@fewer
+@with_violations
+@given(text=hostile_texts())
+def test_text_splitter_cuts_where_the_chunker_does(cases: list[Chunker], text: str) -> None:
+    for chunker in cases:
+        splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
+        source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
+        check_documents(source, splitter.split_documents([source]), chunker)
+        assert splitter.split_text(text) == [span.text_of(text) for span in chunker.spans(text)]
+
+
+@each_strategy
+@fewer
+@with_violations
+@given(text=hostile_texts())
+def test_node_parser_cuts_where_the_chunker_does(cases: list[Chunker], text: str) -> None:
+    for chunker in cases:
+        parser = front_end(chunker, rag_splitters.llama_index, "NodeParser", count_metadata=False)
+        source = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
+        check_nodes(source, parser.get_nodes_from_documents([source]), chunker)
+
+
+@each_strategy
+@fewer
+@with_violations
+@given(text=hostile_texts())
+def test_nodes_fit_together_with_their_metadata(cases: list[Chunker], text: str) -> None:
+    for chunker in cases:
+        parser = front_end(chunker, rag_splitters.llama_index, "NodeParser")
+        source = LlamaIndexDocument(text=text, metadata={"k": "v"}, id_="one")
+        if not chunker.fits("k: v\n\n x"):
+            with pytest.raises(ValueError, match="the metadata of document 'one' leaves no room"):
+                parser.get_nodes_from_documents([source])
+            continue
+        for node in parser.get_nodes_from_documents([source]):
+            is_cluster = regex.fullmatch(r"\X", node.text, regex.DOTALL)
+            assert chunker.fits(node.get_content(MetadataMode.EMBED)) or is_cluster
+
+
+@each_strategy
+@fewer
+@with_violations
+@given(text=hostile_texts(max_pieces=15))
+def test_ids_are_the_same_in_both_frameworks(cases: list[Chunker], text: str) -> None:
+    for chunker in cases:
+        splitter = front_end(chunker, rag_splitters.langchain, "TextSplitter")
+        parser = front_end(chunker, rag_splitters.llama_index, "NodeParser")
+        documents = splitter.create_documents([text])
+        nodes = parser.get_nodes_from_documents([LlamaIndexDocument(text=text)])
+        core = [chunk.id for chunk in chunker.chunk(text)]
+        assert [document.id for document in documents] == [node.node_id for node in nodes] == core
+
+
+def test_every_strategy_has_cases() -> None:
+    assert set(CASES) == set(CATALOGUE)
+    assert all(CASES.values())

@@ -1,0 +1,290 @@
+"""What a user reads about a wrong parameter: our own words, for every class, wherever it occurs."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rag_splitters.langchain
+import rag_splitters.llama_index
+from rag_splitters import (
+    CATALOGUE,
+    AgenticChunker,
+    Chunker,
+    HybridChunker,
+    ModalityChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    SizedChunker,
+    Span,
+    TitledChunker,
+    TopicChunker,
+)
+from rag_splitters.chunkers.by_name import build_chunker
+from tests.support.cases import CASES
+
+
+def classes(name: str) -> list[type[Chunker]]:
+    """The strategy's chunker, text splitter and node parser."""
+    stem = "".join(part.capitalize() for part in name.split("_"))
+    return [
+        CATALOGUE[name],
+        getattr(rag_splitters.langchain, f"{stem}TextSplitter"),
+        getattr(rag_splitters.llama_index, f"{stem}NodeParser"),
+    ]
+
+
+ALL = [(kind, CASES[name][0]) for name in CATALOGUE for kind in classes(name)]
+every_class = pytest.mark.parametrize(("kind", "case"), ALL, ids=[k.__name__ for k, _ in ALL])
+
+OBJECT = object()
+FOREIGN = ("pydantic", "validation error", "Input should", "Value error", "[type=", "permitted")
+
+
+def message_of(function: Callable[[], Any]) -> str:
+    """The message of the plain ValueError that the function raises."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  (the callers check the message)
+        function()
+    assert type(caught.value) is ValueError
+    message = str(caught.value)
+    assert "\n" not in message
+    assert not any(word in message for word in FOREIGN)
+    return message
+
+
+def messages(kind: Any, parameters: dict[str, Any]) -> list[str]:
+    """The message from each way to construct a chunker."""
+    ways = [lambda: kind(**parameters), lambda: kind.model_validate(parameters)]
+    if hasattr(kind, "from_dict"):
+        ways.append(lambda: kind.from_dict(parameters))
+    return [message_of(way) for way in ways]
+
+
+def required(case: Chunker) -> dict[str, Any]:
+    fields = type(case).model_fields
+    values = {name: getattr(case, name) for name, field in fields.items() if field.is_required()}
+    return {"keywords": ["word"]} if "keywords" in fields else values
+
+
+@every_class
+def test_unknown_parameter_names_the_nearest_one(kind: Any, case: Chunker) -> None:
+    for field in kind.model_fields:
+        for message in messages(kind, {**required(case), f"{field}x": 1}):
+            start = f"{kind.__name__} got an unknown parameter '{field}x': did you mean "
+            assert message == f"{start}{field!r}?"
+    for message in messages(kind, {**required(case), "qqqqq": 1}):
+        names = ", ".join(kind.model_fields)
+        assert (
+            message
+            == f"{kind.__name__} got an unknown parameter 'qqqqq': its parameters are {names}"
+        )
+
+
+@every_class
+def test_wrong_type_names_the_parameter(kind: Any, case: Chunker) -> None:
+    names = set(kind.model_fields) - {"callback_manager"}  # which is LlamaIndex's own
+    for field in names & set(CATALOGUE_FIELDS):
+        for message in messages(kind, {**required(case), field: OBJECT}):
+            assert field in message, message
+            assert "must be" in message, message
+
+
+CATALOGUE_FIELDS = {field for kind in CATALOGUE.values() for field in kind.model_fields}
+
+
+@every_class
+def test_wrong_range_names_the_parameter_and_the_value(kind: Any, case: Chunker) -> None:
+    for field in {"chunk_size", "rows_per_chunk", "window"} & set(kind.model_fields):
+        for message in messages(kind, {**required(case), field: -7}):
+            assert message.startswith(f"{field} must be ")
+            assert message.endswith("got -7")
+
+
+@every_class
+def test_text_that_is_no_string_is_an_error(kind: Any, case: Chunker) -> None:
+    for value, shown in ((None, "NoneType: None"), (b"text", "bytes: b'text'")):
+        with pytest.raises(TypeError, match=f"the text must be a string, got {shown}"):
+            kind(**required(case)).chunk(value)
+
+
+@every_class
+def test_missing_parameter_is_named(kind: Any, case: Chunker) -> None:
+    for field in kind.model_fields:
+        if kind.model_fields[field].is_required():
+            for message in messages(kind, {}):
+                assert message == f"{kind.__name__} needs the parameter {field!r}"
+
+
+NESTED = 'a chunker or {"strategy": name, ...}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "message"),
+    [
+        (SentenceChunker, {"chunk_size": "x"}, "chunk_size must be a whole number of at least 1"),
+        (SentenceChunker, {"overlap_sentences": "x"}, "overlap_sentences must be a whole number"),
+        (SentenceChunker, {"overlap_sentences": -1}, "overlap_sentences must be at least 0"),
+        (SentenceChunker, {"segmenter": 3}, "segmenter must be a string or a function, got 3"),
+        (SentenceChunker, {"chunk_overlap": 1.5}, "chunk_overlap must be a share in [0, 1) or a"),
+        (SentenceChunker, {"chunk_overlap": 1000}, "chunk_overlap must be smaller than chunk_size"),
+        (TopicChunker, {"n_topics": 1}, "n_topics must be at least 2 or 'auto', got 1"),
+        (TopicChunker, {"model": "lsa"}, "model must be 'nmf' or 'lda', got 'lsa'"),
+        (RecursiveChunker, {"separators": "ab"}, "separators must be a list, got 'ab'"),
+        (RecursiveChunker, {"separators": 3}, "separators must be a list, got 3"),
+        (RecursiveChunker, {"separators": ["a", 1]}, "separators[1] must be a string, got 1"),
+        (RecursiveChunker, {"is_regex": "x"}, "is_regex must be True or False, got 'x'"),
+        (RecursiveChunker, {"chunk_sise": 1, "is_regex": 3}, "'chunk_size'?"),
+        (RecursiveChunker, {"chunk_sise": 1, "is_regex": 3}, "is_regex must be True or False"),
+        (ModalityChunker, {"text": 3}, f"text must be {NESTED} or 'keep' or 'drop', got 3"),
+        (HybridChunker, {"stages": ["page", 3]}, f"stages[0] must be {NESTED}, got 'page'"),
+        (HybridChunker, {"stages": ["page", 3]}, f"stages[1] must be {NESTED}, got 3"),
+        (
+            AgenticChunker,
+            {"llm": str, "on_error": "retry"},
+            f"on_error must be 'raise' or 'skip' or {NESTED}, got 'retry'",
+        ),
+    ],
+)
+def test_message(kind: Any, parameters: dict[str, Any], message: str) -> None:
+    for each in messages(kind, parameters):
+        assert message in each
+
+
+def test_message_of_the_other_ways_to_construct() -> None:
+    message = message_of(lambda: RecursiveChunker.model_validate(3))
+    assert message == "RecursiveChunker must be a dictionary of parameters, got 3"
+    written = json.dumps({"chunk_size": 0})
+    message = message_of(lambda: RecursiveChunker.model_validate_json(written))
+    assert message == "chunk_size must be a whole number of at least 1, got 0"
+    message = message_of(lambda: build_chunker("page", {"page_brake": 1}))
+    assert message == "page got an unknown parameter 'page_brake': did you mean 'page_break'?"
+
+
+@pytest.mark.parametrize("kind", classes("titled"))
+def test_error_in_a_nested_strategy_says_where(kind: Any) -> None:
+    inner = {"strategy": "recursive", "chunksize": 5}
+    for message in messages(kind, {"chunker": inner}):
+        assert message == (
+            "chunker: RecursiveChunker got an unknown parameter 'chunksize': did you mean "
+            "'chunk_size'?"
+        )
+    for message in messages(kind, {"chunker": {"strategy": "hybrid", "stages": [inner]}}):
+        assert message.startswith("chunker: stages[0]: RecursiveChunker got an unknown parameter")
+    for message in messages(kind, {"chunker": {"strategy": "modality", "code": inner}}):
+        assert message.startswith("chunker: code: RecursiveChunker got an unknown parameter")
+    for message in messages(kind, {"chunker": {"strategy": "recursiv"}}):
+        assert message.startswith("chunker: unknown strategy 'recursiv': did you mean 'recursive'?")
+
+
+def test_message_shows_no_object_that_may_hold_a_secret() -> None:
+    class Client:
+        def __repr__(self) -> str:
+            return "sk-secret"
+
+    for value in (Client(), [Client()], {"a": Client()}):
+        message = message_of(lambda value=value: RecursiveChunker(language=value))
+        assert "sk-secret" not in message
+
+
+def test_core_chunker_cannot_be_changed() -> None:
+    chunker = RecursiveChunker(chunk_size=9)
+    for name in ("chunk_size", "chunksize"):
+        message = message_of(lambda name=name: setattr(chunker, name, 3))
+        assert message == f"RecursiveChunker cannot be changed: create a new one with {name}="
+    with pytest.raises(ValueError, match="RecursiveChunker cannot be changed"):
+        del chunker.chunk_size
+    assert chunker.chunk_size == 9
+
+
+def test_core_chunker_takes_parameters_by_name() -> None:
+    with pytest.raises(TypeError, match="takes its parameters by name, got 2 by position"):
+        RecursiveChunker(3, 4)  # type: ignore[misc]
+
+
+class Lines(SizedChunker):
+    """A strategy whose parameters may be passed by position."""
+
+    positional = ("separator", "chunk_size")
+    separator: str = "\n"
+
+    def spans(self, text: str) -> list[Span]:
+        return [Span(0, len(text))]
+
+
+def test_positional_parameters() -> None:
+    make: Any = Lines
+    assert make(";", 7, chunk_overlap=2) == Lines(separator=";", chunk_size=7, chunk_overlap=2)
+    with pytest.raises(TypeError, match="Lines takes only separator, chunk_size by position"):
+        make(";", 7, 2)
+    with pytest.raises(TypeError, match="Lines got separator twice"):
+        make(";", separator=",")
+    assert message_of(lambda: make(";", 0)).startswith("chunk_size must be a whole number")
+
+
+def test_signature_is_clean() -> None:
+    assert str(inspect.signature(Lines)).startswith(
+        r"(separator: str = '\n', chunk_size: int = 1000, *, chunk_overlap: int | float = 0, "
+    )
+    for kind, _ in ALL:
+        signature = str(inspect.signature(kind))
+        assert "Annotated" not in signature.replace("Sequence[typing.Annotated", "")
+        assert "args" not in signature
+        assert "**" not in signature
+        names = dict.fromkeys([*kind.positional, *kind.model_fields])
+        assert list(inspect.signature(kind).parameters) == list(names)
+
+
+def test_error_has_no_chain_that_shows_pydantic() -> None:
+    with pytest.raises(ValueError, match="chunk_size") as caught:
+        TitledChunker(chunker={"strategy": "recursive", "chunk_size": 0})
+    assert caught.value.__suppress_context__
+
+
+# The retrievers and their factories
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": "x"}, "k must be a whole number of at least 1, got 'x'"),
+        ({"search_type": "x"}, "search_type must be 'similarity', 'similarity_score_threshold', "),
+        ({"child_splitter": 3}, "child_splitter must be an object of type TextSplitter, got 3"),
+        ({"smoothing": -1}, "smoothing must be at least 0.0, got -1"),
+        ({"search_kwargs": 3}, "search_kwargs must be a dictionary, got 3"),
+        (
+            {"child_spliter": 3},
+            "parent_document_retriever got an unknown parameter 'child_spliter': did you mean "
+            "'child_splitter'?",
+        ),
+    ],
+)
+def test_errors_of_the_langchain_factory(options: dict[str, Any], message: str) -> None:
+    factory = rag_splitters.langchain.parent_document_retriever
+    assert message_of(lambda: factory(**options)).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"similarity_top_k": "x"}, "similarity_top_k must be a whole number of at least 1, got"),
+        ({"merged_sise": 3}, "parent_document_retriever got an unknown parameter 'merged_sise': "),
+        ({"pathh": 3}, "parent_document_retriever got an unknown parameter 'pathh': did you mean "),
+    ],
+)
+def test_errors_of_the_llama_index_factory(options: dict[str, Any], message: str) -> None:
+    factory = rag_splitters.llama_index.parent_document_retriever
+    assert message_of(lambda: factory(**options)).startswith(message)
+
+
+def test_errors_of_the_retrievers() -> None:
+    start = "ParentDocumentRetriever got an unknown parameter 'childsplitter': did you mean "
+    message = message_of(lambda: rag_splitters.langchain.ParentDocumentRetriever(childsplitter=1))
+    assert start in message
+    assert "ParentDocumentRetriever needs the parameter 'vectorstore'" in message
+    start = "ParentDocumentRetriever got an unknown parameter 'childparser': did you mean 'child_p"
+    retriever: Any = rag_splitters.llama_index.ParentDocumentRetriever
+    assert message_of(lambda: retriever(childparser=1)).startswith(start)

@@ -1,0 +1,131 @@
+"""Ray and Spark write the index that one process writes, also if a worker is killed.
+
+INDEXED_DOCUMENTS sets how many documents they write.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rag_splitters.distributed.ray import index_dataset
+from rag_splitters.distributed.runs import IndexSummary
+from rag_splitters.distributed.spark import index_dataframe
+from tests.distributed.test_ray import ray  # noqa: F401
+from tests.distributed.test_spark import spark  # noqa: F401
+from tests.support.index_opening import (
+    MortalEmbeddings,
+    Place,
+    as_documents,
+    document,
+    documents,
+    open_index,
+    stored_rows,
+)
+
+Index = Callable[..., IndexSummary]
+COUNT = int(os.environ.get("INDEXED_DOCUMENTS", "400"))
+BATCH = COUNT // 20
+
+
+@pytest.fixture
+def make_place(
+    postgres_url: str, chroma_server: tuple[str, int], collection_name: str, tmp_path: Path
+) -> Callable[[str], Place]:
+    """Makes a place for an index of this test's own."""
+
+    def make(name: str) -> Place:
+        folder = tmp_path / name
+        folder.mkdir()
+        return Place(postgres_url, *chroma_server, f"{collection_name}_{name}", str(folder))
+
+    return make
+
+
+def index_with_ray(ray: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:  # noqa: F811
+    dataset = ray.data.from_items(rows, override_num_blocks=2)
+    checkpoint = Path(place.folder) / "checkpoint"
+    options = {"id_column": "id", "checkpoint": checkpoint, "batch_size": BATCH, **options}
+    return index_dataset(dataset, partial(open_index, place), **options)
+
+
+def index_with_spark(spark: Any, rows: list[dict[str, Any]], place: Place, **options: Any) -> Any:  # noqa: F811
+    frame = spark.createDataFrame(rows, "id string, text string, team string, tower long")
+    checkpoint = Path(place.folder) / "checkpoint"
+    options = {"id_column": "id", "checkpoint": checkpoint, "batch_size": BATCH, **options}
+    return index_dataframe(frame.repartition(4), partial(open_index, place), **options)
+
+
+def assert_equal_indexes(many: Place, one: Place) -> None:
+    """Two indexes hold the same, find the same, and are sound."""
+    with closing(open_index(many)) as written, closing(open_index(one)) as expected:
+        rows, children = stored_rows(written)
+        expected_rows, expected_children = stored_rows(expected)
+        assert rows == expected_rows
+        assert children.keys() == expected_children.keys()
+        for name, (text, metadata, vector) in children.items():
+            *parts, expected_vector = expected_children[name]
+            assert [text, metadata] == parts
+            assert np.allclose(vector, expected_vector, atol=1e-5)
+        for question in ("Which lamp was lit on day 1764?", "keeper of lamp 150"):
+            assert written.invoke(question) == expected.invoke(question)
+        keywords = written.shared.keywords, expected.shared.keywords
+        assert keywords[0].list_ids() == keywords[1].list_ids()
+        questions = [each.find("lamp 42 tower", 9).best for each in keywords]
+        assert questions[0] == questions[1]
+        assert written.verify().is_sound
+        assert list(written.docstore.yield_keys(prefix="state/run")) == []
+
+
+def check_index(index: Index, places: Callable[[str], Place], *, survives: bool) -> None:
+    """Write documents, killing a worker, then edit them; compare with one process."""
+    many, one = places("many"), places("one")
+    rows = documents(COUNT)
+    (Path(many.folder) / "mortal").touch()
+    reports: list[tuple[int, int]] = []
+    if survives:
+        summary = index(rows, many, progress=lambda *report: reports.append(report))
+    else:
+        with pytest.raises(Exception, match=r"worker|Worker|crashed|exited"):
+            index(rows, many)
+        summary = index([], many, resume=True, progress=lambda *report: reports.append(report))
+    assert (Path(many.folder) / "grave").exists()
+    assert reports[-1] == (COUNT, COUNT)
+    assert (summary.documents, summary.added, summary.failed) == (COUNT, COUNT, 0)
+    embedded = MortalEmbeddings(many.folder).noted("texts")
+    # The killed worker had half of the documents: what it had written is not embedded again.
+    assert summary.children <= len(embedded) <= 1.25 * summary.children
+
+    edited = [document(7, " It went out."), *rows[8:-4], document(9999)]
+    with closing(open_index(one)) as retriever:
+        retriever.add_documents(as_documents(rows))
+        report = retriever.sync(as_documents(edited), scope={})
+        assert (len(report.added), len(report.changed), len(report.deleted)) == (1, 1, 11)
+    summary = index(edited, many, scope={})
+    assert (summary.added, summary.changed, summary.deleted) == (1, 1, 11)
+    assert summary.unchanged == len(edited) - 2
+    assert summary.documents == len(edited)
+    again = MortalEmbeddings(many.folder).noted("texts")
+    assert len(again) - len(embedded) <= 4
+    assert_equal_indexes(many, one)
+
+
+def test_ray_writes_what_one_process_writes(
+    ray: Any,  # noqa: F811
+    make_place: Callable[[str], Place],
+) -> None:
+    check_index(partial(index_with_ray, ray), make_place, survives=True)
+
+
+def test_spark_writes_what_one_process_writes(
+    spark: Any,  # noqa: F811
+    make_place: Callable[[str], Place],
+) -> None:
+    check_index(partial(index_with_spark, spark), make_place, survives=False)

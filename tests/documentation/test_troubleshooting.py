@@ -1,0 +1,389 @@
+"""docs/troubleshooting.md: its headings are messages of the code, and many are raised here."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import pickle
+import re
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from llama_index.core import Document as LlamaIndexDocument
+from pydantic import SecretStr
+
+import rag_splitters
+from rag_splitters import (
+    AgenticChunker,
+    CodeChunker,
+    EntityChunker,
+    HybridChunker,
+    RecursiveChunker,
+    SemanticChunker,
+    SentenceChunker,
+    TopicChunker,
+)
+from rag_splitters.cli.stored_index import check_is_index
+from rag_splitters.langchain import (
+    ContentAwareTextSplitter,
+    FileLoader,
+    PostgresStore,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.llama_index import SentenceNodeParser
+from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.models.named import load_embeddings
+from rag_splitters.web.server import listen
+from tests.support.openai_server import Fault, OpenAIServer
+from tests.support.processes import run_python
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+MESSAGES = re.findall(r"^### `(.+)`$", PAGE, re.MULTILINE)
+OF_OTHERS = {  # messages of the providers' clients, of SQLite and of Chroma
+    "AuthenticationError: Error code: 401",
+    "RateLimitError: Error code: 429",
+    "APIConnectionError: Connection error.",
+    "file is not a database",
+    "Could not connect to a Chroma server",
+}
+TEXT = " ".join(f"Tea {n} is green. Coffee {n} is black." for n in range(12))
+DOCUMENTS = [Document("Tea is green.", id="a"), Document("Coffee is black.", id="b")]
+
+
+# Messages that are raised as the page quotes them
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+
+
+def without(*packages: str) -> Callable[[pytest.MonkeyPatch], None]:
+    """What makes packages look as if they were not installed."""
+
+    def hide(monkeypatch: pytest.MonkeyPatch) -> None:
+        for package in packages:
+            monkeypatch.setitem(sys.modules, package, None)
+
+    return hide
+
+
+def load(name: str, data: bytes) -> None:
+    Path(name).write_bytes(data)
+    FileLoader(name).load()
+
+
+def with_retriever(function: Callable[[Any], object], **options: Any) -> None:
+    with parent_document_retriever(DOCUMENTS, **options) as retriever:
+        function(retriever)
+
+
+def open_with_another_model() -> None:
+    parent_document_retriever(DOCUMENTS, path="index").close()
+    parent_document_retriever(path="index", embeddings=HashingEmbeddings(dimensions=8))
+
+
+def open_a_damaged_file() -> None:
+    parent_document_retriever(DOCUMENTS, path="index").close()
+    Path("index/parents.sqlite").write_bytes(b"garbage" * 100)
+    parent_document_retriever(path="index")
+
+
+class Vectors:
+    """A model that keeps its name when its vectors change."""
+
+    description = "vectors"
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0] * self.dimensions for _ in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0] * self.dimensions
+
+
+def search_with_other_dimensions() -> None:
+    parent_document_retriever(DOCUMENTS, path="index", embeddings=Vectors(3)).close()
+    with parent_document_retriever(path="index", embeddings=Vectors(4)) as retriever:
+        retriever.invoke("tea")
+
+
+def search_after_closing() -> None:
+    with parent_document_retriever(DOCUMENTS) as retriever:
+        pass
+    retriever.invoke("tea")
+
+
+def search_after_a_loss() -> None:
+    with parent_document_retriever(DOCUMENTS, path="index") as retriever:
+        retriever.vectorstore.delete(ids=retriever.vectorstore.get()["ids"])
+    with parent_document_retriever(path="index") as retriever:
+        retriever.invoke("tea")
+
+
+def add_while_adding() -> None:
+    async def add_twice() -> None:
+        with parent_document_retriever(DOCUMENTS) as retriever:
+            many = [Document(f"Text {n}.", id=f"{n}") for n in range(300)]
+            task = asyncio.create_task(retriever.aadd_documents(many))
+            while not retriever.shared.guard.is_held:
+                await asyncio.sleep(0)
+            try:
+                retriever.add_documents(DOCUMENTS)
+            finally:
+                await task
+
+    asyncio.run(add_twice())
+
+
+def split_with(status: int = 200, change: Callable[[dict[str, Any]], None] | None = None) -> None:
+    """Split by meaning with a server that answers in this way."""
+    with OpenAIServer() as server:
+        body = None if change else b'{"error": {"message": "No.", "code": "no"}}'
+        server.encoding, server.fault_of = "float", lambda _: Fault(status, body, change=change)
+        model = OpenAIEmbeddings(
+            base_url=server.url, check_embedding_ctx_length=False, max_retries=0
+        )
+        SemanticChunker(embeddings=Embedder(model, max_retries=0), chunk_size=30).chunk(TEXT)
+
+
+def with_two_numbers(answer: dict[str, Any]) -> None:
+    answer["data"][-1]["embedding"] = [1.0, 2.0]
+
+
+def with_zeros(answer: dict[str, Any]) -> None:
+    answer["data"][0]["embedding"] = [0.0] * 64
+
+
+def add_unstorable() -> None:
+    with_retriever(
+        lambda retriever: retriever.add_documents([Document("x", id="x", metadata={"a": {1}})]),
+        path="index",
+    )
+
+
+def filter_on_nested() -> None:
+    nested = Document("Tea is green.", id="a", metadata={"contact": {"name": "Agnes"}})
+    with parent_document_retriever([nested]) as retriever:
+        retriever.invoke("tea", filter={"contact": "Agnes"})
+
+
+def in_memory_vectors() -> InMemoryVectorStore:
+    return InMemoryVectorStore(HashingEmbeddings())
+
+
+def pickle_model_with_headers() -> None:
+    model = ChatOpenAI(api_key=SecretStr("x"), default_headers={"X-Key": "secret"})
+    pickle.dumps(AgenticChunker(llm=model))
+
+
+def name_model_without_key() -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.delenv("OPENAI_API_KEY")
+        load_embeddings("openai:text-embedding-3-small")
+
+
+def count_with_an_empty_cache() -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "empty")
+        RecursiveChunker(length_function="tokens:gpt2").chunk(TEXT)
+
+
+def listen_twice() -> None:
+    with listen("127.0.0.1", 0) as first:
+        listen("127.0.0.1", first.getsockname()[1])
+
+
+LONG = {"summary": "words " * 40}
+RAISED: dict[str, Callable[[], object]] = {
+    "chunk_overlap must be smaller than chunk_size (200), got 300": lambda: RecursiveChunker(
+        chunk_size=200, chunk_overlap=300
+    ),
+    "chunk_size must be a whole number of at least 1, got 0": partial(
+        RecursiveChunker, chunk_size=0
+    ),
+    "the text must be a string, got NoneType": lambda: RecursiveChunker().chunk(
+        None  # type: ignore[arg-type]
+    ),
+    "this retriever is closed: open the index again": search_after_closing,
+    "got an unknown parameter 'chunksize': did you mean 'chunk_size'?": lambda: RecursiveChunker(
+        chunksize=3  # type: ignore[call-arg]
+    ),
+    "leave max_chunk_size out: pass chunk_size": lambda: ContentAwareTextSplitter(
+        max_chunk_size=3  # type: ignore[call-arg]
+    ),
+    "needs the parameter 'embeddings'": partial(SemanticChunker),
+    "separator '(' is not a valid regular expression": partial(
+        RecursiveChunker, separators=["("], is_regex=True
+    ),
+    "length_function must return a whole number of at least 0": lambda: RecursiveChunker(
+        length_function=str.upper  # type: ignore[arg-type]
+    ).chunk(TEXT),
+    "leaves no room for text in a chunk": lambda: SentenceNodeParser(
+        chunk_size=10, chunk_overlap=0
+    ).get_nodes_from_documents([LlamaIndexDocument(text=TEXT, metadata=LONG)]),
+    "pass separators or language ('python'), not both": partial(
+        RecursiveTextSplitter, separators=["x"], language="python"
+    ),
+    "unknown tokenizer 'nope': use a tiktoken encoding": lambda: RecursiveChunker(
+        length_function="tokens:nope"
+    ).chunk(TEXT),
+    "the file of the encoding 'gpt2' is not on this machine, and it is not downloaded": (
+        count_with_an_empty_cache
+    ),
+    "is not a text file: it has a NUL byte at offset 1": lambda: load("a.txt", b"a\0b"),
+    "cannot be read as PDF": lambda: load("a.pdf", b"%PDF-1.4 garbage"),
+    "holds no files of a known kind": lambda: FileLoader(".").load(),
+    "AuthenticationError: Error code: 401": lambda: split_with(401),
+    "RateLimitError: Error code: 429": lambda: split_with(429),
+    "answered with a vector of 2 numbers": lambda: split_with(change=with_two_numbers),
+    "answered with zeros for text 0": lambda: split_with(change=with_zeros),
+    "cannot be pickled safely because of": pickle_model_with_headers,
+    "names a function that is not registered, and a configuration never imports one": (
+        lambda: RecursiveChunker(length_function="function:my_length")
+    ),
+    "a configuration names a model but does not contain it, so pass the model again": (
+        lambda: AgenticChunker(llm="gpt-4o")
+    ),
+    "no other process could find it by name": lambda: RecursiveChunker(
+        length_function=lambda text: len(text)
+    ).model_dump(),
+    'stages[0] must be a chunker or {"strategy": name, ...}': lambda: HybridChunker(
+        stages=["paragraph"]  # type: ignore[arg-type, list-item]
+    ),
+    "was written with the embedding model": open_with_another_model,
+    "the embedding model does not fit the collection": search_with_other_dimensions,
+    "the vector store has lost children of documents that are in the docstore": (
+        search_after_a_loss
+    ),
+    "file is not a database": open_a_damaged_file,
+    "the filter cannot find 'contact'": filter_on_nested,
+    "of the documents cannot be stored and were left out; all the others were added": (
+        add_unstorable
+    ),
+    'delete() needs ids=[...] or source="..."': lambda: with_retriever(lambda each: each.delete()),
+    "openai:text-embedding-3-small needs OPENAI_API_KEY in the environment": name_model_without_key,
+    "holds no index: make one with rag-splitters index": partial(check_is_index, Path()),
+    "cannot listen on 127.0.0.1, port": listen_twice,
+    "is outside of scope={'team': 'x'}, so the next sync would not find it": lambda: with_retriever(
+        lambda each: each.sync(DOCUMENTS, scope={"team": "x"})
+    ),
+    "needs Chroma: InMemoryVectorStore computes its own vectors": lambda: parent_document_retriever(
+        vectorstore=in_memory_vectors(), smoothing=0.6
+    ),
+    "search_type='hybrid' with a filter needs Chroma": lambda: with_retriever(
+        lambda each: each.invoke("tea", filter=bool),
+        vectorstore=in_memory_vectors(),
+        search_type="hybrid",
+    ),
+    "none of the 2 children that match names its parent under id_key='doc_id'": (
+        lambda: with_retriever(
+            lambda each: each.model_copy(update={"id_key": "doc_id"}).invoke("tea")
+        )
+    ),
+    "the reranker must return a score for each of 2 texts, and returned 1": (
+        lambda: with_retriever(lambda each: each.invoke("tea"), reranker=lambda q, texts: [1.0])
+    ),
+    "an asynchronous operation on this index is under way in this thread": add_while_adding,
+    "cannot be pickled: it holds open stores": lambda: with_retriever(pickle.dumps),
+    "invalid PostgreSQL URL: use postgresql://user:password@host/database": lambda: PostgresStore(
+        "nonsense://x"
+    ),
+    "PostgresKeyValueStore('postgresql://127.0.0.1:1/x', table='rag_splitters'): "
+    "connection failed": lambda: PostgresStore("postgresql://127.0.0.1:1/x", timeout=5).mget(["a"]),
+}
+
+UNINSTALLED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], object]]] = {
+    "CodeChunker needs tree-sitter and tree-sitter-python: pip install 'rag-splitters[code]'": (
+        without("tree_sitter", "tree_sitter_python"),
+        lambda: CodeChunker(language="python").chunk("x = 1"),
+    ),
+    "EntityChunker needs spaCy: pip install 'rag-splitters[ner]'": (
+        without("spacy"),
+        lambda: EntityChunker(ner="en_core_web_sm").chunk(TEXT),
+    ),
+    "TopicChunker needs scikit-learn: pip install 'rag-splitters[topics]'": (
+        without("sklearn", "sklearn.decomposition"),
+        lambda: TopicChunker().chunk(TEXT * 5),
+    ),
+    "segmenter='punkt' needs NLTK: pip install nltk": (
+        without("nltk"),
+        lambda: SentenceChunker(segmenter="punkt").chunk(TEXT),
+    ),
+    "reading report.pdf needs pypdfium2: pip install 'rag-splitters[pdf]'": (
+        without("pypdfium2"),
+        lambda: load("report.pdf", b"%PDF-1.4"),
+    ),
+    "PostgreSQL stores need psycopg: pip install 'rag-splitters[postgres]'": (
+        without("psycopg"),
+        lambda: PostgresStore("postgresql://localhost/rag"),
+    ),
+    "is not in UTF-8 (byte 0xfc at offset 2): save it as UTF-8": (
+        without("charset_normalizer"),
+        lambda: load("a.txt", "Grüße".encode("latin-1")),
+    ),
+}
+
+
+@pytest.mark.parametrize("message", RAISED)
+def test_message_is_raised(message: str) -> None:
+    assert message in MESSAGES
+    with pytest.raises(Exception, match=re.escape(message)):
+        RAISED[message]()
+
+
+def test_messages_about_packages_are_raised(tmp_path: Path) -> None:
+    """In a process that has not imported any of them yet."""
+    assert UNINSTALLED.keys() <= set(MESSAGES)
+    code = f"from {__name__} import use_what_is_missing; use_what_is_missing()"
+    assert run_python(code, cwd=tmp_path).splitlines() == list(UNINSTALLED)
+
+
+def use_what_is_missing() -> None:
+    """Print each message that is raised as it is expected."""
+    for message, (hide, function) in UNINSTALLED.items():
+        with pytest.MonkeyPatch.context() as monkeypatch:
+            hide(monkeypatch)
+            monkeypatch.setattr("rag_splitters.extras._is_checkout", lambda folder: False)
+            monkeypatch.setattr("rag_splitters.extras._origin", dict)
+            with pytest.raises(ImportError, match=re.escape(message)):
+                function()
+        print(message)  # noqa: T201
+
+
+# The others stand in the code
+
+
+def fixed_parts() -> set[str]:
+    """What the strings and f-strings of the package consist of, without their values."""
+    return {
+        node.value
+        for path in Path(rag_splitters.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def test_other_messages_stand_in_the_code() -> None:
+    others = set(MESSAGES) - OF_OTHERS - RAISED.keys() - UNINSTALLED.keys()
+    parts = fixed_parts()
+    missing = {
+        message
+        for message in others
+        if not any(part in message for part in parts if 2 * len(part) > len(message))
+        and not any(message in part for part in parts)
+    }
+    assert others
+    assert not missing

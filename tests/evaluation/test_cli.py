@@ -1,0 +1,158 @@
+"""`rag-splitters compare`: from files to figures, and one line for everything that is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rag_splitters.cli import app
+
+FOLDER = Path(__file__).parents[1] / "data" / "evaluation"
+SMALL = "sentence:chunk_size=30,length_function=tokens"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A current folder with two documents and questions about them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    (tmp_path / "docs").mkdir()
+    for path in (FOLDER / "corpora").iterdir():
+        (tmp_path / "docs" / path.name).write_bytes(path.read_bytes())
+    asked = [
+        ("Where does salt come from?", "bakery.md", "Salt comes from a mine near Hallein."),
+        ("What did the lamp burn?", "docs/lighthouse.md", "whale oil, then paraffin"),
+        ("Who lent the ladder?", "note", {"start": 0, "end": 4}),
+    ]
+    lines: list[dict[str, object]] = [{"document": "note", "text": "Mary lent the ladder."}]
+    for question, document, reference in asked:
+        lines.append({"question": question, "document": document, "references": [reference]})
+    (tmp_path / "q.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return tmp_path
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, ["compare", *args])
+
+
+def refused(*args: str) -> str:
+    """The one line that a call with something wrong prints."""
+    result = run(*args)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert result.stdout == ""
+    return result.stderr.removeprefix("Error: ").rstrip("\n")
+
+
+def test_compare_shows_figures_and_what_to_take_offline() -> None:
+    result = run("docs", "-q", "q.jsonl", "-s", SMALL, "-s", "recursive", "--budget", "60")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    assert "3 questions about 3 of 3 documents" in result.stdout
+    assert "HashingEmbeddings(dimensions=1024)" in result.stdout
+    assert "at 60" in result.stdout
+    assert "Clear winner: " in result.stdout or "No clear winner: " in result.stdout
+    assert result.stdout.index("winner: ") < result.stdout.index("strategy"), "the verdict first"
+
+
+def test_compare_reads_a_folder_in_the_form_of_the_report_and_has_candidates() -> None:
+    result = run(str(FOLDER))
+    assert result.exit_code == 0, result.stderr
+    assert "16 questions about 2 of 2 documents" in result.stdout
+    assert all(f"{name} 100" in result.stdout for name in ("recursive", "sentence", "paragraph"))
+
+
+def test_compare_writes_every_form(folder: Path) -> None:
+    names = {"html": "r.html", "json": "r.json", "markdown": "r.md", "csv": "r.csv"}
+    options = [part for form, name in names.items() for part in (f"--{form}", name)]
+    result = run("docs", "-q", "q.jsonl", "-s", SMALL, "-k", "2", *options)
+    assert result.exit_code == 0, result.stderr
+    read = json.loads((folder / "r.json").read_text("utf-8"))
+    assert read["settings"]["k"] == 2
+    assert [each["name"] for each in read["strategies"]] == [SMALL]
+    assert [question["document"] for question in read["questions"]] == [
+        "docs/bakery.md",
+        "docs/lighthouse.md",
+        "note",
+    ]
+    assert (folder / "r.html").read_text("utf-8").startswith("<!doctype html>")
+    assert (folder / "r.md").read_text("utf-8").count("| strategy |") == 4
+    assert (folder / "r.csv").read_text("utf-8").startswith("strategy,document,metric,mean")
+    assert all(f"Written: {name}" in result.stdout for name in names.values())
+
+
+COUNTED = """
+asked = []
+
+def embed(texts):
+    asked.extend(texts)
+    with open("asked.txt", "a") as file:
+        file.writelines("asked\\n" for text in texts)
+    return [[float(len(text)), float(text.count("e")), 1.0] for text in texts]
+"""
+
+
+def test_compare_keeps_embeddings_for_the_next_run_and_for_semantic_strategies(
+    folder: Path,
+) -> None:
+    (folder / "counted_model.py").write_text(COUNTED, encoding="utf-8")
+    options = ("docs", "-q", "q.jsonl", "--embeddings", "function:counted_model:embed")
+    counts = []
+    for strategies in (["semantic"], ["semantic"], ["semantic", "cluster"]):
+        named = [part for strategy in strategies for part in ("-s", strategy)]
+        result = run(*options, "--cache", "kept", *named)
+        assert result.exit_code == 0, result.stderr
+        counts.append(len((folder / "asked.txt").read_text("utf-8").splitlines()))
+    assert counts[0] == counts[1] > 0, "the second run asks for nothing"
+    assert counts[2] > counts[1]
+
+
+def test_compare_without_questions_describes_the_chunks(folder: Path) -> None:
+    outputs = ("--json", "r.json", "--csv", "r.csv", "--markdown", "r.md", "--html", "r.html")
+    result = run("docs", *outputs)
+    assert result.exit_code == 0, result.stderr
+    assert "Take " in result.stdout
+    assert "do not say what a search finds" in " ".join(result.stdout.split())
+    values = json.loads((folder / "r.json").read_text("utf-8"))
+    assert len(values["strategies"]) == 4
+    page = (folder / "r.html").read_text("utf-8")
+    assert "block integrity" in page
+    assert all(each["name"] in page for each in values["strategies"])
+    assert values["model"] is None
+    options = ("-s", "sentence:chunk_size=300", "-s", "semantic", "--embeddings", "hashing")
+    named = run("docs", *options, "--json", "r.json")
+    assert named.exit_code == 0, named.stderr
+    values = json.loads((folder / "r.json").read_text("utf-8"))
+    assert {each["name"] for each in values["strategies"]} == {
+        "sentence:chunk_size=300",
+        "semantic",
+    }
+    assert all(each["figures"]["cohesion"] > 0 for each in values["strategies"])
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["atlas", "-q", "q.jsonl"], "atlas: no such file or folder"),
+        (["docs", "-q", "none.jsonl"], "none.jsonl: no such file"),
+        (["docs/bakery.md", "-q", "q.jsonl"], "q.jsonl, line 3: there is no document 'docs/light"),
+        (["docs", "-q", "q.jsonl", "-s", "sentense"], "did you mean 'sentence'?"),
+        (
+            ["docs", "-q", "q.jsonl", "-s", "sentence:size=3"],
+            "sentence got an unknown parameter",
+        ),
+        (["docs", "-q", "q.jsonl", "-s", "page", "-s", "page"], "'page' is given twice"),
+        (["docs", "-q", "q.jsonl", "-k", "0"], "Invalid value for '-k': "),
+        (["docs", "-q", "q.jsonl", "--embeddings", "word2vec"], "embeddings must be hashing, "),
+        (["docs", "-q", "q.jsonl", "--embeddings", "openai:m"], "needs OPENAI_API_KEY in the env"),
+        (["docs", "-q", "q.jsonl", "--html", "no/r.html"], "no/r.html cannot be written: name a"),
+        (["docs", "-q", "q.jsonl", "--json", "docs"], "docs cannot be written: name a file"),
+    ],
+)
+def test_compare_tells_in_one_line_what_is_wrong(args: list[str], message: str) -> None:
+    assert message in refused(*args)

@@ -1,0 +1,482 @@
+"""True and false facts: written by a model, told by a model, and every one accounted for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from hypothesis import given
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_openai import ChatOpenAI
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+
+from rag_splitters import RecursiveChunker
+from rag_splitters.evaluation.judging import (
+    Fact,
+    FactReport,
+    Facts,
+    Judge,
+    aevaluate_facts,
+    agenerate_facts,
+    evaluate_facts,
+    generate_facts,
+    read_facts,
+)
+from rag_splitters.models import HashingEmbeddings, chat_model
+from rag_splitters.reading.samples import sample_texts
+from rag_splitters.testing import hostile_texts
+from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
+from tests.support.openai_server import Fault, OpenAIServer
+
+SECRET = "sk-very-secret-0123456789"
+
+
+# Over HTTP, every way in which it can end
+
+KINDS = {
+    "right": 12,
+    "wrong": 3,
+    "recovers": 2,  # a rate limit, and then a right answer
+    "corrected": 2,  # an answer of no use, and then a right one
+    "malformed": 2,
+    "silent": 1,
+    "limited": 2,
+    "late": 1,
+    "cut": 1,
+    "unfound": 3,
+    "unfindable": 1,
+}
+FACTS = [
+    Fact(f"{kind} {number} is {'so' if number % 2 else 'not so'}.", bool(number % 2))
+    for kind, count in KINDS.items()
+    for number in range(count)
+]
+FOUND = [fact for fact in FACTS if not fact.statement.startswith("unf")]
+
+
+def kind_in(prompt: str) -> str:
+    return re.findall(r"<statement>\n(\w+)", prompt)[0]
+
+
+class Harness(OpenAIServer):
+    """Tells facts by their kind."""
+
+    def __init__(self) -> None:
+        super().__init__(self.tell)
+        self.asked: Counter[str] = Counter()
+        self.is_healthy = False
+
+    def begin(self, request: dict[str, Any]) -> Fault:
+        fault = super().begin(request)
+        kind = kind_in(request["body"]["messages"][-1]["content"])
+        self.asked[request["body"]["messages"][-1]["content"]] += 1
+        if self.is_healthy:
+            return fault
+        again = self.asked[request["body"]["messages"][-1]["content"]] > 1
+        if kind == "limited" or (kind == "recovers" and not again):
+            return Fault(status=429, headers={"Retry-After": "0"}, body=SECRET.encode())
+        return {"late": Fault(delay=3.0), "cut": Fault(cut=True)}.get(kind, fault)
+
+    def tell(self, prompt: str) -> str:
+        kind = kind_in(prompt)
+        is_true = " so.\n</statement>" in prompt and "not so." not in prompt
+        if not self.is_healthy:
+            if kind == "malformed" or (kind == "corrected" and "could not be used" not in prompt):
+                return '{"reason": "It may be.", "verdict": "perhaps"}'
+            if kind == "silent":
+                return ""
+            is_true ^= kind == "wrong"
+        return json.dumps({"reason": "It is.", "verdict": is_true})
+
+
+class HttpLlamaIndex(CustomLLM):
+    """A LlamaIndex LLM that asks over HTTP, for where LlamaIndex's own client is not installed."""
+
+    url: str
+    api_key: str = SECRET
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="gpt-4o")
+
+    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+        client = openai.OpenAI(base_url=self.url, api_key=self.api_key, max_retries=0, timeout=2.0)
+        messages: Any = [{"role": "user", "content": prompt}]
+        answer = client.chat.completions.create(model="gpt-4o", messages=messages)
+        return CompletionResponse(text=answer.choices[0].message.content or "")
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
+        raise NotImplementedError
+
+
+def langchain_client(url: str) -> Any:
+    return ChatOpenAI(model="gpt-4o", base_url=url, api_key=SECRET, max_retries=1, timeout=2.0)
+
+
+def llama_index_double(url: str) -> Any:
+    return chat_model(HttpLlamaIndex(url=url), max_retries=1)
+
+
+def llama_index_client(url: str) -> Any:
+    own = pytest.importorskip("llama_index.llms.openai")
+    return own.OpenAI(model="gpt-4o", api_base=url, api_key=SECRET, max_retries=1, timeout=2.0)
+
+
+CLIENTS = [langchain_client, llama_index_double, llama_index_client]
+
+
+def finds(statement: str) -> list[str]:
+    """A retriever that finds nothing for some facts, and fails on others."""
+    if statement.startswith("unfindable"):
+        raise OSError("the index is away")
+    return [] if statement.startswith("unfound") else [f"They say: {statement}", "And so on."]
+
+
+def check_counts(report: FactReport) -> None:
+    """What the script makes of `FACTS`, and that nothing is lost."""
+    assert [each.fact for each in report.results] == FACTS
+    assert (report.right, report.wrong, report.failed) == (16, 3, 11)
+    assert report.right + report.wrong + report.failed == len(FACTS) == 30
+    for each in report.results:
+        kind = each.fact.statement.partition(" ")[0]
+        is_answered = kind in ("right", "wrong", "recovers", "corrected")
+        assert each.is_right is (is_answered and kind != "wrong")
+        assert (each.failure is None) is is_answered is (each.answer is not None)
+    assert report.accuracy is not None
+    assert report.accuracy.mean == 16 / 19
+    assert 0.62 < report.accuracy.low < 0.63
+    assert 0.94 < report.accuracy.high < 0.95
+
+
+def plain(reasons: dict[str, int]) -> dict[str, int]:
+    """The reasons without the prefixes that clients, and their versions, give to one exception."""
+    return {re.sub("OpenAI|API", "", reason): count for reason, count in reasons.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_harness_reproduces_known_counts_over_http(
+    client: Any, is_async: bool, tmp_path: Path
+) -> None:
+    async def run(judge: Judge) -> FactReport:
+        if is_async:
+            return await aevaluate_facts(FACTS, finds, judge)
+        return await asyncio.to_thread(evaluate_facts, FACTS, finds, judge)
+
+    with Harness() as server:
+        llm = client(server.url)
+        report = await run(judge := Judge(llm, cache=tmp_path))
+        check_counts(report)
+        reasons = plain(report.failures)
+        assert reasons["nothing was retrieved"] == 3
+        assert reasons["the retriever raised OSError"] == 1
+        assert reasons["the answer could not be used"] == 3
+        assert reasons["the model raised TimeoutError"] == 1
+        assert sum(reasons.values()) == 11
+        assert SECRET not in json.dumps([each.as_dict() for each in judge.judgements])
+        assert len(judge.judgements) == len(FOUND)
+
+        # A second run asks again only what had failed; the third, after it went well, nothing.
+        server.asked.clear()
+        server.is_healthy = True
+        for name in ("second", "third"):
+            server.requests.clear()
+            judge = Judge(llm, cache=tmp_path)
+            again = await run(judge)
+            assert (again.right, again.wrong, again.failed) == (23, 3, 4)
+            judge.export(tmp_path / name)
+        asked_again = {kind_in(prompt) for prompt in server.asked}
+        assert asked_again == {"malformed", "silent", "limited", "late", "cut"}
+        assert len(server.requests) == 0
+        assert (tmp_path / "second").read_bytes() == (tmp_path / "third").read_bytes()
+
+
+def test_openai_client_asks_so_often_and_no_more(tmp_path: Path) -> None:
+    with Harness() as server:
+        report = evaluate_facts(FACTS, finds, langchain_client(server.url))
+        tries = Counter({"right": 1, "wrong": 1, "recovers": 2, "corrected": 2, "malformed": 3})
+        tries += Counter({"silent": 3, "limited": 2, "late": 2, "cut": 2})
+        assert len(server.requests) == sum(tries[kind] * KINDS[kind] for kind in tries)
+        assert server.busiest <= 4
+    assert plain(report.failures) == {
+        "nothing was retrieved": 3,
+        "the answer could not be used": 3,
+        "the model raised RateLimitError": 2,
+        "the model raised ConnectionError": 1,
+        "the model raised TimeoutError": 1,
+        "the retriever raised OSError": 1,
+    }
+
+
+def writes_or_tells(prompt: str) -> str:
+    """The first sentence of a passage, and the same negated; is a statement in the passages?"""
+    if "<statement>" in prompt:
+        statement = prompt.partition("<statement>\n")[2].partition("\n</statement>")[0]
+        found = prompt.partition("<passages>\n")[2].partition("\n</passages>")[0]
+        return json.dumps({"reason": "It is.", "verdict": statement in found})
+    first = passage_in(prompt).strip().splitlines()[-1].partition(". ")[0]
+    return json.dumps({"true": [first], "false": [f"It is wrong that {first}"]})
+
+
+def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
+    """From the documents to the figures, through a real retriever; and again for nothing."""
+    documents = sample_texts()
+    chunks = [
+        chunk.text
+        for text in documents.values()
+        for chunk in RecursiveChunker(chunk_size=60).chunk(text)
+    ]
+    store = InMemoryVectorStore.from_texts(chunks, HashingEmbeddings())
+    retriever = store.as_retriever(search_kwargs={"k": 1})
+    passages = RecursiveChunker(chunk_size=400, chunk_overlap=0)
+
+    with OpenAIServer(writes_or_tells) as server:
+        llm = langchain_client(server.url)
+        runs = []
+        for _ in range(2):
+            judge = Judge(llm, cache=tmp_path)
+            facts = generate_facts(documents, judge, chunker=passages)
+            runs.append((facts, evaluate_facts(facts, retriever, judge)))
+        facts, report = runs[0]
+        assert runs[1] == runs[0]
+        assert len(server.requests) == facts.passages + len(facts.facts)  # of the first run alone
+
+    true = [fact for fact in facts.facts if fact.is_true]
+    held = [fact.statement in retriever.invoke(fact.statement)[0].page_content for fact in true]
+    assert 0 < sum(held) < len(true) == len(facts.facts) / 2
+    assert (report.right, report.wrong) == (len(true) + sum(held), len(true) - sum(held))
+    assert report.failed == 0
+    assert report.accuracy_of_true is not None
+    assert report.accuracy_of_true.mean == sum(held) / len(true)
+
+
+# Reports
+
+
+def told(statement: str, prompt: str) -> str:
+    return "True" if f"\n{statement}\n</statement>" in prompt else "False"
+
+
+def test_report_says_what_was_told_and_what_was_not(tmp_path: Path) -> None:
+    facts = [Fact("A.", True), Fact("B.", True), Fact("C.", False), Fact("D.", False)]
+    report = evaluate_facts(
+        facts,
+        lambda statement: [] if statement == "D." else [statement],
+        lambda prompt: told("A.", prompt),
+    )
+    assert str(report) == (
+        "4 facts: 2 right, 1 wrong, 1 failed\n"
+        "  failed: nothing was retrieved (1)\n"
+        "  accuracy 66.7 (20.8 to 93.9)\n"
+        "  true facts 50.0 (9.5 to 90.5)\n"
+        "  false facts 100.0 (20.7 to 100.0)"
+    )
+    written = json.loads(json.dumps(report.as_dict()))
+    assert {name: written[name] for name in ("facts", "right", "wrong", "failed")} == {
+        "facts": 4,
+        "right": 2,
+        "wrong": 1,
+        "failed": 1,
+    }
+    assert written["accuracy_of_true"]["mean"] == 0.5
+    report.export(tmp_path / "facts.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "facts.jsonl").read_text().splitlines()]
+    assert [(row["statement"], row["answer"], row["reason"]) for row in rows] == [
+        ("A.", True, None),
+        ("B.", False, None),
+        ("C.", False, None),
+        ("D.", None, "nothing was retrieved"),
+    ]
+
+
+@pytest.mark.parametrize("found", [[], [""], [" \n", "\t"]])
+def test_fact_is_not_asked_about_where_nothing_was_retrieved(found: list[str]) -> None:
+    llm = Function(lambda prompt: "True")
+    report = evaluate_facts([Fact("A.", True)], lambda statement: found, llm)
+    assert llm.prompts == []
+    assert report.failures == {"nothing was retrieved": 1}
+    assert report.accuracy is None
+    assert "accuracy no score" in str(report)
+
+
+def test_no_facts_are_no_figure() -> None:
+    for facts in ([], Facts(facts=(), rejected=(), passages=0, requested=0)):
+        report = evaluate_facts(facts, lambda statement: ["A."], str.upper)
+        assert report.results == ()
+        assert report.accuracy is report.accuracy_of_true is None
+        assert report.as_dict()["accuracy"] is None
+    assert generate_facts({}, str.upper).facts == ()
+    assert str(generate_facts({"blank": " \n "}, str.upper)).startswith("0 facts of 0")
+
+
+class Shelf(BaseRetriever):
+    """A LangChain retriever that finds the same always."""
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        return [Document(page_content="A.")]
+
+
+def test_model_sees_the_retrieved_texts_and_the_statement_as_they_are() -> None:
+    llm = Function(lambda prompt: "True")
+    statement = "Is {passages} \ud800 {statement}?"
+    report = evaluate_facts([Fact(statement, True)], Shelf(), llm)
+    assert report.right == 1
+    assert "<passage>\nA.\n</passage>" in llm.prompts[0]
+    assert "Is {passages} \ufffd {statement}?" in llm.prompts[0]
+
+
+# Facts from passages
+
+TEXT = "Tea is hot.\n\nRain is wet."
+SMALL = RecursiveChunker(chunk_size=12, chunk_overlap=0)
+
+
+def passage_in(prompt: str) -> str:
+    return prompt.partition("<passage>\n")[2].partition("\n</passage>")[0]
+
+
+def states(prompt: str) -> str:
+    """What the passage says, and the same in the negative."""
+    said = " ".join(passage_in(prompt).split())
+    return f"true: {said}\nfalse: {said.replace(' is ', ' is not ')}"
+
+
+def states_json(prompt: str) -> str:
+    lines = [line.partition(": ") for line in states(prompt).split("\n")]
+    return json.dumps({name: [said] for name, _, said in lines})
+
+
+@pytest.mark.parametrize(
+    "llm",
+    [
+        Function(states),
+        AsyncFunction(states),
+        LangChainDouble(script=states_json),
+        LlamaIndexDouble(script=states_json),
+    ],
+    ids=lambda llm: type(llm).__name__,
+)
+def test_every_kind_of_model_writes_the_same_facts(llm: Any) -> None:
+    facts = generate_facts({"weather": TEXT}, llm, chunker=SMALL)
+    assert facts.facts == (
+        Fact("Tea is hot.", True, "weather", 0, 11),
+        Fact("Tea is not hot.", False, "weather", 0, 11),
+        Fact("Rain is wet.", True, "weather", 13, 25),
+        Fact("Rain is not wet.", False, "weather", 13, 25),
+    )
+    assert asyncio.run(agenerate_facts({"weather": TEXT}, llm, chunker=SMALL)) == facts
+    assert str(facts) == "4 facts of 4 requested, about 2 passages: 2 true, 2 false"
+    assert len(llm.prompts) == 4
+
+
+def test_number_of_facts_goes_by_length() -> None:
+    llm = Function(lambda prompt: "none")
+    text = "word " * 1000
+    assert generate_facts({"a": text}, llm, every=1000).requested == 2 * (1 + 1 + 1)
+    assert generate_facts({"a": text}, llm, every=100).requested == 2 * (19 + 19 + 9)
+    assert "Write 19 true and 19 false ones" in llm.prompts[-2]
+    asked = len(llm.prompts)
+    some = generate_facts({"a": text}, llm, every=lambda passage: 3 * (len(passage) > 1500))
+    assert (some.passages, some.requested) == (2, 12)
+    assert len(llm.prompts) == asked + 1  # the two are alike
+    with pytest.raises(ValueError, match="every must be a whole number of at least 1, got 0"):
+        generate_facts({"a": text}, llm, every=0)
+
+
+def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
+    answers = {
+        "One.": "true: A.\nfalse: B.\ntrue: C.",  # one more than asked for
+        "Two.": "true: A.\nfalse: D.",  # A again
+        "Three.": "true: E.\nfalse: F.",
+        "Four.": "false: E.",  # E on the other side
+        "Five.": "none",
+        "Six.": "I would say that A is true.",
+    }
+    llm = Function(lambda prompt: answers[passage_in(prompt)])
+    documents = {name: name for name in answers}
+    facts = generate_facts(documents, Judge(llm, max_retries=1))
+    assert [(fact.statement, fact.is_true, fact.document) for fact in facts.facts] == [
+        ("A.", True, "One."),
+        ("B.", False, "One."),
+        ("D.", False, "Two."),
+        ("F.", False, "Three."),
+    ]
+    assert sorted((each.document, each.text, each.failure.reason) for each in facts.rejected) == [
+        ("Five.", "", "nothing was written"),
+        ("Four.", "E.", "true and false"),
+        ("One.", "C.", "more than requested"),
+        ("Six.", "", "the answer could not be used"),
+        ("Three.", "E.", "true and false"),
+        ("Two.", "A.", "written twice"),
+    ]
+    assert len(llm.prompts) == 7  # the last is asked again, and no other
+    assert "rejected: true and false (2)" in str(facts)
+    account = json.loads(json.dumps(facts.as_dict()))
+    assert (account["passages"], account["requested"], len(account["facts"])) == (6, 12, 4)
+    assert account["reasons"] == facts.reasons
+    assert [row["text"] for row in account["rejected"]] == [each.text for each in facts.rejected]
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        ("true: A: b.\r\n\r\nFALSE : C.", (["A: b."], ["C."])),
+        ("```\n- true: A.\n* False: C.\n```", (["A."], ["C."])),
+        ("None.", ([], [])),
+    ],
+)
+def test_statements_are_read_tolerantly(answer: str, found: tuple[list[str], list[str]]) -> None:
+    facts = generate_facts({"a": "Text."}, lambda prompt: answer).facts
+    assert [fact.statement for fact in facts if fact.is_true] == found[0]
+    assert [fact.statement for fact in facts if not fact.is_true] == found[1]
+
+
+@given(text=hostile_texts())
+def test_facts_say_where_they_come_from(text: str) -> None:
+    seen = Function(lambda prompt: "true: A.")
+    facts = generate_facts({"a": text}, seen, chunker=SMALL)
+    assert facts.passages == len(facts.facts) + len(facts.rejected)
+    assert bool(facts.facts) == bool(text.strip())
+    places = [(each.start, each.end) for each in (*facts.facts, *facts.rejected)]
+    assert places == [(span.start, span.end) for span in SMALL.spans(text)]
+
+
+def test_facts_are_exported_edited_and_read(tmp_path: Path) -> None:
+    facts = generate_facts({"a \ud800": "One \ud800 is two."}, states_lone)
+    facts.export(tmp_path / "facts.jsonl")
+    assert tuple(read_facts(tmp_path / "facts.jsonl")) == facts.facts
+    own = tmp_path / "own.jsonl"
+    own.write_text('{"statement": "Tea is hot.", "is_true": true}\n\n')
+    assert read_facts(own) == [Fact("Tea is hot.", True)]
+
+
+def states_lone(prompt: str) -> str:
+    return "true: One \ud800 is two.\nfalse: One is not two."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no json",
+        "3",
+        "[]",
+        '{"statement": "A."}',
+        '{"statement": " ", "is_true": true}',
+        '{"statement": 3, "is_true": true}',
+        '{"statement": "A.", "is_true": "yes"}',
+    ],
+)
+def test_lines_that_are_no_facts_are_named(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "facts.jsonl"
+    path.write_text('{"statement": "A.", "is_true": false}\n' + line)
+    with pytest.raises(ValueError, match=r"facts\.jsonl, line 2 is not a fact"):
+        read_facts(path)

@@ -1,0 +1,259 @@
+"""Questions with evidence: quotations become exact positions, or the question is rejected."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_openai import ChatOpenAI
+
+from rag_splitters import RecursiveChunker
+from rag_splitters.evaluation import read_questions
+from rag_splitters.evaluation.judging import (
+    GeneratedQuestions,
+    Judge,
+    agenerate_questions,
+    generate_questions,
+)
+from rag_splitters.evaluation.judging.synthetic_questions import find_quotation
+from rag_splitters.evaluation.questions import Question, check_question
+from rag_splitters.testing import hostile_texts
+from rag_splitters.text.surrogates import without_surrogates
+from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
+from tests.support.openai_server import OpenAIServer
+
+TEXT = "Tea is hot.\n\nRain is wet. It falls."
+SMALL = RecursiveChunker(chunk_size=22, chunk_overlap=0)
+
+
+def passage_in(prompt: str) -> str:
+    return prompt.partition("<passage>\n")[2].partition("\n</passage>")[0]
+
+
+def asks(prompt: str) -> str:
+    """A question about each passage, with its first and last sentence quoted."""
+    passage = passage_in(prompt)
+    quotes = dict.fromkeys([passage.partition(".")[0] + ".", passage.split(". ")[-1]])
+    lines = [f"question: What of {passage.split()[0]}?", *(f"quote: {each}" for each in quotes)]
+    return "\n".join(lines)
+
+
+def asks_json(prompt: str) -> str:
+    first, *quotes = (line.partition(": ")[2] for line in asks(prompt).split("\n"))
+    return json.dumps({"questions": [{"question": first, "quotes": quotes}]})
+
+
+def written(answer: str, text: str = TEXT, **options: Any) -> GeneratedQuestions:
+    llm = Function(lambda prompt: answer)
+    return generate_questions({"a": text}, Judge(llm, max_retries=0), **options)
+
+
+@pytest.mark.parametrize(
+    "llm",
+    [
+        Function(asks),
+        AsyncFunction(asks),
+        LangChainDouble(script=asks_json),
+        LlamaIndexDouble(script=asks_json),
+    ],
+    ids=lambda llm: type(llm).__name__,
+)
+def test_every_kind_of_model_writes_the_same_questions(llm: Any) -> None:
+    found = generate_questions({"weather": TEXT}, llm, chunker=SMALL)
+    assert found.questions == (
+        Question("What of Tea?", "weather", ((0, 11),)),
+        Question("What of Rain?", "weather", ((13, 25), (26, 35))),
+    )
+    assert [TEXT[slice(*place)] for place in found.questions[1].references] == [
+        "Rain is wet.",
+        "It falls.",
+    ]
+    assert asyncio.run(agenerate_questions({"weather": TEXT}, llm, chunker=SMALL)) == found
+    assert str(found) == "2 questions of 2 requested, about 2 passages"
+    assert len(llm.prompts) == 4
+
+
+def test_openai_client_asks_once_with_the_schema(tmp_path: Path) -> None:
+    with OpenAIServer(asks_json) as server:
+        llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any")
+        runs = [
+            generate_questions({"a": TEXT}, Judge(llm, cache=tmp_path), chunker=SMALL)
+            for _ in range(2)
+        ]
+        assert runs[0] == runs[1]
+        assert len(runs[0].questions) == len(server.requests) == 2
+        sent = server.requests[0]["body"]["response_format"]["json_schema"]["name"]
+        assert sent == "QuestionsWithQuotes"
+
+
+def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
+    answers = {
+        "One.": "question: A?\nquote: One.\nquestion: B?\nquote: One.",  # one more than asked for
+        "Two.": "question: A?\nquote: Two",  # of another document
+        "Three.": "question: C?\nquote: three.",  # not letter by letter
+        "Four.": "question: D?\nquote: Four.\nquote: And more.",
+        "Five.": "question: E?",
+        "Six.": "none",
+        "Seven.": "quote: Seven.",
+    }
+    llm = Function(lambda prompt: answers[passage_in(prompt)])
+    found = generate_questions({name: name for name in answers}, Judge(llm, max_retries=1))
+    assert [(each.text, each.document) for each in found.questions] == [
+        ("A?", "One."),
+        ("A?", "Two."),
+    ]
+    assert [(each.document, each.text, each.failure.reason) for each in found.rejected] == [
+        ("One.", "B?", "more than requested"),
+        ("Three.", "C?", "a quotation is not in the passage"),
+        ("Four.", "D?", "a quotation is not in the passage"),
+        ("Five.", "E?", "no evidence is quoted"),
+        ("Six.", "", "nothing was written"),
+        ("Seven.", "", "the answer could not be used"),
+    ]
+    assert "'three.' is not in the passage" in found.rejected[1].failure.detail
+    assert found.reasons["a quotation is not in the passage"] == 2
+    assert "rejected: no evidence is quoted (1)" in str(found)
+    account = json.loads(json.dumps(found.as_dict()))
+    assert (account["passages"], account["requested"], len(account["questions"])) == (7, 7, 2)
+    assert account["rejected"][1]["error"] == found.rejected[1].failure.detail
+    assert len(llm.prompts) == 8
+
+
+def test_question_asked_twice_about_a_document_is_used_once() -> None:
+    found = written("question: What?\nquote: is", chunker=SMALL)
+    assert [each.references for each in found.questions] == [((4, 6),)]
+    assert found.reasons == {"asked twice": 1}
+
+
+def test_first_place_in_the_shown_passage_is_taken() -> None:
+    """Not one in a passage before it, as a search through the document would."""
+    text = "It rains.\n\nAnd it rains. It rains. It rains."
+    llm = Function(lambda prompt: asks_rain(passage_in(prompt)))
+    paragraphs = RecursiveChunker(chunk_size=40, chunk_overlap=0)
+    found = generate_questions({"a": text}, llm, chunker=paragraphs)
+    assert [each.references for each in found.questions] == [((0, 9),), ((25, 34),)]
+
+
+def asks_rain(passage: str) -> str:
+    return f"question: What {passage[:3]}?\nquote: It rains."
+
+
+def test_quotation_given_twice_is_one_reference() -> None:
+    found = written("question: How?\nquote: hot.\nquote: Tea\nquote: hot.")
+    assert found.questions[0].references == ((0, 3), (7, 11))
+
+
+@pytest.mark.parametrize(
+    ("quote", "text", "place"),
+    [
+        ("hot tea", "hot\r\ntea", (0, 8)),
+        ("hot\ntea", "hot \r\n\r\n\ttea", (0, 12)),
+        ("hot\u00a0tea", "hot\u3000tea", (0, 7)),
+        (" hot ", "too hot!", (4, 7)),
+        ("hot", "a shot, hot", (3, 6)),
+        ("hot\ufffdtea", "hot\ud800tea", (0, 7)),
+        ("\ufffd", "a\ufffdb", (1, 2)),
+        ("\ufffd", "\ud83d\ude00\ud83d", (2, 3)),
+        ("😀 x", "\ud83d\ude00 x", (0, 4)),
+        ("😀 x", "😀 x", (0, 3)),
+        ("a.c", "abc a.c", (4, 7)),
+        ("<|endoftext|>", "x<|endoftext|>", (1, 14)),
+        ("e\u0301", "\u00e9 e\u0301", (2, 4)),
+    ],
+)
+def test_place_of_a_quotation(quote: str, text: str, place: tuple[int, int]) -> None:
+    assert find_quotation(quote, text)[0] == place
+
+
+@pytest.mark.parametrize(
+    ("quote", "text"),
+    [
+        ("hot tea", "hottea"),
+        ("hottea", "hot tea"),
+        ("Hot", "hot"),
+        ("hot ... tea", "hot black tea"),
+        ("“hot”", '"hot"'),
+        ("é", "e\u0301"),
+        ("\ufffd", "\ud83d\ude00"),
+        ("", "hot"),
+        (" \n", "hot tea"),
+        ("hot", ""),
+    ],
+)
+def test_quotation_that_does_not_stand_there_has_no_place(quote: str, text: str) -> None:
+    assert find_quotation(quote, text) == []
+
+
+@given(text=hostile_texts(), data=st.data())
+def test_what_a_model_copies_is_found(text: str, data: st.DataObject) -> None:
+    shown = without_surrogates(text)
+    start = data.draw(st.integers(0, len(shown)))
+    quote = shown[start : data.draw(st.integers(start, len(shown)))]
+    places = find_quotation(quote, text)
+    assert bool(places) == bool(quote.strip())
+    for place in places:
+        assert without_surrogates(text[slice(*place)]).split() == quote.split()
+    assert all(before[1] <= after[0] for before, after in pairwise(places))
+
+
+@given(text=hostile_texts())
+def test_questions_about_hostile_texts_hold(text: str) -> None:
+    def copies(prompt: str) -> str:
+        passage = prompt.partition("<passage>\n")[2].rpartition("\n</passage>")[0]
+        quote = " ".join(passage.split())
+        return f"question: What?\nquote: {quote}" if quote else "none"
+
+    found = generate_questions({"a": text}, copies, chunker=SMALL)
+    assert bool(found.questions) == bool(text.strip())
+    assert set(found.reasons) <= {"asked twice"}
+    assert found.passages == len(found.questions) + len(found.rejected)
+    for question in found.questions:
+        check_question(question, {"a": text})
+
+
+def test_long_texts_without_space_cost_in_proportion() -> None:
+    """Quadratic searching would take minutes."""
+    for text, quote in (
+        ("x " * 200_000, "x " * 20_000 + "y"),
+        ("x" * 400_000, "x" * 40_000 + "y"),
+        ("\r\n" * 200_000 + "x", "x y"),
+    ):
+        assert find_quotation(quote, text) == []
+
+
+def test_questions_are_exported_for_the_retrieval_figures(tmp_path: Path) -> None:
+    documents = {"weather \ud800": TEXT.replace("wet", "wet\r\n and \ud800"), "b": "Snow is cold."}
+    found = generate_questions(documents, asks, chunker=SMALL)
+    assert len(found.questions) == 3
+    found.export(tmp_path / "questions.jsonl")
+    again = read_questions(tmp_path / "questions.jsonl", documents)
+    assert tuple(again.questions) == found.questions
+
+
+@pytest.mark.parametrize(
+    ("answer", "quotes"),
+    [
+        ("question: What?\r\n\r\nQuote : hot.\rquote: wet", 2),
+        ("```\n- Question: What?\n* quote: hot.\n```", 1),
+    ],
+)
+def test_questions_are_read_tolerantly(answer: str, quotes: int) -> None:
+    found = written(answer)
+    assert [len(each.references) for each in found.questions] == [quotes]
+
+
+@pytest.mark.parametrize("answer", ["question:", "What?", "quote: hot", "question: What?\nhot"])
+def test_lines_that_are_none_are_refused(answer: str) -> None:
+    assert written(answer).reasons == {"the answer could not be used": 1}
+
+
+def test_no_documents_have_no_questions() -> None:
+    for documents in ({}, {"a": ""}, {"a": " \r\n "}):
+        found = generate_questions(documents, str.upper)
+        assert (found.questions, found.rejected, found.requested) == ((), (), 0)

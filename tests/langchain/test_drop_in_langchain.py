@@ -1,0 +1,442 @@
+"""What users do to LangChain's own splitters, done to ours: each case of the table in FINDINGS."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import langchain_text_splitters
+import llama_index.core
+import pytest
+from langchain_classic.retrievers import ParentDocumentRetriever
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.stores import InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import (
+    CharacterTextSplitter,
+    Language,
+    RecursiveCharacterTextSplitter,
+    TextSplitter,
+    TokenTextSplitter,
+)
+
+from rag_splitters import langchain as ours
+from rag_splitters.chunkers.languages import LANGUAGES
+from rag_splitters.langchain import (
+    RecursiveTextSplitter,
+    SemanticTextSplitter,
+    SentenceTextSplitter,
+    SeparatorTextSplitter,
+)
+from rag_splitters.models import HashingEmbeddings
+
+PAIRS = [
+    (RecursiveCharacterTextSplitter, RecursiveTextSplitter),
+    (CharacterTextSplitter, SeparatorTextSplitter),
+]
+every_pair = pytest.mark.parametrize(("theirs", "kind"), PAIRS, ids=lambda kind: kind.__name__)
+
+FAQ = "Intro text here.\nQ: Who came?\nA: Nobody.\nQ: When and where?\nA: At ten, at the harbour."
+NOTES = """Intro.
+## A title
+Some text of it, and more of it.
+
+## Another
+Its text ends here.
+"""
+PROSE = "".join(f"Sentence number {number} is about ships. " * 6 + "\n\n" for number in range(30))
+
+
+def texts(splitter: TextSplitter, text: str) -> list[str]:
+    return [document.page_content for document in splitter.create_documents([text])]
+
+
+# splitter.chunk_size = ...
+
+
+@every_pair
+def test_options_can_be_changed_through_the_splitter_of_a_retriever(theirs: Any, kind: Any) -> None:
+    retriever = ParentDocumentRetriever(
+        vectorstore=InMemoryVectorStore(HashingEmbeddings()),
+        docstore=InMemoryStore(),
+        child_splitter=kind(chunk_size=400),
+    )
+    retriever.child_splitter._chunk_size = 60
+    splitter: Any = retriever.child_splitter
+    splitter.length_function = "words"
+    splitter.chunk_size = 8
+    retriever.add_documents([Document(page_content=PROSE)])
+    assert splitter == kind(chunk_size=8, length_function="words")
+    with pytest.raises(ValueError, match="chunk_size must be a whole number of at least 1"):
+        splitter.chunk_size = 0
+    assert splitter.chunk_size == 8
+
+
+def test_options_can_be_assigned_by_langchains_names() -> None:
+    splitter: Any = SeparatorTextSplitter(chunk_size=5)
+    splitter.separator, splitter.is_separator_regex = r"\d", True
+    assert splitter.split_text("one1two2three") == ["one", "two", "three"]
+
+
+# RecursiveCharacterTextSplitter() -> RecursiveTextSplitter()
+
+
+@every_pair
+def test_default_sizes_are_the_same(theirs: Any, kind: Any) -> None:
+    names = ("_chunk_size", "_chunk_overlap", "_strip_whitespace", "_keep_separator")
+    for name in (*names, "_is_separator_regex"):
+        assert getattr(kind(), name) == getattr(theirs(), name), name
+    assert kind(chunk_size=100).chunk_overlap == 0  # LangChain raises an error
+    assert texts(kind(), NOTES) == texts(theirs(), NOTES)
+
+
+# Private attributes that other code reads
+
+
+@every_pair
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"chunk_size": 50, "chunk_overlap": 5},
+        {"chunk_size": 50, "chunk_overlap": 5, "length_function": lambda text: len(text.split())},
+        {"chunk_size": 50, "chunk_overlap": 5, "keep_separator": "end", "strip_whitespace": False},
+        {"chunk_size": 50, "chunk_overlap": 5, "keep_separator": False, "add_start_index": True},
+        {"chunk_size": 50, "chunk_overlap": 5, "keep_separator": True, "is_separator_regex": True},
+    ],
+)
+def test_attributes_that_other_code_reads_are_there(theirs: Any, kind: Any, options: Any) -> None:
+    one, other = theirs(**{"add_start_index": True, **options}), kind(**options)
+    for name in set(vars(one)) - {"_length_function"}:
+        assert getattr(other, name) == getattr(one, name), name
+    assert other._length_function(PROSE) == one._length_function(PROSE)
+
+
+def test_length_function_is_one_whatever_the_unit() -> None:
+    assert RecursiveTextSplitter(length_function="words")._length_function("one two") == 2
+    assert SentenceTextSplitter(length_function="tokens")._length_function("one two") == 2
+
+
+def test_separators_are_those_that_are_used() -> None:
+    assert RecursiveTextSplitter()._separators == RecursiveCharacterTextSplitter()._separators
+    assert RecursiveTextSplitter(separators=["|"])._separators == ["|"]
+    assert RecursiveTextSplitter(separators=[]) == RecursiveTextSplitter()
+    assert RecursiveTextSplitter(language="go")._separators[: len(LANGUAGES["go"])] == [
+        *LANGUAGES["go"]
+    ]
+
+
+# from_language, get_separators_for_language
+
+
+@pytest.mark.parametrize("language", list(Language), ids=lambda each: each.value)
+def test_every_language_works_as_a_member_and_as_a_string(language: Language) -> None:
+    splitter = RecursiveTextSplitter.from_language(language, chunk_size=40, chunk_overlap=5)
+    assert splitter == RecursiveTextSplitter.from_language(
+        language.value, chunk_size=40, chunk_overlap=5
+    )
+    assert all(0 < len(text) <= 40 for text in splitter.split_text(NOTES))
+    separators = RecursiveTextSplitter.get_separators_for_language(language)
+    assert separators == RecursiveTextSplitter.get_separators_for_language(language.value)
+    if language is not Language.PERL:  # LangChain lists it and has no separators for it
+        theirs = RecursiveCharacterTextSplitter.get_separators_for_language(language)
+        assert separators == theirs
+    again = RecursiveTextSplitter(separators, is_separator_regex=True, chunk_size=40)
+    assert "".join("".join(again.split_text(NOTES)).split()) == "".join(NOTES.split())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        RecursiveTextSplitter.from_language,
+        RecursiveTextSplitter.get_separators_for_language,
+        lambda name: RecursiveTextSplitter(language=name),
+    ],
+)
+def test_unknown_language_raises(call: Callable[[str], Any]) -> None:
+    with pytest.raises(ValueError, match=r"language must be one of c, cobol.*got 'klingon'"):
+        call("klingon")
+
+
+def test_subclass_written_for_langchain_works() -> None:
+    class PythonSplitter(RecursiveTextSplitter):
+        def __init__(self, **kwargs: Any) -> None:
+            separators = self.get_separators_for_language(Language.PYTHON)
+            super().__init__(separators=separators, **kwargs)
+
+    code = "class One:\n\n    def two(self):\n        pass\n\ndef three():\n    pass\n"
+    assert PythonSplitter(chunk_size=45).split_text(code) == [
+        "class One:\n\n    def two(self):\n        pass",
+        "def three():\n    pass",
+    ]
+
+
+# Positional arguments
+
+
+@pytest.mark.parametrize(
+    ("by_position", "by_name"),
+    [
+        (RecursiveTextSplitter(["\n"]), RecursiveTextSplitter(separators=["\n"])),
+        (
+            RecursiveTextSplitter([r"\d"], False, True),
+            RecursiveTextSplitter(separators=[r"\d"], keep_separator=False, is_regex=True),
+        ),
+        (SeparatorTextSplitter(";"), SeparatorTextSplitter(separators=[";"])),
+        (
+            SeparatorTextSplitter(r"\d", True),
+            SeparatorTextSplitter(separators=[r"\d"], is_regex=True),
+        ),
+        (
+            ours.TokenTextSplitter("o200k_base"),
+            ours.TokenTextSplitter(length_function="tokens:o200k_base"),
+        ),
+        (
+            ours.TokenTextSplitter("gpt2", "gpt-4o"),
+            ours.TokenTextSplitter(length_function="tokens:gpt-4o"),
+        ),
+    ],
+    ids=lambda splitter: type(splitter).__name__,
+)
+def test_positional_arguments_are_in_langchains_order(by_position: Any, by_name: Any) -> None:
+    assert by_position == by_name
+
+
+def test_embeddings_are_positional() -> None:
+    model = HashingEmbeddings()
+    for kind in (SemanticTextSplitter, ours.EmbeddingTextSplitter, ours.ClusterTextSplitter):
+        assert kind(model) == kind(embeddings=model)
+    semantic: Any = SemanticTextSplitter
+    assert semantic(model, 2, False, "interquartile", 1.4, None) == SemanticTextSplitter(
+        embeddings=model,
+        buffer_size=2,
+        add_start_index=False,
+        breakpoint_threshold_type="interquartile",
+        breakpoint_threshold_amount=1.4,
+    )
+    assert semantic(model, min_chunk_size=None) == semantic(model)
+
+
+def test_too_many_positional_arguments_raise() -> None:
+    kind: Any = RecursiveTextSplitter
+    with pytest.raises(TypeError, match="takes only separators, keep_separator"):
+        kind(["\n"], True, False, 100)
+
+
+# keep_separator, strip_whitespace
+
+
+@pytest.mark.parametrize("strip", [True, False], ids=["stripped", "unstripped"])
+@pytest.mark.parametrize("side", [True, False, "start", "end"], ids=str)
+@pytest.mark.parametrize(
+    ("text", "separators", "size"),
+    [
+        (FAQ, ["Q: ", ""], 30),
+        (FAQ, ["Q: ", "A: ", " "], 25),
+        (NOTES, ["## ", "\n", " ", ""], 46),
+        (NOTES, ["\n## ", "\n\n", ". "], 47),
+        ("one|two|three||four", ["|"], 8),
+        ("....5X..3Y...4X....5Y...", ["X", "Y"], 6),
+    ],
+)
+def test_separators_go_where_langchain_puts_them(
+    text: str, separators: list[str], size: int, side: Any, strip: bool
+) -> None:
+    options: dict[str, Any] = {
+        "separators": separators,
+        "chunk_size": size,
+        "chunk_overlap": 0,
+        "keep_separator": side,
+        "strip_whitespace": strip,
+    }
+    theirs = texts(RecursiveCharacterTextSplitter(**options), text)
+    expected = [each for each in theirs if each.strip()]
+    assert len(expected) > 2
+    assert texts(RecursiveTextSplitter(**options), text) == expected
+
+
+@pytest.mark.parametrize("side", [True, False, "start", "end"], ids=str)
+@pytest.mark.parametrize("strip", [True, False], ids=["stripped", "unstripped"])
+@pytest.mark.parametrize(
+    ("text", "separator", "is_regex", "size"),
+    [
+        ("foo bar baz 123", " ", False, 8),
+        (NOTES, "\n", False, 40),
+        (FAQ, "Q: ", False, 50),
+        ("one;two;three;", ";", False, 8),
+        ("one;two;three;", ";", False, 100),
+        ("SCE191 First part. SCE103 Second part.", r"(?=SCE\d{3})", True, 20),
+    ],
+)
+def test_pieces_are_merged_as_langchain_merges_them(
+    text: str, separator: str, is_regex: bool, size: int, strip: bool, side: Any
+) -> None:
+    options: dict[str, Any] = {
+        "separator": separator,
+        "is_separator_regex": is_regex,
+        "chunk_size": size,
+        "chunk_overlap": 0,
+        "keep_separator": side,
+        "strip_whitespace": strip,
+    }
+    expected = texts(CharacterTextSplitter(**options), text)
+    assert texts(SeparatorTextSplitter(**options), text) == expected
+
+
+def test_visible_separator_begins_the_next_chunk_unless_it_is_punctuation() -> None:
+    options: dict[str, Any] = {"separators": ["Q: "], "chunk_size": 46, "chunk_overlap": 0}
+    expected = texts(RecursiveCharacterTextSplitter(**options), FAQ)
+    assert [text[:5] for text in expected] == ["Intro", "Q: Wh"]
+    assert texts(RecursiveTextSplitter(**options), FAQ) == expected
+    prose = RecursiveTextSplitter(separators=[". ", " "], chunk_size=20)
+    assert prose.split_text("Rain fell on it. It was cold. No.") == [
+        "Rain fell on it.",
+        "It was cold. No.",
+    ]
+
+
+def test_unstripped_chunks_are_the_whole_text() -> None:
+    for side in ("auto", "start", "end"):
+        splitter = RecursiveTextSplitter(
+            chunk_size=50, strip_whitespace=False, keep_separator=side, add_start_index=False
+        )
+        assert "".join(texts(splitter, NOTES + FAQ)) == NOTES + FAQ
+
+
+def test_piece_that_is_too_big_is_cut_where_langchain_only_warns() -> None:
+    text = "short\n\nA piece of far too many words for one chunk.\n\nshort"
+    theirs = CharacterTextSplitter(chunk_size=20, chunk_overlap=0)
+    assert max(map(len, theirs.split_text(text))) > 20
+    assert SeparatorTextSplitter(chunk_size=20).split_text(text) == [
+        "short",
+        "A piece of far too",
+        "many words for one",
+        "chunk.\n\nshort",
+    ]
+
+
+# separator=, encoding_name=, model_name=
+
+
+@pytest.mark.parametrize("separator", ["", "\n"])
+def test_separator_is_taken(separator: str) -> None:
+    text = "One two.\nThree four. Five."
+    options: dict[str, Any] = {"separator": separator, "chunk_size": 18, "chunk_overlap": 0}
+    expected = CharacterTextSplitter(**options).split_text(text)
+    assert SeparatorTextSplitter(**options).split_text(text) == expected
+
+
+def test_tokenizer_is_taken_by_name() -> None:
+    kind: Any = RecursiveTextSplitter
+    assert kind(encoding_name="o200k_base").length_function == "tokens:o200k_base"
+    assert kind(encoding_name="gpt2", model_name="gpt-4o").length_function == "tokens:gpt-4o"
+    assert kind.from_tiktoken_encoder(model_name="gpt-4o", chunk_size=9).chunk_size == 9
+    with pytest.raises(
+        ValueError, match="pass only one of encoding_name, model_name and length_function"
+    ):
+        kind(encoding_name="o200k_base", length_function=len)
+
+
+@pytest.mark.parametrize("kind", [RecursiveTextSplitter, ours.TokenTextSplitter])
+def test_gpt2_is_never_downloaded(kind: Any, monkeypatch: Any, tmp_path: Any) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    with pytest.raises(ValueError, match="the file of the encoding 'gpt2' is not on this machine"):
+        kind(encoding_name="gpt2", chunk_size=5).split_text("one two")
+
+
+# Options that a strategy does not have, and misspelt ones
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (RecursiveTextSplitter, {"chunksize": 3}, "did you mean 'chunk_size'?"),
+        (RecursiveTextSplitter, {"separator": "x", "separators": ["y"]}, "separator or separators"),
+        (SeparatorTextSplitter, {"separator": "x", "separators": ["y"]}, "separator or separators"),
+        (SentenceTextSplitter, {"pipeline": "en"}, 'pass segmenter="spacy:<pipeline>"'),
+        (SentenceTextSplitter, {"keep_separator": "end"}, "this strategy has no separators"),
+        (ours.TokenTextSplitter, {"tokens_per_chunk": 3}, "pass chunk_size"),
+        (
+            ours.HierarchicalTextSplitter,
+            {"headers_to_split_on": [("#", "h")]},
+            'write them to metadata["headings"]',
+        ),
+        (SeparatorTextSplitter, {"chunk_size": None, "chunk_overlap": 3}, "needs a chunk_size"),
+        (ours.TokenTextSplitter, {"allowed_special": "all"}, "special tokens are ordinary text"),
+    ],
+)
+def test_error_names_our_parameter(kind: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)) as raised:
+        kind(**options)
+    assert "pydantic" not in str(raised.value)
+
+
+def test_windows_of_tokens_are_langchains(monkeypatch: Any) -> None:
+    folder = Path(llama_index.core.__file__).parent / "_static" / "tiktoken_cache"
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(folder))
+    options: dict[str, Any] = {"encoding_name": "cl100k_base", "chunk_size": 3, "chunk_overlap": 0}
+    text = "Tokens are not words, they say."
+    expected = TokenTextSplitter(**options).split_text(text)
+    assert ours.TokenTextSplitter(**options).split_text(text) == expected
+
+
+# Copies
+
+
+@every_pair
+def test_splitter_can_be_copied(theirs: Any, kind: Any) -> None:
+    splitter = kind(chunk_size=40, keep_separator="end")
+    for again in (
+        copy.copy(splitter),
+        copy.deepcopy(splitter),
+        pickle.loads(pickle.dumps(splitter)),
+    ):
+        assert again == splitter
+        assert again.split_text(NOTES) == splitter.split_text(NOTES)
+        again.chunk_size = 20
+        assert splitter.chunk_size == 40
+
+
+# HashingEmbeddings where LangChain wants Embeddings
+
+
+def test_hashing_embeddings_are_embeddings() -> None:
+    assert isinstance(HashingEmbeddings(), Embeddings)
+
+
+# The migration page
+
+PAGE = Path(__file__).parents[2].joinpath("docs/migration/langchain.md").read_text("utf-8")
+
+
+def test_migration_page_has_every_splitter_of_langchain() -> None:
+    splitters = {name for name in langchain_text_splitters.__all__ if name.endswith("Splitter")}
+    missing = {name for name in splitters - {"TextSplitter"} if f"`{name}(" not in PAGE}
+    assert not missing
+
+
+def test_code_of_the_migration_page_runs() -> None:
+    rows = PAGE.partition("## What to write")[2].partition("\n## ")[0].splitlines()
+    code = [
+        call.replace(", ...", "").replace("...", "")
+        for row in rows
+        for call in re.findall(r"`(\w+TextSplitter[^`]*\))`", row.rpartition("` | ")[2])
+    ]
+    assert len(code) > 15
+    names = vars(ours) | {
+        "AutoTokenizer": SimpleNamespace(from_pretrained=lambda name: str.split),
+        "Language": Language,
+        "PunktTokenizer": lambda language: SimpleNamespace(span_tokenize=str.split),
+        "data": {"key": "value"},
+        "embeddings": HashingEmbeddings(),
+        "json": json,
+        "name": "a-model",
+    }
+    for call in code:
+        assert eval(call, {**names}), call

@@ -1,0 +1,662 @@
+"""The LangChain front end: what LangChain's own splitters get wrong, and what a chain expects."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import random
+import uuid
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_chroma import Chroma
+from langchain_classic.retrievers import ParentDocumentRetriever
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.runnables import RunnableLambda
+from langchain_core.stores import InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import Language, TextSplitter
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+import rag_splitters
+from rag_splitters import ParagraphChunker, RecursiveChunker
+from rag_splitters.langchain import (
+    ChunkerTextSplitter,
+    FixedSizeTextSplitter,
+    HybridTextSplitter,
+    KeywordTextSplitter,
+    PageTextSplitter,
+    ParagraphTextSplitter,
+    RecursiveTextSplitter,
+    SentenceTextSplitter,
+    SeparatorTextSplitter,
+    SlidingWindowTextSplitter,
+    TitledTextSplitter,
+    TokenTextSplitter,
+)
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.testing import check_documents
+from tests.support.cases import letters
+from tests.support.processes import run_python
+from tests.support.splitting import Gate
+
+PASSAGE = "The same passage again. It says what it said before, and no more than that.\n\n"
+REPEATED = PASSAGE * 12 + "An end." + "\n\n" + PASSAGE * 3
+
+STORY = """# Lighthouses
+
+A lighthouse warns ships of rocks. Its keeper climbed the stairs every evening.
+
+The lamp burned paraffin. A lens of many prisms made one beam of it.
+
+# Bridges
+
+A bridge carries a road across a river. Engineers reckon with wind and flood.
+
+Suspension bridges hang from cables. Their towers stand on rock.
+"""
+
+
+def prose(characters: int, seed: int = 1) -> str:
+    """English-like text: sentences of a small vocabulary, so that passages come again."""
+    chance = random.Random(seed)
+    words = ["".join(chance.choices("etaoinshrdlu", k=chance.randint(1, 9))) for _ in range(300)]
+    parts: list[str] = []
+    size = 0
+    while size < characters:
+        parts.append(" ".join(chance.choices(words, k=chance.randint(4, 16))).capitalize() + ". ")
+        size += len(parts[-1])
+    return "".join(parts)
+
+
+def bpe_tokenizer() -> Tokenizer:
+    """A Hugging Face tokenizer of letters and a few merges, split at white space."""
+    vocabulary = {letter: index for index, letter in enumerate("abcdefghijklmnopqrstuvwxyz.T")}
+    merges = [("t", "h"), ("th", "e"), ("i", "n")]
+    for left, right in merges:
+        vocabulary[left + right] = len(vocabulary)
+    vocabulary["?"] = len(vocabulary)
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return tokenizer
+
+
+def splitters() -> list[Any]:
+    """One splitter of every strategy, small enough to cut `STORY` into several chunks."""
+    made = [
+        FixedSizeTextSplitter(chunk_size=50),
+        HybridTextSplitter(stages=(ParagraphChunker(), RecursiveChunker(chunk_size=40))),
+        KeywordTextSplitter(keywords=("#",), chunk_size=80),
+        PageTextSplitter(chunk_size=60, chunk_overlap=10),
+        ParagraphTextSplitter(chunk_size=90),
+        RecursiveTextSplitter(chunk_size=50, chunk_overlap=10),
+        SentenceTextSplitter(chunk_size=60, overlap_sentences=1),
+        SeparatorTextSplitter(chunk_size=None),
+        SlidingWindowTextSplitter(chunk_size=8, chunk_overlap=2, length_function="words"),
+        TitledTextSplitter(chunker=RecursiveChunker(chunk_size=60)),
+        TokenTextSplitter(chunk_size=12, chunk_overlap=3),
+    ]
+    return [pytest.param(splitter, id=type(splitter).__name__) for splitter in made]
+
+
+every_splitter = pytest.mark.parametrize("splitter", splitters())
+
+
+# Positions
+
+
+@pytest.mark.parametrize(
+    ("splitter", "starts"),
+    [
+        (
+            RecursiveTextSplitter(chunk_size=3, chunk_overlap=1, length_function="words"),
+            [0, 8, 16, 24],
+        ),
+        (
+            RecursiveTextSplitter(chunk_size=3, chunk_overlap=0, length_function="words"),
+            [0, 12, 24],
+        ),
+        (FixedSizeTextSplitter(chunk_size=8, chunk_overlap=0), [0, 8, 16, 24]),
+        (SlidingWindowTextSplitter(chunk_size=15, chunk_overlap=7), [0, 8, 16]),
+    ],
+)
+def test_start_index_is_where_the_chunk_was_cut(splitter: Any, starts: list[int]) -> None:
+    documents = splitter.create_documents(["one two one two one two one two"])
+    assert [document.metadata["start_index"] for document in documents] == starts
+
+
+@pytest.mark.parametrize("overlap", [0, 2, 5, 0.25])
+@pytest.mark.parametrize("unit", ["characters", "words", "tokens", letters, "bpe"])
+@pytest.mark.parametrize(
+    "kind", [RecursiveTextSplitter, SentenceTextSplitter, FixedSizeTextSplitter]
+)
+def test_start_index_is_exact_in_repeated_passages(kind: Any, unit: Any, overlap: float) -> None:
+    unit = bpe_tokenizer() if unit == "bpe" else unit
+    splitter = kind(chunk_size=13, chunk_overlap=overlap, length_function=unit)
+    source = Document(page_content=REPEATED)
+    documents = splitter.split_documents([source])
+    check_documents(source, documents, splitter)
+    starts = [document.metadata["start_index"] for document in documents]
+    assert len(starts) > 15
+    assert all(one <= other for one, other in pairwise(starts))
+    assert len(set(zip(starts, [d.metadata["end_index"] for d in documents], strict=True))) == len(
+        starts
+    )
+    for document in documents:
+        start, end = document.metadata["start_index"], document.metadata["end_index"]
+        assert REPEATED[start:end] == document.page_content
+
+
+def test_start_index_of_no_token_window_is_missing() -> None:
+    text = prose(400_000) + PASSAGE * 500
+    documents = TokenTextSplitter(chunk_size=512, chunk_overlap=64).create_documents([text])
+    positions = [(d.metadata["start_index"], d.metadata["end_index"]) for d in documents]
+    assert len(positions) > 150
+    assert [text[start:end] for start, end in positions] == [d.page_content for d in documents]
+    assert positions[0][0] == 0
+    assert positions[-1][1] == len(text)
+    assert all(one[0] < other[0] <= one[1] < other[1] for one, other in pairwise(positions))
+
+
+@pytest.mark.parametrize("inner", splitters())
+def test_positions_of_chunks_of_chunks_are_those_of_the_source(inner: Any) -> None:
+    text = PASSAGE + STORY + PASSAGE + STORY
+    parents = ParagraphTextSplitter(chunk_size=200).create_documents([text])
+    assert len(parents) > 3
+    for parent in parents:
+        children = inner.split_documents([parent])
+        assert children
+        for child in children:
+            start, end = child.metadata["start_index"], child.metadata["end_index"]
+            assert parent.metadata["start_index"] <= start < end <= parent.metadata["end_index"]
+            assert child.page_content.endswith(text[start:end])
+            if not isinstance(inner, TitledTextSplitter):
+                assert child.page_content == text[start:end]
+
+
+def test_positions_of_chunks_of_rewritten_chunks_bound_the_evidence() -> None:
+    titled = TitledTextSplitter(title="T", chunker=RecursiveChunker(chunk_size=60))
+    for parent in titled.create_documents(["no heading here. " * 20])[1:]:
+        children = RecursiveTextSplitter(chunk_size=20).split_documents([parent])
+        assert len(children) > 1
+        for child in children:
+            for key in ("start_index", "end_index"):
+                assert child.metadata[key] == parent.metadata[key]
+
+
+@every_splitter
+def test_add_start_index_off_adds_nothing(splitter: Any) -> None:
+    plain = splitter.model_copy(update={"add_start_index": False})
+    found = plain.create_documents([STORY], [{"page_title": "S"}])
+    assert [d.page_content for d in found] == splitter.split_text(STORY)
+    for document in found:
+        assert not {"start_index", "end_index", "chunk_index"} & set(document.metadata)
+        assert document.metadata["page_title"] == "S"
+
+
+# Metadata and ids
+
+
+@every_splitter
+def test_nested_metadata_is_shared_with_nobody(splitter: Any) -> None:
+    source = Document(page_content=STORY, metadata={"tags": ["a"], "deep": {"er": [1]}, "n": 1})
+    one, other, *_ = splitter.split_documents([source])
+    one.metadata["tags"].append("b")
+    one.metadata["deep"]["er"].append(2)
+    one.metadata["n"] = 2
+    for metadata in (source.metadata, other.metadata):
+        assert (metadata["tags"], metadata["deep"], metadata["n"]) == (["a"], {"er": [1]}, 1)
+    source.metadata["tags"].append("c")
+    assert other.metadata["tags"] == ["a"]
+
+
+@every_splitter
+def test_added_metadata_is_shared_with_nobody(splitter: Any) -> None:
+    documents = splitter.create_documents([STORY])
+    lists = [v for d in documents for v in d.metadata.values() if isinstance(v, list)]
+    assert len({id(each) for each in lists}) == len(lists)
+
+
+def test_headings_are_shared_with_nobody() -> None:
+    splitter = TitledTextSplitter(include_headings=True, chunker=RecursiveChunker(chunk_size=60))
+    documents = [d for d in splitter.create_documents([STORY]) if "headings" in d.metadata]
+    assert len(documents) > 3
+    before = [list(d.metadata["headings"]) for d in documents[1:]]
+    documents[0].metadata["headings"].append("changed")
+    assert [d.metadata["headings"] for d in documents[1:]] == before
+
+
+@every_splitter
+def test_metadata_can_be_written_as_json(splitter: Any) -> None:
+    metadata = [document.metadata for document in splitter.create_documents([STORY])]
+    assert json.loads(json.dumps(metadata)) == metadata
+
+
+def test_ids_are_the_same_in_two_processes() -> None:
+    code = (
+        "from tests.langchain.test_langchain import STORY, splitters\n"
+        "for case in splitters():\n"
+        "    documents = case.values[0].create_documents([STORY, STORY], [{'a': ['b']}, {}])\n"
+        "    print(case.id, *(document.id for document in documents))\n"
+    )
+    outputs = [run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")]
+    assert outputs[0].count("\n") == 11
+    assert outputs[0] == outputs[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "metadata",
+    ["{'tags': {'a', 'b', 'c', 'd'}}", "{'deep': [frozenset('abcd')]}", "{'x': object()}"],
+)
+def test_ids_do_not_depend_on_the_order_of_a_set(metadata: str) -> None:
+    code = (
+        "from rag_splitters.langchain import SeparatorTextSplitter\n"
+        f"print(SeparatorTextSplitter().create_documents(['one'], [{metadata}])[0].id)\n"
+    )
+    assert len({run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2", "3")}) == 1
+
+
+@pytest.mark.parametrize(
+    "metadata", [{1: "a", "b": 2}, {("a", "b"): 1}, {"deep": {None: 1, "x": 2}}, {"bytes": b"x"}]
+)
+def test_metadata_of_any_kind_is_kept(metadata: dict[Any, Any]) -> None:
+    one, other = SeparatorTextSplitter(chunk_size=3).create_documents(["one\n\ntwo"], [metadata])
+    assert metadata.items() <= one.metadata.items()
+    assert metadata.items() <= other.metadata.items()
+    assert one.id != other.id
+
+
+@every_splitter
+def test_duplicated_documents_get_distinct_ids(splitter: Any) -> None:
+    documents = splitter.split_documents([Document(page_content=STORY, metadata={"a": [1]})] * 3)
+    ids = [document.id for document in documents]
+    assert len(set(ids)) == len(ids) == 3 * len(splitter.split_text(STORY))
+
+
+@pytest.mark.parametrize("given", [["a", "a"], ["a", "a", "a#2"], ["a#2", "a", "a"]])
+def test_duplicated_document_ids_give_distinct_chunk_ids(given: list[str]) -> None:
+    sources = [Document(page_content=STORY, id=each) for each in given]
+    ids = [d.id for d in RecursiveTextSplitter(chunk_size=50).split_documents(sources)]
+    assert len(set(ids)) == len(ids)
+
+
+@every_splitter
+def test_documents_are_what_their_class_makes_of_their_fields(splitter: Any) -> None:
+    for document in splitter.split_documents([Document(page_content=STORY, metadata={"a": [1]})]):
+        fields = {"page_content": document.page_content, "metadata": document.metadata}
+        made = Document(**fields, id=document.id)
+        assert document == made
+        assert pickle.loads(pickle.dumps(document)) == made
+        assert list(vars(document)) == list(vars(made))
+        assert document.model_fields_set == made.model_fields_set
+        assert document.model_dump_json() == made.model_dump_json()
+        document.id = None
+    assert document.model_copy(deep=True).id is None
+
+
+@pytest.mark.parametrize("given", [None, "one", "lone \ud800"])
+def test_ids_of_lone_surrogates_are_made(given: str | None) -> None:
+    text, metadata = "before \ud800 and after", {"a": "\udc00", "\ud800": 1}
+    sources = [Document(page_content=text, metadata=metadata, id=given) for _ in range(2)]
+    documents = RecursiveTextSplitter(chunk_size=10).split_documents(sources)
+    assert "".join(document.page_content for document in documents).count("\ud800") == 2
+    versions = {uuid.UUID(document.id).version for document in documents}
+    assert versions == {5}
+    assert len({document.id for document in documents}) == len(documents)
+
+
+@every_splitter
+def test_document_id_is_used(splitter: Any) -> None:
+    def ids(given: str | None, text: str = STORY, **metadata: str) -> list[str | None]:
+        source = Document(page_content=text, id=given, metadata=metadata)
+        return [document.id for document in splitter.split_documents([source])]
+
+    assert ids("one") == ids("one", author="x")
+    assert not set(ids("one")) & set(ids("two"))
+    assert not set(ids(None)) & set(ids("one"))
+    assert not set(ids(None)) & set(ids(None, author="x"))
+
+
+@every_splitter
+def test_indexing_twice_skips_everything(splitter: Any) -> None:
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    manager = InMemoryRecordManager("test")
+    manager.create_schema()
+
+    def run() -> Any:
+        documents = splitter.create_documents([STORY], [{"source": "story"}])
+        return index(documents, manager, store, cleanup="full", source_id_key="source")
+
+    first, second = run(), run()
+    assert first["num_added"] == len(splitter.split_text(STORY))
+    assert (second["num_added"], second["num_deleted"]) == (0, 0)
+    assert second["num_skipped"] == first["num_added"]
+
+
+# Calls
+
+
+@every_splitter
+def test_every_call_gives_the_same_documents(splitter: Any) -> None:
+    sources = [Document(page_content=STORY, metadata={"n": n}) for n in range(3)]
+    expected = splitter.split_documents(sources)
+    assert isinstance(splitter, TextSplitter)
+    assert splitter.split_documents(each for each in sources) == expected
+    assert splitter.transform_documents(sources) == expected
+    assert splitter.create_documents([STORY] * 3, [{"n": n} for n in range(3)]) == expected
+    assert asyncio.run(splitter.atransform_documents(sources)) == expected
+    assert [d.page_content for d in expected] == splitter.split_text(STORY) * 3
+
+
+@every_splitter
+def test_atransform_documents_takes_metadata_as_split_documents_does(splitter: Any) -> None:
+    sources = [
+        Document(page_content=STORY, metadata={"title": "Building on rock", "page": 4}),
+        Document(page_content=STORY, metadata={"title": "Other", "page_number": 2}),
+    ]
+    expected = splitter.split_documents(sources)
+    assert asyncio.run(splitter.atransform_documents(sources)) == expected
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda gate: FixedSizeTextSplitter(chunk_size=50, length_function=gate),
+        lambda gate: KeywordTextSplitter(keywords=("#",), chunk_size=50, length_function=gate),
+        lambda gate: PageTextSplitter(chunk_size=50, length_function=gate),
+        lambda gate: ParagraphTextSplitter(chunk_size=50, length_function=gate),
+        lambda gate: RecursiveTextSplitter(chunk_size=50, length_function=gate),
+        lambda gate: SentenceTextSplitter(chunk_size=50, length_function=gate),
+        lambda gate: SlidingWindowTextSplitter(chunk_size=50, length_function=gate),
+        lambda gate: TokenTextSplitter(chunk_size=50, length_function=gate),
+        lambda gate: HybridTextSplitter(
+            stages=(ParagraphChunker(), RecursiveChunker(chunk_size=50, length_function=gate))
+        ),
+        lambda gate: TitledTextSplitter(
+            chunker=RecursiveChunker(chunk_size=50, length_function=gate)
+        ),
+    ],
+    ids=[
+        "FixedSize",
+        "Keyword",
+        "Page",
+        "Paragraph",
+        "Recursive",
+        "Sentence",
+        "Sliding",
+        "Token",
+        "Hybrid",
+        "Titled",
+    ],
+)
+async def test_atransform_documents_does_not_block_the_loop(make: Callable[[Gate], Any]) -> None:
+    gate = Gate()
+    splitter = make(gate)
+    sources = [Document(page_content=STORY)]
+    task = asyncio.create_task(splitter.atransform_documents(sources))
+    while not gate.asked.is_set():
+        await asyncio.sleep(0.001)
+    gate.loop_turned.set()
+    assert list(await task) == splitter.split_documents(sources)
+    assert not gate.is_loop_blocked
+
+
+def test_runnable_lambda_takes_the_methods() -> None:
+    splitter = RecursiveTextSplitter(chunk_size=50)
+    texts = RunnableLambda(lambda ds: [d.page_content for d in ds])
+    chain = RunnableLambda(splitter.split_documents) | texts
+    source = Document(page_content=STORY)
+    assert chain.invoke([source]) == splitter.split_text(STORY)
+    assert chain.batch([[source], []]) == [splitter.split_text(STORY), []]
+    assert asyncio.run(chain.ainvoke([source])) == splitter.split_text(STORY)
+
+
+# Pickling and processes
+
+
+def words_of(text: str) -> int:
+    """A length function that another process can find."""
+    return len(text.split())
+
+
+@pytest.mark.parametrize(
+    "splitter",
+    [
+        *splitters(),
+        RecursiveTextSplitter(chunk_size=9, length_function=words_of),
+        RecursiveTextSplitter.from_tiktoken_encoder(chunk_size=9),
+        RecursiveTextSplitter.from_tiktoken_encoder(model_name="gpt-4o", chunk_size=9),
+        SentenceTextSplitter.from_huggingface_tokenizer(bpe_tokenizer(), chunk_size=20),
+        TitledTextSplitter(chunker=RecursiveChunker(chunk_size=40, length_function=words_of)),
+    ],
+)
+@pytest.mark.parametrize("is_used", [False, True], ids=["fresh", "used"])
+def test_pickled_splitter_is_the_same(splitter: Any, is_used: bool) -> None:
+    if is_used:
+        splitter.split_text(STORY)
+    again = pickle.loads(pickle.dumps(splitter))
+    assert type(again) is type(splitter)
+    assert again.create_documents([STORY]) == splitter.create_documents([STORY])
+
+
+def test_pickling_a_lambda_raises() -> None:
+    splitter = RecursiveTextSplitter(length_function=lambda text: len(text))
+    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
+        pickle.dumps(splitter)
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding"), [("", "cl100k_base"), ("encoding_name='o200k_base'", "o200k_base")]
+)
+def test_from_tiktoken_encoder_works_offline(name: str, encoding: str, tmp_path: Path) -> None:
+    code = (
+        "import socket, ssl\n"
+        "def refuse(*args, **kwargs): raise AssertionError('the network was asked')\n"
+        "socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse\n"
+        "from rag_splitters.langchain import RecursiveTextSplitter\n"
+        f"splitter = RecursiveTextSplitter.from_tiktoken_encoder({name or ''}{', ' * bool(name)}"
+        "chunk_size=4)\n"
+        "print(splitter.length_function, splitter.split_text('Tokens are not words, they say.'))\n"
+    )
+    output = run_python(code, TMPDIR=str(tmp_path), TIKTOKEN_CACHE_DIR=None)
+    assert output == f"tokens:{encoding} ['Tokens are not', 'words, they', 'say.']\n"
+
+
+# LangChain's own names and values
+
+
+def test_from_huggingface_tokenizer_counts_its_tokens() -> None:
+    tokenizer = bpe_tokenizer()
+    splitter = RecursiveTextSplitter.from_huggingface_tokenizer(tokenizer, chunk_size=10)
+    texts = splitter.split_text("the thin thing in the inn")
+    counts = [len(tokenizer.encode(text).ids) for text in texts]
+    # the(1) th-in(2) th-in-g(3) in(1) the(1) in-n(2): ten tokens
+    assert texts == ["the thin thing in the inn"]
+    assert counts == [10]
+    small = RecursiveTextSplitter.from_huggingface_tokenizer(tokenizer, chunk_size=6)
+    assert small.split_text("the thin thing in the inn") == ["the thin thing", "in the inn"]
+
+
+@pytest.mark.parametrize("allowed", ["all", {"<|endoftext|>"}])
+def test_from_tiktoken_encoder_refuses_special_tokens(allowed: Any) -> None:
+    with pytest.raises(ValueError, match="leave allowed_special out"):
+        RecursiveTextSplitter.from_tiktoken_encoder(allowed_special=allowed)
+
+
+@pytest.mark.parametrize("options", [{"allowed_special": set()}, {"disallowed_special": ()}])
+def test_from_tiktoken_encoder_accepts_what_changes_nothing(options: Any) -> None:
+    splitter = RecursiveTextSplitter.from_tiktoken_encoder(chunk_size=5, **options)
+    assert splitter == RecursiveTextSplitter.from_tiktoken_encoder(chunk_size=5)
+
+
+@pytest.mark.parametrize(
+    "splitter",
+    [
+        *splitters(),
+        RecursiveTextSplitter.from_tiktoken_encoder(chunk_size=5),
+        RecursiveTextSplitter(chunk_size=5, length_function="tokens:o200k_base"),
+    ],
+)
+def test_special_tokens_are_text(splitter: Any) -> None:
+    text = "Before <|endoftext|> and <|fim_prefix|> after.\n\n<|endofprompt|>" * 3
+    source = Document(page_content=text)
+    check_documents(source, splitter.split_documents([source]), splitter)
+    covered = {
+        position
+        for document in splitter.split_documents([source])
+        for position in range(document.metadata["start_index"], document.metadata["end_index"])
+    }
+    assert all(character.isspace() or at in covered for at, character in enumerate(text))
+
+
+@pytest.mark.parametrize(
+    "kind", [RecursiveTextSplitter, SeparatorTextSplitter], ids=lambda kind: kind.__name__
+)
+def test_langchain_option_is_separator_regex_means_is_regex(kind: Any) -> None:
+    ours = kind(separators=[r"\d+"], is_regex=True)
+    assert kind(separators=[r"\d+"], is_separator_regex=True) == ours
+    assert kind(separators=[r"\d+"], is_separator_regex=False) == kind(separators=[r"\d+"])
+
+
+@every_splitter
+def test_langchain_option_strip_whitespace_is_accepted_where_true(splitter: Any) -> None:
+    parameters = {name: getattr(splitter, name) for name in type(splitter).model_fields}
+    assert type(splitter)(**{**parameters, "strip_whitespace": True}).split_text(STORY)
+    if "strip_whitespace" not in parameters and splitter._strip_whitespace:
+        with pytest.raises(ValueError, match=r"leave strip_whitespace out: .*got False"):
+            type(splitter)(**parameters, strip_whitespace=False)
+
+
+@pytest.mark.parametrize("side", [False, "start", "end"])
+@pytest.mark.parametrize("kind", [SentenceTextSplitter, TokenTextSplitter])
+def test_langchain_option_keep_separator_is_refused_without_separators(
+    kind: Any, side: Any
+) -> None:
+    with pytest.raises(ValueError, match=r"leave keep_separator out: .*got"):
+        kind(keep_separator=side)
+
+
+@pytest.mark.parametrize("language", [Language.PYTHON, "python"])
+def test_langchain_language_is_accepted(language: Any) -> None:
+    splitter = RecursiveTextSplitter(language=language, chunk_size=40)
+    text = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n"
+    assert splitter.split_text(text) == [
+        "import os\n\ndef one():\n    return 1",
+        "def two():\n    return 2",
+    ]
+
+
+@pytest.mark.parametrize("language", list(Language), ids=lambda each: each.value)
+def test_every_langchain_language_is_known(language: Language) -> None:
+    texts = RecursiveTextSplitter(language=language, chunk_size=20).split_text(STORY)
+    assert "".join("".join(texts).split()) == "".join(STORY.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"chunk_size": 0}, "chunk_size must be a whole number of at least 1, got 0"),
+        ({"chunk_size": -5}, "chunk_size must be a whole number of at least 1, got -5"),
+        ({"chunk_size": 10.5}, "chunk_size must be a whole number"),
+        ({"chunk_size": True}, "chunk_size must be a whole number"),
+        ({"chunk_size": "10"}, "chunk_size must be a whole number"),
+        ({"chunk_size": None}, "chunk_size must be a whole number"),
+        ({"chunk_overlap": -1}, "chunk_overlap must be a whole number of at least 0, got -1"),
+        ({"chunk_overlap": 1.0}, r"chunk_overlap must be a share in \[0, 1\)"),
+        ({"chunk_overlap": float("nan")}, r"chunk_overlap must be a share in \[0, 1\)"),
+        ({"chunk_overlap": -0.1}, r"chunk_overlap must be a share in \[0, 1\)"),
+        ({"chunk_overlap": None}, "chunk_overlap must be"),
+        ({"chunk_overlap": True}, "chunk_overlap must be"),
+        (
+            {"chunk_size": 200, "chunk_overlap": 300},
+            r"chunk_overlap must be smaller than chunk_size \(200\), got 300",
+        ),
+        ({"chunk_size": 10, "chunk_overlap": 10}, "must be smaller"),
+        ({"length_function": "letters"}, "length_function must be"),
+        ({"length_function": 3}, "length_function must be"),
+        ({"chunksize": 3}, "chunksize"),
+    ],
+)
+@pytest.mark.parametrize("kind", [RecursiveTextSplitter, SlidingWindowTextSplitter])
+def test_bad_values_raise(kind: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        kind(**options)
+
+
+@pytest.mark.parametrize("size", [1, 9, 100])
+@pytest.mark.parametrize("kind", [RecursiveTextSplitter, SlidingWindowTextSplitter])
+def test_small_size_alone_is_enough(kind: Any, size: int) -> None:
+    """LangChain's default overlap of 200 makes `chunk_size=100` alone an error."""
+    assert all(len(text) <= size for text in kind(chunk_size=size).split_text(PASSAGE))
+
+
+@every_splitter
+@pytest.mark.parametrize("text", ["", " ", "\n\n\n", "\x0c", "\u3000\u2028", "\t\r\n"])
+def test_blank_text_gives_nothing(splitter: Any, text: str) -> None:
+    assert splitter.split_text(text) == []
+    assert splitter.create_documents([text]) == []
+    assert splitter.split_documents([Document(page_content=text)]) == []
+
+
+@every_splitter
+def test_no_documents_give_nothing(splitter: Any) -> None:
+    assert splitter.split_documents([]) == splitter.create_documents([]) == []
+    assert list(asyncio.run(splitter.atransform_documents([]))) == []
+
+
+@pytest.mark.parametrize("metadatas", [[{}], [{}, {}, {}]])
+def test_wrong_number_of_metadatas_raises(metadatas: list[dict[str, Any]]) -> None:
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        RecursiveTextSplitter().create_documents(["one", "two"], metadatas)
+
+
+def test_own_chunker_is_a_text_splitter() -> None:
+    class Words(rag_splitters.Chunker):
+        def spans(self, text: str) -> list[rag_splitters.Span]:
+            return [
+                rag_splitters.Span(at, at + 1) for at, mark in enumerate(text) if not mark.isspace()
+            ]
+
+    class WordsTextSplitter(Words, ChunkerTextSplitter):
+        pass
+
+    source = Document(page_content="a b")
+    documents = WordsTextSplitter().split_documents([source])
+    assert [(d.page_content, d.metadata["start_index"]) for d in documents] == [("a", 0), ("b", 2)]
+
+
+# The stock parent-child retriever
+
+CHILDREN = [p for p in splitters() if p.id not in ("SeparatorTextSplitter",)]
+
+
+@pytest.mark.parametrize("child", CHILDREN)
+@pytest.mark.parametrize(
+    "parent", [None, SentenceTextSplitter(chunk_size=160), ParagraphTextSplitter(chunk_size=200)]
+)
+def test_stock_parent_document_retriever_takes_our_splitters(
+    child: Any, parent: TextSplitter | None
+) -> None:
+    store = Chroma(collection_name=f"t{uuid.uuid4().hex}", embedding_function=HashingEmbeddings())
+    retriever = ParentDocumentRetriever(
+        vectorstore=store, docstore=InMemoryStore(), child_splitter=child, parent_splitter=parent
+    )
+    retriever.add_documents([Document(page_content=STORY, metadata={"source": "story"})])
+    found = retriever.invoke("What did the lamp burn? paraffin")
+    assert "paraffin" in found[0].page_content
+    assert found[0].metadata["source"] == "story"
+    if parent is not None:
+        start, end = found[0].metadata["start_index"], found[0].metadata["end_index"]
+        assert found[0].page_content == STORY[start:end]
+    kept = store.get()
+    assert len(kept["ids"]) > 3
+    for text, metadata in zip(kept["documents"], kept["metadatas"], strict=True):
+        assert text.endswith(STORY[metadata["start_index"] : metadata["end_index"]])
+    store.delete_collection()

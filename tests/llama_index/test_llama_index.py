@@ -1,0 +1,889 @@
+"""The LlamaIndex front end: what its own parsers get wrong, and what a pipeline expects."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llama_index.core import Document, MockEmbedding
+from llama_index.core.callbacks import CallbackManager, CBEventType
+from llama_index.core.callbacks.base_handler import BaseCallbackHandler
+from llama_index.core.ingestion import DocstoreStrategy, IngestionCache, IngestionPipeline
+from llama_index.core.ingestion.pipeline import get_transformation_hash
+from llama_index.core.node_parser import NodeParser
+from llama_index.core.schema import (
+    ImageDocument,
+    ImageNode,
+    IndexNode,
+    MetadataMode,
+    NodeRelationship,
+    TextNode,
+)
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores import SimpleVectorStore
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+import rag_splitters
+import rag_splitters.llama_index as front
+from rag_splitters import (
+    CATALOGUE,
+    Chunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+    register,
+)
+from rag_splitters.chunker import SizedChunker
+from rag_splitters.llama_index import (
+    ChunkerNodeParser,
+    FixedSizeNodeParser,
+    HybridNodeParser,
+    KeywordNodeParser,
+    PageNodeParser,
+    ParagraphNodeParser,
+    RecursiveNodeParser,
+    SentenceNodeParser,
+    SeparatorNodeParser,
+    SlidingWindowNodeParser,
+    TitledNodeParser,
+    TokenNodeParser,
+)
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.testing import check_nodes
+from tests.support.cases import (
+    ALL,
+    HASHES,
+    about_tea,
+    every_third,
+    letters,
+    no_propositions,
+    words_in_capitals,
+)
+from tests.support.processes import run_python
+from tests.support.splitting import Gate
+
+PASSAGE = "The same passage again. It says what it said before, and no more than that.\n\n"
+
+STORY = """# Lighthouses
+
+A lighthouse warns ships of rocks. Its keeper climbed the stairs every evening.
+
+The lamp burned paraffin. A lens of many prisms made one beam of it.
+
+# Bridges
+
+A bridge carries a road across a river. Engineers reckon with wind and flood.
+"""
+
+
+def numbered(index: int, document: Any) -> str:
+    """An id function that another process can find."""
+    return f"{document.node_id}-{index}"
+
+
+ASKED: list[str] = []
+
+
+def recorded(text: str) -> int:
+    """A length function that records that it was asked."""
+    ASKED.append(text)
+    return len(text)
+
+
+def as_parser(chunker: Chunker, **options: Any) -> Any:
+    """The LlamaIndex parser of the same strategy with the same parameters."""
+    name = type(chunker).__name__.removesuffix("Chunker") + "NodeParser"
+    parameters = {field: getattr(chunker, field) for field in type(chunker).model_fields}
+    return getattr(front, name)(**parameters, **options)
+
+
+def parsers() -> list[Any]:
+    """One parser of every strategy, small enough to cut `STORY` into several chunks.
+
+    They leave no room for metadata, which would take most of such small chunks.
+    """
+    made = [
+        FixedSizeNodeParser(chunk_size=50, length_function="characters"),
+        HybridNodeParser(stages=(ParagraphChunker(), RecursiveChunker(chunk_size=40))),
+        KeywordNodeParser(keywords=("#",), chunk_size=80),
+        PageNodeParser(chunk_size=60, chunk_overlap=10, length_function="characters"),
+        ParagraphNodeParser(chunk_size=90, length_function="characters"),
+        RecursiveNodeParser(chunk_size=50, chunk_overlap=10, length_function="characters"),
+        SentenceNodeParser(chunk_size=60, overlap_sentences=1, length_function="characters"),
+        SeparatorNodeParser(),
+        SlidingWindowNodeParser(chunk_size=8, chunk_overlap=2, length_function="words"),
+        TitledNodeParser(chunker=RecursiveChunker(chunk_size=60)),
+        TokenNodeParser(chunk_size=12, chunk_overlap=3),
+    ]
+    for parser in made:
+        parser.count_metadata = False
+    return [pytest.param(parser, id=type(parser).__name__) for parser in made]
+
+
+every_parser = pytest.mark.parametrize("parser", parsers())
+every_case = pytest.mark.parametrize("chunker", [c for _, c in ALL], ids=[name for name, _ in ALL])
+
+
+def texts(nodes: Any) -> list[str]:
+    return [node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes]
+
+
+def plain(nodes: Any) -> list[dict[str, Any]]:
+    return [node.to_dict() for node in nodes]
+
+
+# Positions
+
+
+def test_positions_of_one_repeated_sentence_are_not_overwritten() -> None:
+    text = "One and the same sentence, over and over again. " * 46_875
+    assert len(text) == 2_250_000
+    document = Document(text=text, id_="one")
+    nodes = SentenceNodeParser(
+        chunk_size=1000, length_function="characters"
+    ).get_nodes_from_documents([document])
+    # Twenty sentences fit: 960 characters, the last without its space.
+    assert [node.start_char_idx for node in nodes] == list(range(0, len(text), 960))
+    assert [node.end_char_idx - node.start_char_idx for node in nodes[:-1]] == [959] * (
+        len(nodes) - 1
+    )
+    assert nodes[-1].end_char_idx == len(text.rstrip())
+
+
+@every_parser
+def test_positions_in_repeated_passages_are_exact(parser: Any) -> None:
+    text = PASSAGE * 4 + STORY + PASSAGE * 4
+    document = Document(text=text, id_="one")
+    nodes = parser.get_nodes_from_documents([document])
+    check_nodes(document, nodes, parser)
+    for node in nodes:
+        assert node.text.endswith(text[node.start_char_idx : node.end_char_idx])
+
+
+@every_parser
+def test_positions_of_nested_splits_are_those_of_the_source(parser: Any) -> None:
+    text = PASSAGE * 3 + STORY + PASSAGE * 3
+    document = Document(text=text, id_="one", metadata={"a": 1})
+    outer = ParagraphNodeParser(
+        chunk_size=200, length_function="characters"
+    ).get_nodes_from_documents([document])
+    assert len(outer) > 3
+    inner = parser.get_nodes_from_documents(outer)
+    assert len(inner) > len(outer)
+    for node in inner:
+        assert node.text.endswith(text[node.start_char_idx : node.end_char_idx])
+        assert node.source_node.node_id == node.ref_doc_id == "one"
+    covered = {at for node in inner for at in range(node.start_char_idx, node.end_char_idx)}
+    assert all(mark.isspace() or at in covered for at, mark in enumerate(text))
+
+
+# Configuration
+
+
+@every_case
+def test_from_dict_gives_the_parser_back(chunker: Chunker) -> None:
+    parser = as_parser(chunker, include_prev_next_rel=False)
+    document = Document(text=STORY, id_="one")
+    for described in (parser.to_dict(), json.loads(json.dumps(parser.to_dict()))):
+        again = type(parser).from_dict(described)
+        assert again.to_dict() == parser.to_dict()
+        assert plain(again.get_nodes_from_documents([document])) == plain(
+            parser.get_nodes_from_documents([document])
+        )
+
+
+@every_case
+def test_from_json_gives_the_parser_back(chunker: Chunker) -> None:
+    parser = as_parser(chunker)
+    assert type(parser).from_json(parser.to_json()).to_dict() == parser.to_dict()
+
+
+@pytest.mark.parametrize(
+    "parser",
+    [
+        RecursiveNodeParser(id_func=numbered),
+        RecursiveNodeParser(length_function=letters, chunk_size=9),
+        HybridNodeParser(
+            stages=(
+                ParagraphChunker(),
+                TitledNodeParser(chunker=SentenceChunker(length_function=letters, chunk_size=30)),
+            ),
+            id_func=numbered,
+        ),
+    ],
+)
+def test_from_dict_finds_registered_functions(parser: Any) -> None:
+    register("numbered", numbered)
+    again = type(parser).from_dict(json.loads(json.dumps(parser.to_dict())))
+    document = Document(text=STORY, id_="one")
+    assert again.id_func is parser.id_func
+    assert plain(again([document])) == plain(parser([document]))
+
+
+@every_parser
+def test_class_name_is_the_class(parser: Any) -> None:
+    assert parser.class_name() == parser.to_dict()["class_name"] == type(parser).__name__
+    assert isinstance(parser, NodeParser)
+
+
+def test_class_names_are_distinct() -> None:
+    names = [parser.class_name() for parser in node_parser_classes().values()]
+    assert len(set(names)) == len(CATALOGUE)
+
+
+def word_tokenizer() -> Tokenizer:
+    """A Hugging Face tokenizer whose tokens are words."""
+    vocabulary = {"?": 0, "lamp": 1, "the": 2}
+    tokenizer = Tokenizer(models.WordLevel(vocab=vocabulary, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    return tokenizer
+
+
+def test_from_dict_asks_for_a_tokenizer_object() -> None:
+    described = RecursiveNodeParser(length_function=word_tokenizer()).to_dict()
+    with pytest.raises(ValueError, match="pass it again as length_function="):
+        RecursiveNodeParser.from_dict(described)
+    again = RecursiveNodeParser.from_dict(described, length_function=word_tokenizer())
+    assert again.to_dict() == described
+
+
+# The cache key
+
+
+def halves_as_names(text: str) -> list[tuple[int, int, str]]:
+    """Another entity recogniser."""
+    return [(0, len(text) // 2, "NAME")]
+
+
+OTHER: dict[str, Any] = {
+    "callback_manager": None,
+    "chunk_overlap": 3,
+    "chunk_size": 77,
+    "chunker": RecursiveChunker(chunk_size=76),
+    "count_metadata": False,
+    "group": False,
+    "id_func": numbered,
+    "ignore_case": True,
+    "include_headings": True,
+    "include_metadata": False,
+    "include_prev_next_rel": False,
+    "is_regex": True,
+    "keep_separator": "end",
+    "keywords": ("other",),
+    "language": "python",
+    "length_function": letters,
+    "min_chunk_size": 5,
+    "overlap_sentences": 1,
+    "page_break": "\n",
+    "pages_per_chunk": 2,
+    "paragraph_separator": "x",
+    "patterns": ("x",),
+    "secondary_chunking_regex": "x",
+    "segmenter": "punkt",
+    "separators": ("x",),
+    "stages": (ParagraphChunker(), SentenceChunker(chunk_size=76)),
+    "title": "Other",
+    "whole_line": True,
+    "original_text_metadata_key": "sentence",
+    "window_metadata_key": "around",
+    "window_size": 1,
+    "with_path": True,
+    "agentic.prompt": "Where? {sentences}",
+    "breakpoint_threshold_amount": 90.0,
+    "breakpoint_threshold_type": "gradient",
+    "buffer_size": 2,
+    "cache_by": "chunk",
+    "contextual.on_error": "plain",
+    "contextual.prompt": "What? {document} {chunk}",
+    "count_context": True,
+    "document_window": 500,
+    "embeddings": HashingEmbeddings(dimensions=32),
+    "llm": about_tea,
+    "max_retries": 1,
+    "number_of_chunks": 3,
+    "on_error": RecursiveChunker(chunk_size=76),
+    "piece_size": 20,
+    "proposition.on_error": "keep",
+    "proposition.prompt": "What? {sentences}",
+    "similarity_threshold": 0.5,
+    "window": 7,
+    "chunk_sizes": (77, 7),
+    "code": "drop",
+    "emit": "leaves",
+    "format": "html",
+    "formula": "drop",
+    "image": "drop",
+    "keep_tags": True,
+    "main_content_only": False,
+    "labels": ("PERSON",),
+    "max_gap": 1,
+    "n_topics": 3,
+    "ner": halves_as_names,
+    "random_state": 1,
+    "render": "json",
+    "rules": {"*.md": "sentence"},
+    "rows_per_chunk": 2,
+    "section_keywords": ("Clause",),
+    "separator.strip_whitespace": True,
+    "strip_whitespace": False,
+    "table": "drop",
+    "table.text": None,
+    "text": "drop",
+    "topic.model": "lda",
+}
+"""For each field of a parser, or of a strategy's, a value that is not its default."""
+
+NEUTRAL = {"cache", "callback_manager", "max_concurrency"}
+"""Fields that change no chunk."""
+
+
+def node_parser_classes() -> dict[str, Any]:
+    return {
+        name: getattr(front, chunker.__name__.removesuffix("Chunker") + "NodeParser")
+        for name, chunker in CATALOGUE.items()
+    }
+
+
+def least(name: str) -> dict[str, Any]:
+    needed: dict[str, dict[str, Any]] = {
+        "keyword": {"keywords": ("word",)},
+        "separator": {"chunk_size": 90},
+        "entity": {"ner": words_in_capitals},
+        "agentic": {"llm": every_third},
+        "proposition": {"llm": no_propositions},
+    }
+    embeds = ("semantic", "embedding", "cluster")
+    return {"embeddings": HASHES} if name in embeds else needed.get(name, {})
+
+
+def key(parser: Any) -> str:
+    return get_transformation_hash([TextNode(text="text", id_="one")], parser)
+
+
+FIELDS = [
+    (name, field)
+    for name, parser in node_parser_classes().items()
+    for field in parser.model_fields
+    if field not in NEUTRAL and (name, field) != ("proposition", "chunk_overlap")  # refused
+]
+
+
+@pytest.mark.parametrize(("name", "field"), FIELDS, ids=[f"{name}-{f}" for name, f in FIELDS])
+def test_cache_key_changes_with_every_parameter(name: str, field: str) -> None:
+    parser = node_parser_classes()[name]
+    other = OTHER.get(f"{name}.{field}", OTHER.get(field, OTHER))
+    assert other is not OTHER, f"give OTHER another value of {field}"
+    changed = parser(**{**least(name), field: other})
+    assert key(changed) != key(parser(**least(name)))
+    assert key(changed) == key(parser(**{**least(name), field: other}))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            RecursiveNodeParser(length_function=letters),
+            RecursiveNodeParser(length_function=recorded),
+        ),
+        (
+            RecursiveNodeParser(length_function=word_tokenizer()),
+            RecursiveNodeParser(
+                length_function=Tokenizer(models.WordLevel(vocab={"?": 0}, unk_token="?"))
+            ),
+        ),
+        (
+            RecursiveNodeParser(length_function="tokens"),
+            RecursiveNodeParser(length_function="tokens:o200k_base"),
+        ),
+        (
+            TitledNodeParser(chunker=RecursiveChunker(chunk_size=5)),
+            TitledNodeParser(chunker=SentenceChunker(chunk_size=5)),
+        ),
+        (
+            HybridNodeParser(stages=(ParagraphChunker(), RecursiveChunker())),
+            HybridNodeParser(stages=(RecursiveChunker(), ParagraphChunker())),
+        ),
+        (RecursiveNodeParser(), ParagraphNodeParser()),
+        (FixedSizeNodeParser(chunk_overlap=0), SlidingWindowNodeParser(chunk_overlap=0)),
+    ],
+)
+def test_cache_key_tells_parsers_apart(one: Any, other: Any) -> None:
+    assert key(one) != key(other)
+
+
+@pytest.mark.slow
+def test_cache_key_is_the_same_in_two_processes() -> None:
+    code = (
+        "from tests.llama_index.test_llama_index import *\n"
+        "for name, chunker in ALL:\n"
+        "    print(name, key(as_parser(chunker)))\n"
+        "print(key(RecursiveNodeParser(length_function=word_tokenizer(), id_func=numbered)))\n"
+    )
+    outputs = [run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")]
+    assert outputs[0].count("\n") == len(ALL) + 1
+    assert outputs[0] == outputs[1]
+
+
+def test_cache_key_stays_when_a_parser_is_used() -> None:
+    for case in parsers():
+        parser = case.values[0]
+        before = key(parser)
+        parser([Document(text=STORY)])
+        assert key(parser) == before == key(pickle.loads(pickle.dumps(parser)))
+
+
+# Pickling
+
+
+@every_case
+def test_pickled_parser_is_the_same(chunker: Chunker) -> None:
+    parser = as_parser(chunker, include_prev_next_rel=False, id_func=numbered)
+    again = pickle.loads(pickle.dumps(parser))
+    assert type(again) is type(parser)
+    assert again.to_dict() == parser.to_dict()
+    document = Document(text=STORY, id_="one")
+    assert plain(again([document])) == plain(parser([document]))
+
+
+@pytest.mark.parametrize(
+    ("parser", "name"),
+    [
+        (RecursiveNodeParser(length_function=lambda text: len(text)), "length_function"),
+        (SentenceNodeParser(segmenter=lambda text: [(0, len(text))]), "segmenter"),
+        (RecursiveNodeParser(id_func=lambda index, document: str(index)), "id_func"),
+        (TitledNodeParser(chunker=RecursiveChunker(length_function=lambda text: 1)), "chunker"),
+        (HybridNodeParser(stages=(RecursiveChunker(length_function=lambda text: 1),)), "stages"),
+    ],
+)
+def test_pickling_drops_nothing_silently(parser: Any, name: str) -> None:
+    before = dict(parser.__dict__)
+    try:
+        pickle.dumps(parser)
+    except TypeError as error:
+        raised = str(error)
+    else:
+        raised = "nothing"
+    assert parser.__dict__ == before, "pickling changed the parser itself"
+    assert f"cannot be pickled because of {name}" in raised
+
+
+def test_pickling_leaves_the_callback_manager_in_place() -> None:
+    manager = CallbackManager([Recorder()])
+    manager.lock = threading.Lock()  # what no process can take along
+    parser = RecursiveNodeParser(
+        chunk_size=7, callback_manager=manager, length_function="characters"
+    )
+    again = pickle.loads(pickle.dumps(parser))
+    assert again.to_dict() == parser.to_dict()
+    assert parser.callback_manager is manager
+
+
+def test_pickled_parser_keeps_a_tokenizer() -> None:
+    parser = RecursiveNodeParser(length_function=word_tokenizer(), chunk_size=5)
+    again = pickle.loads(pickle.dumps(parser))
+    assert texts(again([Document(text=STORY)])) == texts(parser([Document(text=STORY)]))
+    assert all(len(text.split()) <= 5 for text in texts(again([Document(text=STORY)])))
+
+
+# Kinds of nodes
+
+
+@every_parser
+def test_image_document_gives_image_nodes(parser: Any) -> None:
+    document = ImageDocument(text=STORY, image="aGk=", image_mimetype="image/png", id_="one")
+    nodes = parser.get_nodes_from_documents([document])
+    assert len(nodes) > 1
+    for node in nodes:
+        assert type(node) is ImageNode
+        assert (node.image, node.image_mimetype) == ("aGk=", "image/png")
+        assert node.source_node.node_id == "one"
+    assert texts(nodes) == [chunk.text_of(STORY) for chunk in parser.spans(STORY)]
+
+
+@every_parser
+@pytest.mark.parametrize(
+    "image",
+    [
+        ImageDocument(image="aGk=", id_="one"),
+        ImageDocument(text=" ", image="aGk=", id_="one"),
+        ImageNode(image="aGk=", text=" ", id_="one"),
+        IndexNode(text="", index_id="there", id_="one"),
+    ],
+)
+def test_image_without_text_is_handed_on(parser: Any, image: Any) -> None:
+    nodes = parser.get_nodes_from_documents([Document(text=STORY, id_="two"), image])
+    assert nodes[-1] == image
+    assert len(nodes) == 1 + len(parser.spans(STORY))
+
+
+@every_parser
+def test_image_and_index_nodes_stay_what_they_are(parser: Any) -> None:
+    image = ImageNode(text=STORY, image_url="https://x.invalid/a.png", image_mimetype="image/png")
+    reference = IndexNode(text=STORY, index_id="there", obj=TextNode(text="held"))
+    nodes = parser.get_nodes_from_documents([image, reference])
+    half = len(parser.spans(STORY))
+    assert [type(node) for node in nodes] == [ImageNode] * half + [IndexNode] * half
+    assert {node.image_url for node in nodes[:half]} == {"https://x.invalid/a.png"}
+    assert {node.image_mimetype for node in nodes[:half]} == {"image/png"}
+    assert {node.index_id for node in nodes[half:]} == {"there"}
+    assert all(node.obj.text == "held" for node in nodes[half:])
+
+
+@every_parser
+@pytest.mark.parametrize("text", ["", "  \n", "\u3000"])
+def test_blank_document_gives_nothing(parser: Any, text: str) -> None:
+    assert parser.get_nodes_from_documents([Document(text=text)]) == []
+
+
+@every_parser
+def test_no_documents_give_nothing(parser: Any) -> None:
+    assert parser.get_nodes_from_documents([]) == []
+    assert asyncio.run(parser.aget_nodes_from_documents([])) == []
+
+
+# What a chunk takes from its document
+
+
+@every_parser
+def test_nested_metadata_is_shared_with_nobody(parser: Any) -> None:
+    document = Document(text=STORY, metadata={"tags": ["a"], "deep": {"er": [1]}})
+    one, other, *_ = parser.get_nodes_from_documents([document])
+    one.metadata["tags"].append("b")
+    one.metadata["deep"]["er"].append(2)
+    assert document.metadata == {"tags": ["a"], "deep": {"er": [1]}}
+    assert (other.metadata["tags"], other.metadata["deep"]) == (["a"], {"er": [1]})
+    assert other.source_node.metadata == {"tags": ["a"], "deep": {"er": [1]}}
+    assert other.prev_node.metadata["tags"] == ["a"]
+    document.metadata["tags"].append("c")
+    assert other.metadata["tags"] == ["a"]
+    assert other.source_node.metadata["tags"] == ["a"]
+
+
+@every_parser
+def test_excluded_keys_are_shared_with_nobody(parser: Any) -> None:
+    document = Document(text=STORY, excluded_embed_metadata_keys=["secret"])
+    one, other, *_ = parser.get_nodes_from_documents([document])
+    before = list(other.excluded_embed_metadata_keys)
+    one.excluded_embed_metadata_keys.append("more")
+    assert other.excluded_embed_metadata_keys == before
+    assert document.excluded_embed_metadata_keys == ["secret"]
+
+
+def test_source_relationship_is_shared_with_nobody() -> None:
+    parser = RecursiveNodeParser(chunk_size=50, length_function="characters")
+    one, other, *_ = parser.get_nodes_from_documents([Document(text=STORY, metadata={"a": 1})])
+    one.source_node.metadata["changed"] = True
+    assert "changed" not in other.source_node.metadata
+
+
+@every_parser
+def test_embedding_of_the_document_is_not_copied(parser: Any) -> None:
+    document = Document(text=STORY, embedding=[1.0, 2.0])
+    assert all(node.embedding is None for node in parser([document]))
+    assert document.embedding == [1.0, 2.0]
+
+
+@every_parser
+def test_excluded_keys_and_templates_are_carried(parser: Any) -> None:
+    document = Document(
+        text=STORY,
+        metadata={"author": "A", "secret": "S", "noise": "N"},
+        excluded_embed_metadata_keys=["secret"],
+        excluded_llm_metadata_keys=["noise"],
+        metadata_separator=" ; ",
+        metadata_template="{key}={value}",
+        text_template="<{metadata_str}> {content}",
+    )
+    for node in parser.get_nodes_from_documents([document]):
+        content = node.get_content(metadata_mode=MetadataMode.NONE)
+        embedded = node.get_content(metadata_mode=MetadataMode.EMBED)
+        asked = node.get_content(metadata_mode=MetadataMode.LLM)
+        assert embedded == f"<author=A ; noise=N> {content}".strip()
+        assert asked == f"<author=A ; secret=S> {content}".strip()
+
+
+@every_parser
+def test_include_metadata_off_leaves_the_documents_out(parser: Any) -> None:
+    document = Document(text=STORY, metadata={"author": "A"})
+    bare = type(parser).from_dict({**parser.to_dict(), "include_metadata": False})
+    nodes = bare.get_nodes_from_documents([document])
+    assert texts(nodes) == texts(parser([document]))
+    assert all("author" not in node.metadata for node in nodes)
+
+
+@every_parser
+def test_neighbours_are_tied_within_a_document(parser: Any) -> None:
+    documents = [Document(text=STORY, id_="one"), Document(text=STORY, id_="two")]
+    nodes = parser.get_nodes_from_documents(documents)
+    half = len(nodes) // 2
+    assert [node.prev_node.node_id if node.prev_node else None for node in nodes] == [
+        None,
+        *[node.node_id for node in nodes[: half - 1]],
+        None,
+        *[node.node_id for node in nodes[half:-1]],
+    ]
+    assert [n.next_node.node_id for n in nodes[: half - 1]] == [n.node_id for n in nodes[1:half]]
+    assert nodes[half - 1].next_node is nodes[-1].next_node is None
+    for one, other in pairwise(nodes[:half]):
+        assert (one.next_node.hash, other.prev_node.hash) == (other.hash, one.hash)
+
+
+@every_parser
+def test_include_prev_next_rel_off_ties_to_the_source_alone(parser: Any) -> None:
+    loose = type(parser).from_dict({**parser.to_dict(), "include_prev_next_rel": False})
+    for node in loose.get_nodes_from_documents([Document(text=STORY, id_="one")]):
+        assert set(node.relationships) == {NodeRelationship.SOURCE}
+        assert node.ref_doc_id == "one"
+
+
+@every_parser
+def test_source_hash_is_the_documents(parser: Any) -> None:
+    document = Document(text=STORY, metadata={"a": 1})
+    assert {node.source_node.hash for node in parser([document])} == {document.hash}
+
+
+@every_parser
+def test_id_func_is_respected(parser: Any) -> None:
+    named = type(parser).from_dict({**parser.to_dict(), "id_func": None})
+    own = named.model_copy(update={"id_func": numbered})
+    nodes = own.get_nodes_from_documents([Document(text=STORY, id_="one")])
+    assert [node.node_id for node in nodes] == [f"one-{index}" for index in range(len(nodes))]
+
+
+@every_parser
+def test_duplicated_documents_get_distinct_ids(parser: Any) -> None:
+    nodes = parser.get_nodes_from_documents([Document(text=STORY, id_="one")] * 3)
+    assert len({node.node_id for node in nodes}) == len(nodes) == 3 * len(parser.spans(STORY))
+
+
+@every_parser
+@pytest.mark.parametrize("text", ["\ud800", "a \udfff b. " * 30, "\ud83d\ude00 \udc00" * 20])
+def test_lone_surrogates_do_not_raise(parser: Any, text: str) -> None:
+    document = Document(text=text, id_="one")
+    nodes = parser.get_nodes_from_documents([document])
+    check_nodes(document, nodes, parser)
+    assert nodes
+    assert plain(asyncio.run(parser.aget_nodes_from_documents([document]))) == plain(nodes)
+
+
+@every_parser
+def test_lone_surrogates_in_metadata_do_not_raise(parser: Any) -> None:
+    nodes = parser.get_nodes_from_documents([Document(text=STORY, metadata={"a": "\ud800"})])
+    assert nodes[0].metadata["a"] == "\ud800"
+
+
+# Async
+
+
+@every_parser
+async def test_async_equals_sync(parser: Any) -> None:
+    documents = [
+        Document(text=STORY, id_="one", metadata={"title": "Building on rock", "page": 4}),
+        Document(text=PASSAGE * 3, id_="two", metadata={"title": "Passages", "tags": ["a"]}),
+    ]
+    expected = plain(parser.get_nodes_from_documents(documents))
+    assert plain(await parser.aget_nodes_from_documents(documents)) == expected
+    assert plain(await parser.acall(documents)) == expected
+
+
+@pytest.mark.parametrize("name", [n for n, c in CATALOGUE.items() if issubclass(c, SizedChunker)])
+async def test_async_of_sized_parsers_does_not_block_the_loop(name: str) -> None:
+    gate = Gate()
+    make = node_parser_classes()[name]
+    await assert_loop_is_free(gate, make(**{**least(name), "chunk_size": 50}, length_function=gate))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda inner: HybridNodeParser(stages=(ParagraphChunker(), inner)),
+        lambda inner: TitledNodeParser(chunker=inner),
+    ],
+    ids=["hybrid", "titled"],
+)
+async def test_async_of_nesting_parsers_does_not_block_the_loop(make: Callable[..., Any]) -> None:
+    gate = Gate()
+    await assert_loop_is_free(gate, make(RecursiveChunker(chunk_size=50, length_function=gate)))
+
+
+async def assert_loop_is_free(gate: Gate, parser: Any) -> None:
+    documents = [Document(text=STORY, id_="one")]
+    task = asyncio.create_task(parser.aget_nodes_from_documents(documents))
+    while not gate.asked.is_set():
+        await asyncio.sleep(0.001)
+    gate.loop_turned.set()
+    assert plain(await task) == plain(parser.get_nodes_from_documents(documents))
+    assert not gate.is_loop_blocked
+
+
+# Callbacks and progress
+
+
+class Recorder(BaseCallbackHandler):
+    """Keeps the events that it hears of."""
+
+    def __init__(self) -> None:
+        super().__init__([], [])
+        self.events: list[tuple[str, CBEventType, list[str]]] = []
+
+    def on_event_start(self, event_type: CBEventType, payload: Any = None, **kwargs: Any) -> str:
+        self.events.append(("start", event_type, sorted(payload or {})))
+        return str(kwargs.get("event_id", ""))
+
+    def on_event_end(self, event_type: CBEventType, payload: Any = None, **kwargs: Any) -> None:
+        self.events.append(("end", event_type, sorted(payload or {})))
+
+    def start_trace(self, trace_id: str | None = None) -> None: ...
+
+    def end_trace(self, trace_id: str | None = None, trace_map: Any = None) -> None: ...
+
+
+@every_parser
+def test_callbacks_hear_of_parsing(parser: Any) -> None:
+    recorder = Recorder()
+    parameters = {name: getattr(parser, name) for name in type(parser).model_fields}
+    parameters["callback_manager"] = CallbackManager([recorder])
+    heard = type(parser)(**parameters)
+    heard.get_nodes_from_documents([Document(text=STORY)])
+    asyncio.run(heard.aget_nodes_from_documents([Document(text=STORY)]))
+    one_call = [
+        ("start", CBEventType.NODE_PARSING, ["documents"]),
+        ("end", CBEventType.NODE_PARSING, ["nodes"]),
+    ]
+    assert recorder.events == one_call * 2
+
+
+@every_parser
+def test_show_progress_writes_to_standard_error(parser: Any, capsys: Any) -> None:
+    document = Document(text=STORY, id_="one")
+    quiet = plain(parser.get_nodes_from_documents([document]))
+    assert capsys.readouterr() == ("", "")
+    assert plain(parser.get_nodes_from_documents([document], show_progress=True)) == quiet
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Parsing nodes: 100%" in err
+
+
+def test_own_chunker_is_a_node_parser() -> None:
+    class Marks(rag_splitters.Chunker):
+        def spans(self, text: str) -> list[rag_splitters.Span]:
+            return [
+                rag_splitters.Span(at, at + 1) for at, mark in enumerate(text) if not mark.isspace()
+            ]
+
+    class MarksNodeParser(Marks, ChunkerNodeParser):
+        pass
+
+    document = Document(text="a b", id_="one")
+    nodes = MarksNodeParser().get_nodes_from_documents([document])
+    check_nodes(document, nodes, Marks())
+    assert [(node.text, node.start_char_idx) for node in nodes] == [("a", 0), ("b", 2)]
+
+
+# The ingestion pipeline
+
+
+def documents() -> list[Document]:
+    return [Document(text=STORY, id_="one"), Document(text=PASSAGE * 4, id_="two")]
+
+
+@every_parser
+def test_pipeline_gives_what_the_parser_gives(parser: Any) -> None:
+    expected = plain(parser.get_nodes_from_documents(documents()))
+    pipeline = IngestionPipeline(transformations=[parser], disable_cache=True)
+    assert plain(pipeline.run(documents=documents())) == expected
+    assert plain(asyncio.run(pipeline.arun(documents=documents()))) == expected
+
+
+def test_pipeline_of_two_parsers_gives_positions_in_the_source() -> None:
+    pipeline = IngestionPipeline(
+        transformations=[
+            ParagraphNodeParser(chunk_size=150, length_function="characters"),
+            SentenceNodeParser(chunk_size=60, length_function="characters"),
+        ]
+    )
+    sources = {document.id_: document.text for document in documents()}
+    nodes = pipeline.run(documents=documents())
+    assert len(nodes) > 8
+    for node in nodes:
+        assert sources[node.ref_doc_id][node.start_char_idx : node.end_char_idx] == node.text
+
+
+@pytest.mark.slow
+def test_pipeline_with_two_workers_gives_what_one_gives() -> None:
+    """Slow, some 30 s: each worker imports LlamaIndex."""
+    parser = TitledNodeParser(
+        chunker=RecursiveChunker(chunk_size=9, length_function="tokens"), id_func=numbered
+    )
+    counted = SentenceNodeParser(chunk_size=40, length_function=letters)
+    pipeline = IngestionPipeline(transformations=[parser, counted], disable_cache=True)
+    expected = plain(pipeline.run(documents=documents()))
+    assert plain(pipeline.run(documents=documents(), num_workers=2)) == expected
+
+
+def test_pipeline_cache_is_hit_by_the_same_parser_alone() -> None:
+    cache = IngestionCache()
+
+    def run(size: int) -> tuple[list[dict[str, Any]], int]:
+        parser = RecursiveNodeParser(chunk_size=size, length_function=recorded)
+        ASKED.clear()
+        nodes = IngestionPipeline(transformations=[parser], cache=cache).run(documents=documents())
+        return plain(nodes), len(ASKED)
+
+    first, asked = run(60)
+    assert asked > 0
+    assert run(60) == (first, 0)
+    assert run(61)[1] > 0
+    assert run(60) == (first, 0)
+
+
+def test_pipeline_cache_survives_a_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "cache.json")
+    parser = RecursiveNodeParser(chunk_size=60, length_function=recorded)
+    pipeline = IngestionPipeline(transformations=[parser], cache=IngestionCache())
+    first = plain(pipeline.run(documents=documents()))
+    pipeline.cache.persist(path)
+    ASKED.clear()
+    again = IngestionPipeline(
+        transformations=[RecursiveNodeParser(chunk_size=60, length_function=recorded)],
+        cache=IngestionCache.from_persist_path(path),
+    )
+    assert plain(again.run(documents=documents())) == first
+    assert ASKED == []
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_pipeline_upserts_only_what_changed(is_async: bool) -> None:
+    vectors = SimpleVectorStore()
+    pipeline = IngestionPipeline(
+        transformations=[
+            SentenceNodeParser(chunk_size=60, length_function="characters"),
+            MockEmbedding(embed_dim=4),
+        ],
+        docstore=SimpleDocumentStore(),
+        vector_store=vectors,
+        docstore_strategy=DocstoreStrategy.UPSERTS,
+        disable_cache=True,
+    )
+
+    def run(*given: Document) -> list[Any]:
+        if is_async:
+            return list(asyncio.run(pipeline.arun(documents=list(given))))
+        return list(pipeline.run(documents=list(given)))
+
+    one, two = documents()
+    first = run(one, two)
+    assert {node.ref_doc_id for node in first} == {"one", "two"}
+    assert run(one, two) == []
+    changed = run(one, Document(text="A new text. " * 12, id_="two"))
+    assert {node.ref_doc_id for node in changed} == {"two"}
+    kept = [node.node_id for node in first if node.ref_doc_id == "one"]
+    now = [node.node_id for node in changed]
+    assert sorted(vectors.data.embedding_dict) == sorted(kept + now)

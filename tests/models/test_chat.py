@@ -1,0 +1,362 @@
+"""chat_model: any chat model behind `ask`, whose every answer or error keeps its place."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel, FakeListChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableLambda
+from langchain_openai import AzureChatOpenAI, ChatOpenAI
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from pydantic import BaseModel
+
+from rag_splitters.chunker import Chunker
+from rag_splitters.models import ChatModel, Llm, ModelError, chat_model, describe_model
+from rag_splitters.span import Span
+from tests.support.openai_server import Fault, OpenAIServer
+
+SECRET = "sk-very-secret-0123456789"
+
+
+class Borders(BaseModel):
+    """What a structured answer looks like."""
+
+    numbers: list[int]
+
+
+class Structured(BaseChatModel):
+    """A LangChain chat model with structured output of its own."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "structured"
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        message = AIMessage(content=str(messages[-1].content).upper())
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def with_structured_output(self, schema: Any, **_: Any) -> Any:
+        return RunnableLambda(lambda prompt: schema(numbers=[len(prompt)]))
+
+
+class LlamaIndexModel(CustomLLM):
+    """A LlamaIndex LLM; its structured answers come as JSON in text."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="llama")
+
+    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+        if "JSON schema" in prompt:
+            given = prompt.partition("\n")[0]
+            return CompletionResponse(text=json.dumps({"numbers": [len(given)]}))
+        return CompletionResponse(text=prompt.upper())
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
+        yield self.complete(prompt)
+
+
+async def awaited(prompt: str) -> str:
+    return prompt.upper()
+
+
+def called(prompt: str) -> str:
+    return prompt.upper()
+
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "langchain": Structured,
+    "llama_index": LlamaIndexModel,
+    "function": lambda: called,
+    "async_function": lambda: awaited,
+    "runnable": lambda: RunnableLambda(called),
+}
+STRUCTURED = ("langchain", "llama_index")
+PROMPTS = ["one", 'two {braces} {"a": 1}', "three"]
+
+
+def ask(
+    model: ChatModel, prompts: Sequence[str], schema: Any = None, is_async: bool = False
+) -> list[Any]:
+    found = asyncio.run(model.aask(prompts, schema)) if is_async else model.ask(prompts, schema)
+    return list(found)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_chat_model_answers_whatever_the_model_came_in(kind: str, is_async: bool) -> None:
+    model = chat_model(KINDS[kind]())
+    assert ask(model, PROMPTS, is_async=is_async) == [prompt.upper() for prompt in PROMPTS]
+    assert ask(model, [], is_async=is_async) == []
+    assert chat_model(model) is model
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_chat_model_answers_with_a_schema_by_the_models_own_means(
+    kind: str, is_async: bool
+) -> None:
+    model = chat_model(KINDS[kind]())
+    assert model.is_structured == (kind in STRUCTURED)
+    texts = [prompt.upper() for prompt in PROMPTS]
+    objects = [Borders(numbers=[len(prompt)]) for prompt in PROMPTS]
+    wanted = objects if kind in STRUCTURED else texts
+    assert ask(model, PROMPTS, Borders, is_async) == wanted
+
+
+def test_chat_model_gives_text_where_a_langchain_model_has_no_structured_output() -> None:
+    model = chat_model(FakeListChatModel(responses=["1, 5"]))
+    assert not model.is_structured
+    assert ask(model, ["x"], Borders) == ["1, 5"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_chat_model_loses_no_answer_to_the_failure_of_another(is_async: bool) -> None:
+    def model(prompt: str) -> Any:
+        if prompt == "fail":
+            raise RuntimeError("no such luck")
+        return {"blank": " \n", "none": None, "object": 3}.get(prompt, prompt + "!")
+
+    prompts = ["a", "fail", "b", "blank", "none", "object", "c"]
+    found = ask(chat_model(model), prompts, is_async=is_async)
+    assert [each for each in found if isinstance(each, str)] == ["a!", "b!", "c!"]
+    errors = [each for each in found if isinstance(each, ModelError)]
+    assert [error.index for error in errors] == [1, 3, 4, 5]
+    assert [error.answered for error in errors] == [False, True, True, True]
+    assert [error.kind for error in errors] == ["RuntimeError", "", "", ""]
+    for error, message in zip(
+        errors,
+        (
+            "failed on prompt 1: RuntimeError: no such luck",
+            "answered prompt 3 with an empty text",
+            "answered prompt 4 with NoneType",
+            "answered prompt 5 with int",
+        ),
+        strict=True,
+    ):
+        assert message in str(error)
+        assert "test_models_chat" in error.model
+    assert isinstance(errors[0].__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_chat_model_tries_again_after_a_rate_limit(is_async: bool) -> None:
+    class RateLimitError(Exception):
+        retry_after = 0.0
+
+    tried: list[str] = []
+
+    def model(prompt: str) -> str:
+        tried.append(prompt)
+        if tried.count(prompt) < 2:
+            raise RateLimitError
+        return prompt
+
+    assert ask(chat_model(model), ["a", "b"], is_async=is_async) == ["a", "b"]
+    assert sorted(tried) == ["a", "a", "b", "b"]
+
+
+class Busy:
+    """How many calls are under way at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+        self.lock = threading.Lock()
+
+    def add(self, change: int) -> None:
+        with self.lock:
+            self.now += change
+            self.most = max(self.most, self.now)
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+def test_chat_model_asks_at_once_what_it_may_and_no_more(limit: int) -> None:
+    busy, everyone = Busy(), threading.Barrier(limit)
+
+    def model(prompt: str) -> str:
+        busy.add(1)
+        everyone.wait(5)  # goes on when so many are here
+        busy.add(-1)
+        return prompt
+
+    prompts = [str(number) for number in range(9)]
+    assert ask(chat_model(model, max_concurrency=limit), prompts) == prompts
+    assert busy.most == limit
+
+
+@pytest.mark.parametrize(("limit", "wanted"), [(None, 4), (1, 1), (3, 3)])
+def test_chat_model_awaits_at_once_what_it_may_and_no_more(limit: int | None, wanted: int) -> None:
+    busy = Busy()
+
+    async def model(prompt: str) -> str:
+        busy.add(1)
+        await asyncio.sleep(0.005)
+        busy.add(-1)
+        return prompt
+
+    prompts = [str(number) for number in range(20)]
+    assert ask(chat_model(model, max_concurrency=limit), prompts, is_async=True) == prompts
+    assert busy.most == wanted
+
+
+def test_chat_model_takes_a_plain_callable_one_at_a_time() -> None:
+    assert chat_model(called).max_concurrency == 1
+    assert chat_model(chat_model(called), max_concurrency=7).max_concurrency == 7
+
+
+def test_chat_model_sends_no_lone_surrogates() -> None:
+    assert ask(chat_model(called), ["a\ud800b"]) == ["A\ufffdB"]
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", 3, None, FakeListChatModel])
+def test_chat_model_refuses_what_is_none(model: object) -> None:
+    with pytest.raises(TypeError, match="llm must be a LangChain chat model"):
+        chat_model(model)
+
+
+class Asking(Chunker):
+    llm: Llm
+
+    def spans(self, text: str) -> list[Span]:
+        return []
+
+
+def test_chat_field_is_written_as_a_stable_name() -> None:
+    chunker = Asking(llm=called)
+    written = chunker.model_dump()
+    assert written == {"llm": f"function:{__name__}:called"}
+    assert chunker == pickle.loads(pickle.dumps(chunker))
+    with pytest.raises(ValueError, match="pass the function again as llm="):
+        Asking(**written)
+    assert Asking(llm=LlamaIndexModel()).model_dump() == {"llm": "tests.LlamaIndexModel"}
+    with pytest.raises(ValueError, match="pass the model again as llm="):
+        Asking(llm="tests.LlamaIndexModel")
+    with pytest.raises(ValueError, match="define it with def at the top level"):
+        Asking(llm=lambda prompt: prompt).model_dump()
+    with pytest.raises(ValueError, match="llm must be a LangChain chat model"):
+        Asking(llm=3)
+
+
+# The real OpenAI clients
+
+
+def openai(server: OpenAIServer, **options: Any) -> ChatOpenAI:
+    options = {"max_retries": 2, "timeout": 5, **options}
+    return ChatOpenAI(base_url=server.url, api_key=SECRET, model="gpt-small", **options)
+
+
+def azure(server: OpenAIServer, **options: Any) -> AzureChatOpenAI:
+    options = {"max_retries": 2, "timeout": 5, **options}
+    return AzureChatOpenAI(
+        azure_endpoint=server.root,
+        api_key=SECRET,
+        api_version="2024-10-21",
+        azure_deployment="gpt-small",
+        **options,
+    )
+
+
+CLIENTS = {"openai": openai, "azure": azure}
+every_client = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as running:
+        yield running
+
+
+@every_client
+@pytest.mark.parametrize("is_async", [False, True])
+def test_openai_answers_with_text(client: Any, is_async: bool, server: OpenAIServer) -> None:
+    model = chat_model(client(server))
+    assert ask(model, ["hello", "world"], is_async=is_async) == ["HELLO", "WORLD"]
+
+
+@every_client
+@pytest.mark.parametrize("is_async", [False, True])
+def test_openai_answers_with_a_schema(client: Any, is_async: bool, server: OpenAIServer) -> None:
+    server.answer = lambda prompt: json.dumps({"numbers": [len(prompt)]})
+    model = chat_model(client(server))
+    assert model.is_structured
+    assert ask(model, ["ab"], Borders, is_async) == [Borders(numbers=[2])]
+    assert server.requests[0]["body"]["response_format"]["type"] == "json_schema"
+
+
+@every_client
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(429, b"{}", {"Retry-After": "0"}),
+        Fault(500, b"oops"),
+        Fault(delay=1.5),
+        Fault(cut=True),
+    ],
+    ids=["429", "500", "time_out", "truncated"],
+)
+def test_openai_recovers_from_a_fault(client: Any, fault: Fault, server: OpenAIServer) -> None:
+    server.faults = [fault]
+    assert ask(chat_model(client(server, timeout=0.7)), ["a"]) == ["A"]
+    assert len(server.requests) == 2
+
+
+def refused(answer: dict[str, Any]) -> None:
+    answer["choices"][0]["message"] |= {"content": None, "refusal": "I will not."}
+
+
+@every_client
+@pytest.mark.parametrize(
+    ("answer", "fault", "message"),
+    [
+        ("not json", Fault(), "failed on prompt 0"),
+        (f"not json {SECRET}", Fault(), "failed on prompt 0"),
+        ('{"numbers": ["x"]}', Fault(), "failed on prompt 0"),
+        ('{"numbers": [1]', Fault(), "failed on prompt 0"),
+        ("", Fault(change=refused), "failed on prompt 0|answered prompt 0 with"),
+        ("", Fault(body=b"{cut"), "failed on prompt 0"),
+        ("", Fault(400, b'{"error": {"message": "bad text %s"}}' % SECRET.encode()), "bad text"),
+    ],
+    ids=["text", "secret", "wrong_type", "truncated_json", "refusal", "malformed", "refused"],
+)
+def test_openai_failure_is_named_and_the_next_prompt_goes_on(
+    client: Any, answer: str, fault: Fault, message: str, server: OpenAIServer
+) -> None:
+    server.answer = lambda prompt: answer if prompt == "bad" else '{"numbers": [7]}'
+    server.faults = [fault]
+    error, found = ask(chat_model(client(server), max_concurrency=1), ["bad", "good"], Borders)
+    assert found == Borders(numbers=[7])
+    assert isinstance(error, ModelError)
+    assert message.partition("|")[0] in str(error) or "answered prompt 0" in str(error)
+    is_refused = "I will not." in str(error) or "bad text" in str(error)
+    assert error.answered is not is_refused
+    assert SECRET not in str(error) + repr(error) + str(error.__cause__)
+
+
+def test_openai_retries_do_not_multiply(server: OpenAIServer) -> None:
+    server.faults = [Fault(429, b"{}", {"Retry-After": "0"})] * 20
+    (error,) = ask(chat_model(openai(server)), ["a"])
+    assert isinstance(error, ModelError)
+    assert len(server.requests) == 3
+
+
+@every_client
+def test_chat_model_keeps_the_key_to_itself(
+    client: Any, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunker = Asking(llm=client(server, temperature=0.25))
+    written = pickle.dumps(chunker)
+    assert SECRET.encode() not in written
+    assert SECRET not in repr(chunker) + str(chunker.model_dump()) + describe_model(chunker.llm)
+    assert "temperature=0.25" in chunker.model_dump()["llm"]
+    monkeypatch.setenv("OPENAI_API_KEY", "another-key")
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "another-key")
+    assert ask(pickle.loads(written).llm, ["a"]) == ["A"]
+    assert "another-key" in str(server.requests[-1]["headers"])

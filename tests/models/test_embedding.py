@@ -1,0 +1,593 @@
+"""Embedder: any embedding model, in few requests, whose answers are checked."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import pickle
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import Embeddings as LangChainEmbeddings
+from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
+from llama_index.core import Document
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from pydantic import Field
+
+from rag_splitters.llama_index import SemanticNodeParser
+from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, describe_model
+from rag_splitters.models.calling import retry_after
+from rag_splitters.text.encodings import load_encoding
+from tests.support.openai_server import Fault, OpenAIServer
+from tests.support.processes import run_python
+
+MODEL = HashingEmbeddings(dimensions=32)
+TEXTS = ["Cats sleep.", "Taxes rise.", "日本語の文章", "x" * 50]
+SECRET = "sk-very-secret-0123456789"
+
+
+class LangChainModel(LangChainEmbeddings):
+    """Counts its calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.calls.append(texts)
+        return MODEL.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return MODEL.embed_query(text)
+
+
+class LlamaIndexModel(BaseEmbedding):
+    """Counts its requests, which LlamaIndex makes of a call."""
+
+    calls: list[list[str]] = Field(default_factory=list)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return MODEL.embed_query(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return MODEL.embed_query(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        self.calls.append(texts)
+        return MODEL.embed_documents(texts)
+
+
+class Secretive(BaseEmbedding):
+    """A model that keeps a key in a plain field, and says it when it fails."""
+
+    api_key: str
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        raise RuntimeError(f"401: incorrect key {self.api_key}")
+
+    _get_text_embedding = _get_query_embedding
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        raise NotImplementedError
+
+
+async def awaited(texts: list[str]) -> list[list[float]]:
+    return MODEL.embed_documents(texts)
+
+
+def called(texts: list[str]) -> list[list[float]]:
+    return MODEL.embed_documents(texts)
+
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "hashing": lambda: MODEL,
+    "langchain": LangChainModel,
+    "llama_index": LlamaIndexModel,
+    "function": lambda: called,
+    "async_function": lambda: awaited,
+    "array": lambda: lambda texts: np.array(called(texts)),
+    "list_of_arrays": lambda: lambda texts: list(np.array(called(texts), dtype=np.float16)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_embedder_gives_the_same_vectors_whatever_the_model_came_in(kind: str) -> None:
+    embedder = Embedder(KINDS[kind]())
+    wanted = MODEL.embed_documents(TEXTS)
+    tolerance = 1e-3 if kind == "list_of_arrays" else 1e-6
+
+    async def inside_a_loop() -> Any:
+        return embedder.embed(TEXTS)
+
+    for found in (
+        embedder.embed(TEXTS),
+        asyncio.run(embedder.aembed(TEXTS)),
+        asyncio.run(inside_a_loop()),
+    ):
+        assert found.dtype == np.float32
+        assert np.allclose(found, wanted, atol=tolerance)
+    assert len(embedder.embed([])) == 0
+
+
+def test_embedder_asks_a_framework_model_once_and_embeds_equal_texts_once() -> None:
+    model = LangChainModel()
+    texts = [f"text {number % 700}" for number in range(3000)]
+    vectors = Embedder(model).embed(texts)
+    assert [len(call) for call in model.calls] == [700]
+    assert np.allclose(vectors[650], vectors[1350])
+    assert np.allclose(vectors[2999], MODEL.embed_query(texts[2999]), atol=1e-6)
+
+
+@pytest.mark.parametrize(("given", "wanted"), [(10, 100), (25, 25), (200, 200)])
+def test_embedder_raises_the_small_default_batch_of_llama_index(given: int, wanted: int) -> None:
+    model = LlamaIndexModel(embed_batch_size=given, calls=[])
+    texts = [f"text {number}" for number in range(250)]
+    Embedder(model).embed(texts)
+    assert max(map(len, model.calls)) == min(wanted, 250)
+    assert model.embed_batch_size == given
+    model.calls.clear()
+    Embedder(model, max_texts=7).embed(texts)
+    assert max(map(len, model.calls)) == 7
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_embedder_keeps_both_bounds_of_a_request(is_async: bool) -> None:
+    calls: list[list[str]] = []
+
+    def model(texts: list[str]) -> list[list[float]]:
+        calls.append(texts)
+        return MODEL.embed_documents(texts)
+
+    texts = [f"{number} " + "word " * (number % 13) for number in range(90)] + ["y" * 500]
+    embedder = Embedder(model, max_texts=8, max_tokens=200)
+    found = asyncio.run(embedder.aembed(texts)) if is_async else embedder.embed(texts)
+    assert np.allclose(found, MODEL.embed_documents(texts), atol=1e-6)
+    assert sorted(text for call in calls for text in call) == sorted(texts)
+    for call in calls:
+        assert len(call) <= 8
+        assert len("".join(call).encode()) <= 200 or call == ["y" * 500]
+
+
+def test_embedder_has_bounds_without_being_asked() -> None:
+    sizes: list[int] = []
+
+    def model(texts: list[str]) -> list[list[float]]:
+        sizes.append(len(texts))
+        return [[1.0]] * len(texts)
+
+    Embedder(model).embed([str(number) for number in range(1200)])
+    Embedder(model).embed([f"{number} " + "\u6c34" * 30_000 for number in range(7)])
+    assert sizes == [512, 512, 176, 3, 3, 1]
+
+
+def sent(server: OpenAIServer) -> list[tuple[int, int]]:
+    """Texts and OpenAI's tokens of each request."""
+    encode = load_encoding("cl100k_base").encode_ordinary
+    inputs = [request["body"]["input"] for request in server.requests]
+    return [(len(texts), sum(len(encode(text)) for text in texts)) for texts in inputs]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("limits", [{"max_tokens": 800}, {"max_tokens": 800, "max_texts": 30}])
+def test_embedder_bounds_what_a_client_sends(
+    limits: dict[str, int], is_async: bool, server: OpenAIServer
+) -> None:
+    """The client divides the calls by `chunk_size`, and knows no tokens where it sends texts."""
+    texts = [f"{number} " + "word " * (40 if number % 50 == 7 else 3) for number in range(400)]
+    texts[200:240] = ["\u9f98" * (number + 1) for number in range(40)]
+    embedder = Embedder(openai(server, chunk_size=100), **limits)
+    found = asyncio.run(embedder.aembed(texts)) if is_async else embedder.embed(texts)
+    assert np.allclose(found, HashingEmbeddings(dimensions=64).embed_documents(texts), atol=1e-6)
+    assert sum(count for count, _ in sent(server)) == 400
+    assert all(count <= limits.get("max_texts", 100) for count, _ in sent(server))
+    assert all(tokens <= 800 for _, tokens in sent(server))
+    if "max_texts" not in limits:  # tokens are counted, and not taken for bytes
+        assert len(server.requests) <= 2 * sum(tokens for _, tokens in sent(server)) / 800
+
+
+def test_embedder_bounds_the_tokens_of_a_client_without_being_asked(server: OpenAIServer) -> None:
+    texts = [f"{number} " + "\u9f98" * 1000 for number in range(300)]
+    Embedder(openai(server)).embed(texts)
+    assert sum(tokens for _, tokens in sent(server)) > 600_000
+    assert all(tokens <= 300_000 for _, tokens in sent(server))
+
+
+def test_embedder_bounds_bytes_where_the_tokenizer_is_not_known() -> None:
+    model = LlamaIndexModel(embed_batch_size=50, model_name="small")
+    texts = [f"{number} " + "\u6c34" * (number % 20) for number in range(200)]
+    for limits in ({}, {"max_texts": 80}):
+        model.calls.clear()
+        Embedder(model, max_tokens=1000, **limits).embed(texts)
+        assert [text for call in model.calls for text in call] == texts
+        assert all(len("".join(call).encode()) <= 1000 for call in model.calls)
+        assert max(map(len, model.calls)) > 20
+
+
+def test_embedder_awaits_several_calls_at_once_but_no_more_than_it_may() -> None:
+    busy = most = 0
+
+    async def model(texts: list[str]) -> list[list[float]]:
+        nonlocal busy, most
+        busy += 1
+        most = max(most, busy)
+        await asyncio.sleep(0.005)
+        busy -= 1
+        return [[1.0]] * len(texts)
+
+    texts = [str(number) for number in range(40)]
+    asyncio.run(Embedder(model, max_texts=2, max_concurrency=3).aembed(texts))
+    assert most == 3
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_embedder_shows_requests_only_where_asked(is_async: bool, capsys: Any) -> None:
+    parser = SemanticNodeParser(embeddings=Embedder(called, max_texts=2))
+    documents = [Document(text="A sentence that is long enough to be a unit by itself. " * 5)]
+    for shown in (True, False):
+        if is_async:
+            asyncio.run(parser.aget_nodes_from_documents(documents, show_progress=shown))
+        else:
+            parser.get_nodes_from_documents(documents, show_progress=shown)
+        assert ("Asking the model: 100%" in capsys.readouterr().err) is shown
+
+
+def test_embedder_does_not_block_the_event_loop() -> None:
+    released = threading.Event()
+
+    def model(texts: list[str]) -> list[list[float]]:
+        assert released.wait(5)
+        return [[1.0]] * len(texts)
+
+    async def run() -> None:
+        task = asyncio.create_task(Embedder(model).aembed(["one"]))
+        await asyncio.sleep(0.01)
+        released.set()
+        await task
+
+    asyncio.run(run())
+
+
+class Flaky:
+    """Fails so many times before it answers."""
+
+    def __init__(self, failures: int, error: Exception) -> None:
+        self.failures, self.error, self.calls = failures, error, 0
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        self.calls += 1
+        if self.calls <= self.failures:
+            raise self.error
+        return [[1.0]] * len(texts)
+
+
+class RateLimitError(Exception):
+    """As the OpenAI client and others name it."""
+
+    retry_after = 0.01
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_embedder_tries_again_after_a_transient_error(is_async: bool) -> None:
+    model = Flaky(2, RateLimitError("slow down"))
+    embedder = Embedder(model)
+    found = asyncio.run(embedder.aembed(["a"])) if is_async else embedder.embed(["a"])
+    assert (len(found), model.calls) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("error", "retries", "calls"),
+    [
+        (RateLimitError("slow down"), 1, 2),
+        (RateLimitError("slow down"), 0, 1),
+        (ConnectionError("reset"), 0, 1),
+        (RuntimeError("a bug"), 4, 1),
+    ],
+)
+def test_embedder_gives_up(error: Exception, retries: int, calls: int) -> None:
+    model = Flaky(99, error)
+    with pytest.raises(ModelError, match=str(error)) as caught:
+        Embedder(model, max_retries=retries).embed(["a"])
+    assert model.calls == calls
+    assert caught.value.__cause__ is error
+
+
+def test_embedder_leaves_retries_to_a_client_that_retries() -> None:
+    model = Flaky(99, RateLimitError("slow down"))
+    model.max_retries = 2  # type: ignore[attr-defined]
+    with pytest.raises(ModelError):
+        Embedder(model).embed(["a"])
+    assert model.calls == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "wanted"),
+    [
+        ("3", 3.0),
+        ("0.5", 0.5),
+        ("99999", 120.0),
+        ("-1", 0.0),
+        ("soon", None),
+        ("nan", None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
+    ],
+)
+def test_retry_after_reads_numbers_and_dates(header: str, wanted: float | None) -> None:
+    error = RuntimeError("slow down")
+    error.response = SimpleNamespace(headers={"retry-after": header})  # type: ignore[attr-defined]
+    assert retry_after(error) == wanted
+
+
+def changed(row: int, value: Any) -> Callable[[list[str]], Any]:
+    def model(texts: list[str]) -> Any:
+        return [value if text == "abcd"[row] else [1.0, 2.0] for text in texts]
+
+    return model
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "too_many": (lambda texts: [[1.0]] * 5, "answered with 5 vectors for 1 texts"),
+    "nothing": (lambda texts: None, "answered with NoneType instead of vectors"),
+    "nan": (changed(2, [1.0, math.nan]), r"not finite for text 3 \(document 1, offset 20\)"),
+    "infinite": (changed(1, [math.inf, 1.0]), r"not finite for text 1 \(document 0, offset 10\)"),
+    "zeros": (changed(3, [0.0, 0.0]), r"zeros for text 4 \(document 1, offset 30\)"),
+    "length": (changed(2, [1.0]), r"vector of 1 numbers for text 3 .*, and of 2 for text 0"),
+    "missing": (changed(2, None), r"NoneType instead of numbers for text 3 \(document 1"),
+    "text": (changed(0, "ab"), r"str instead of numbers for text 0 \(document 0, offset 0\)"),
+    "words": (changed(1, ["a", "b"]), r"instead of numbers for text 1"),
+    "empty": (lambda texts: [[] for _ in texts], "vector of 0 numbers"),
+    "flat": (lambda texts: [1.0] * len(texts), "float instead of numbers for text 0"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("is_async", [False, True])
+def test_embedder_names_what_is_wrong_with_an_answer(name: str, is_async: bool) -> None:
+    model, message = WRONG[name]
+    embedder = Embedder(model)
+    texts = ["a", "b", "a", "c", "d"]  # the third is not embedded again
+    places = [(0, 0), (0, 10), (1, 0), (1, 20), (1, 30)]
+    with pytest.raises(ModelError, match=f"call 1 of 1.* text.*{message}"):
+        asyncio.run(embedder.aembed(texts, places)) if is_async else embedder.embed(texts, places)
+
+
+def test_embedder_finds_the_text_that_a_model_gives_no_vector_for() -> None:
+    calls: list[list[str]] = []
+
+    def model(texts: list[str]) -> list[list[float]]:
+        calls.append(texts)
+        return [[1.0] for text in texts if text != "text 77"]
+
+    texts = [f"text {number}" for number in range(200)]
+    rows = Embedder(model).embed_each(texts)
+    errors = [row for row in rows if isinstance(row, ModelError)]
+    assert [rows.index(error) for error in errors] == [77]
+    assert "call 1 of 1, text 77: answered with 0 vectors for 1 texts" in str(errors[0])
+    assert len(calls) <= 2 * 8 + 1
+
+
+def test_embedder_does_not_ask_about_every_text_when_all_fail() -> None:
+    calls: list[int] = []
+
+    def model(texts: list[str]) -> list[list[float]]:
+        calls.append(len(texts))
+        raise KeyError("a bug")
+
+    rows = Embedder(model).embed_each([f"text {number}" for number in range(500)])
+    assert all(isinstance(row, ModelError) for row in rows)
+    assert len(calls) < 30
+
+
+def test_embedder_refuses_calls_that_answer_in_different_lengths() -> None:
+    with pytest.raises(ModelError, match=r"answered call 2 with vectors of 2 numbers, .* 1"):
+        Embedder(lambda texts: [[1.0] * len(texts[0])], max_texts=1).embed(["a", "bb"])
+
+
+@pytest.mark.parametrize("model", ["text-embedding-3-small", 3, None, dict])
+def test_embedder_refuses_what_is_no_model(model: object) -> None:
+    with pytest.raises(TypeError, match="embeddings must be a LangChain Embeddings"):
+        Embedder(model)
+
+
+@pytest.mark.parametrize("name", ["max_texts", "max_tokens", "max_concurrency"])
+def test_embedder_refuses_bounds_of_nothing(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least 1, got 0"):
+        Embedder(MODEL, **{name: 0})
+
+
+def test_embedder_sends_no_lone_surrogates() -> None:
+    model = LangChainModel()
+    Embedder(model).embed(["a \ud800 b", "\U0001f600"])
+    assert model.calls == [["a \ufffd b", "\U0001f600"]]
+
+
+# What is said of a model, and where its secrets go
+
+
+def openai(server: OpenAIServer, **options: Any) -> OpenAIEmbeddings:
+    options = {"check_embedding_ctx_length": False, "max_retries": 2, "timeout": 5, **options}
+    return OpenAIEmbeddings(
+        base_url=server.url, api_key=SECRET, model="text-embedding-3-small", **options
+    )
+
+
+def azure(server: OpenAIServer, **options: Any) -> AzureOpenAIEmbeddings:
+    options = {"check_embedding_ctx_length": False, "max_retries": 2, "timeout": 5, **options}
+    return AzureOpenAIEmbeddings(
+        azure_endpoint=server.root,
+        api_key=SECRET,
+        api_version="2024-06-01",
+        azure_deployment="small",
+        **options,
+    )
+
+
+CLIENTS = {"openai": openai, "azure": azure}
+every_client = pytest.mark.parametrize("client", CLIENTS.values(), ids=CLIENTS)
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer() as running:
+        yield running
+
+
+@every_client
+def test_embedder_keeps_the_key_to_itself(
+    client: Any, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = Embedder(client(server, chunk_size=9))
+    written = pickle.dumps(embedder)
+    assert SECRET.encode() not in written
+    assert SECRET not in repr(embedder) + str(embedder) + describe_model(embedder)
+    for name in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"):
+        monkeypatch.setenv(name, "another-key")
+    again = pickle.loads(written)
+    assert (again.description, again.model.chunk_size) == (embedder.description, 9)
+    assert again.model.openai_api_key.get_secret_value() == "another-key"
+    assert len(again.embed(["a"])) == 1
+
+
+def test_embedder_errors_and_pickles_hold_no_plain_key() -> None:
+    embedder = Embedder(Secretive(api_key=SECRET))
+    with pytest.raises(ModelError, match=r"401: incorrect key \*\*\*") as caught:
+        embedder.embed(["a"])
+    assert SECRET not in repr(caught.value) + str(caught.value.__cause__) + repr(embedder)
+    assert SECRET.encode() not in pickle.dumps(caught.value)
+
+
+class PlainWithKey:
+    def __init__(self) -> None:
+        self.api_key = SECRET
+
+    __call__ = staticmethod(called)
+
+
+def test_embedder_does_not_pickle_a_key_unasked() -> None:
+    with pytest.raises(TypeError, match="because of a secret among its attributes: pass a factory"):
+        pickle.dumps(Embedder(PlainWithKey()))
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        (MODEL, "HashingEmbeddings(dimensions=32)"),
+        (called, f"function:{__name__}:called"),
+        (LangChainModel(), "tests.LangChainModel"),
+        (LlamaIndexModel(model_name="small"), "small"),
+    ],
+)
+def test_embedder_description_is_stable_and_survives_pickling(model: Any, name: str) -> None:
+    embedder = Embedder(model, max_texts=5)
+    assert embedder.description == name
+    again = pickle.loads(pickle.dumps(embedder))
+    assert (again.description, again.max_texts) == (name, 5)
+    assert "0x" not in repr(again)
+
+
+def test_importing_models_imports_neither_frameworks_nor_numpy() -> None:
+    code = (
+        "import sys, rag_splitters.models;"
+        "print([m for m in ('numpy', 'tenacity', 'langchain_core', 'llama_index')"
+        " if m in sys.modules])"
+    )
+    assert run_python(code) == "[]\n"
+
+
+# The real OpenAI clients
+
+
+@every_client
+@pytest.mark.parametrize("encoding", ["base64", "float"])
+def test_openai_answers_in_both_encodings(client: Any, encoding: str, server: OpenAIServer) -> None:
+    server.encoding = encoding
+    embedder = Embedder(client(server))
+    wanted = HashingEmbeddings(dimensions=64).embed_documents(TEXTS)
+    assert np.allclose(embedder.embed(TEXTS), wanted, atol=1e-6)
+    assert np.allclose(asyncio.run(embedder.aembed(TEXTS)), wanted, atol=1e-6)
+    assert len(server.requests) == 2
+
+
+@every_client
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(429, b'{"error": {"message": "slow"}}', {"Retry-After": "0"}),
+        Fault(500, b"oops"),
+        Fault(503, b"{}"),
+        Fault(delay=1.5),
+        Fault(cut=True),
+    ],
+    ids=["429", "500", "503", "time_out", "truncated"],
+)
+def test_openai_recovers_from_a_fault(client: Any, fault: Fault, server: OpenAIServer) -> None:
+    server.faults = [fault]
+    found = Embedder(client(server, timeout=0.7)).embed(TEXTS)
+    assert len(found) == len(TEXTS)
+    assert len(server.requests) == 2
+
+
+def without_one(answer: dict[str, Any]) -> None:
+    del answer["data"][-1]
+
+
+def with_nan(answer: dict[str, Any]) -> None:
+    answer["data"][2]["embedding"] = [math.nan] * 64
+
+
+def without_data(answer: dict[str, Any]) -> None:
+    answer["data"] = []
+
+
+@every_client
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault(change=without_one), "text 0 .document 5, offset 0.*No embedding data received"),
+        (Fault(change=with_nan), r"not finite for text 2 \(document 5, offset 7\)"),
+        (Fault(change=without_data), "failed on call 1 of 1|answered with 0 vectors"),
+        (Fault(body=b"{not json"), "failed on call 1 of 1"),
+        (Fault(body=b""), "failed on call 1 of 1"),
+        (Fault(401, b'{"error": {"message": "bad key %s"}}' % SECRET.encode()), "401.*bad key"),
+    ],
+    ids=["count", "nan", "no_data", "malformed", "empty", "key"],
+)
+def test_openai_failure_is_named(
+    client: Any, fault: Fault, message: str, server: OpenAIServer
+) -> None:
+    server.faults = [fault] * 3
+    places = [(5, 0), (5, 3), (5, 7), (6, 0)]
+    with pytest.raises(ModelError, match=message) as caught:
+        Embedder(client(server)).embed(TEXTS, places)
+    assert SECRET not in str(caught.value) + str(caught.value.__cause__)
+    assert "OpenAIEmbeddings" in str(caught.value)
+
+
+@every_client
+def test_openai_retries_do_not_multiply(client: Any, server: OpenAIServer) -> None:
+    server.faults = [Fault(429, b"{}", {"Retry-After": "0"})] * 20
+    with pytest.raises(ModelError, match="RateLimitError"):
+        Embedder(client(server)).embed(TEXTS)
+    assert len(server.requests) == 3
+
+
+def test_embedder_retries_for_a_client_that_was_told_not_to(server: OpenAIServer) -> None:
+    server.faults = [Fault(429, b"{}", {"Retry-After": "0"})] * 3
+    assert len(Embedder(openai(server, max_retries=0)).embed(TEXTS)) == 4
+    assert len(server.requests) == 4
+
+
+def test_openai_requests_go_side_by_side_when_awaited(server: OpenAIServer) -> None:
+    server.faults = [Fault(delay=0.05)] * 10
+    texts = [f"text {number}" for number in range(100)]
+    started = time.monotonic()
+    found = asyncio.run(Embedder(openai(server, chunk_size=10), max_concurrency=3).aembed(texts))
+    assert (len(found), len(server.requests)) == (100, 10)
+    assert server.busiest == 3, time.monotonic() - started
+    assert server.texts == texts or sorted(server.texts) == sorted(texts)

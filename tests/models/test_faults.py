@@ -1,0 +1,450 @@
+"""What 19 faults of a server do to a strategy, through the real clients and plain functions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from langchain_openai import (
+    AzureChatOpenAI,
+    AzureOpenAIEmbeddings,
+    ChatOpenAI,
+    OpenAIEmbeddings,
+)
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.llms.callbacks import llm_completion_callback
+from llama_index.embeddings.openai import OpenAIEmbedding
+from llama_index.llms.openai import OpenAI as LlamaIndexOpenAI
+
+from rag_splitters import AgenticChunker, EmbeddingChunker, RecursiveChunker, Span
+from rag_splitters.models import Embedder, ModelError, chat_model, collect_failures
+from tests.support.openai_server import Fault, OpenAIServer
+from tests.support.splitting import asplit_texts, split_texts
+
+pytestmark = pytest.mark.slow
+
+SECRET = "sk-very-secret-0123456789"
+TIMEOUT = 0.6
+WORDS = ("tea", "rain", "bad", "snow", "iron")
+TEXTS = [f"The {word} is here. The {word} was there." for word in WORDS]
+BAD = WORDS.index("bad")
+AT_ONCE = {"Retry-After": "0"}
+
+
+def body(message: str, code: str = "") -> bytes:
+    error = {"message": f"{message} {SECRET}", "type": code, "code": code}
+    return json.dumps({"error": error}).encode()
+
+
+PASSING = {
+    "rate limit": Fault(429, b"{}", AT_ONCE),
+    "server error": Fault(500, b"oops", AT_ONCE),
+    "overloaded": Fault(503, b"{}", AT_ONCE),
+    "time-out": Fault(delay=3 * TIMEOUT),
+    "connection cut": Fault(cut=True),
+}
+"""Faults of the first request; the next attempt succeeds."""
+
+FATAL = {
+    "key refused": Fault(401, body("Incorrect API key provided", "invalid_api_key")),
+    "forbidden": Fault(403, body("You may not use this")),
+    "no such model": Fault(404, body("The model `m` does not exist", "model_not_found")),
+    "no quota": Fault(429, body("You exceeded your quota", "insufficient_quota"), AT_ONCE),
+}
+"""Faults that every request would share."""
+
+
+def message_of(answer: dict[str, Any]) -> Any:
+    return answer["choices"][0]["message"]
+
+
+def unfinished(reason: str) -> Callable[[dict[str, Any]], None]:
+    """Without half of a text; of a structured answer, what came is valid by itself."""
+
+    def change(answer: dict[str, Any]) -> None:
+        answer["choices"][0]["finish_reason"] = reason
+        if not message_of(answer)["content"].startswith("{"):
+            message_of(answer)["content"] = "1,"
+
+    return change
+
+
+def half(answer: dict[str, Any]) -> None:
+    content = message_of(answer)["content"]
+    message_of(answer)["content"] = content[: 2 if content[0] == "1" else -3]
+
+
+def saying(content: str | None) -> Callable[[dict[str, Any]], None]:
+    return lambda answer: message_of(answer).update(content=content)
+
+
+def refusing(answer: dict[str, Any]) -> None:
+    message_of(answer).update(content=None, refusal="I will not.")
+
+
+CHAT_FAULTS = {
+    "bad request": Fault(400, body("This text is too long")),
+    "malformed body": Fault(body=b"{not json"),
+    "empty body": Fault(body=b""),
+    "no text": Fault(change=saying("")),
+    "null": Fault(change=saying(None)),
+    "cut off": Fault(change=unfinished("length")),
+    "filtered": Fault(change=unfinished("content_filter")),
+    "half an answer": Fault(change=half),
+    "no such sentence": Fault(change=saying('{"starts": [1, 99]}')),
+    "refusal": Fault(change=refusing),
+}
+"""Faults of every request about the bad document."""
+
+
+def vectors_of(answer: dict[str, Any]) -> Any:
+    return answer["data"]
+
+
+def numbers(value: Any) -> Callable[[dict[str, Any]], None]:
+    """The last vector replaced."""
+    return lambda answer: vectors_of(answer)[-1].update(embedding=value)
+
+
+EMBEDDING_FAULTS = {
+    "bad request": Fault(400, body("This text is too long")),
+    "malformed body": Fault(body=b"{not json"),
+    "empty body": Fault(body=b""),
+    "no vectors": Fault(change=lambda answer: answer.update(data=[])),
+    "a vector too few": Fault(change=lambda answer: vectors_of(answer).pop()),
+    "a vector too many": Fault(change=lambda a: vectors_of(a).append({**vectors_of(a)[-1]})),
+    "not finite": Fault(change=numbers([float("nan")] * 64)),
+    "zeros": Fault(change=numbers([0.0] * 64)),
+    "words": Fault(change=numbers(["a"] * 64)),
+    "null": Fault(change=numbers(None)),
+}
+
+assert len(PASSING) + len(FATAL) + len(CHAT_FAULTS) == 19
+
+
+# The clients
+
+
+def post(url: str, path: str, content: dict[str, Any]) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    response = httpx.post(f"{url}/{path}", json=content, headers=headers, timeout=TIMEOUT)
+    response.raise_for_status()
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+class LlamaIndexChat(CustomLLM):
+    """A LlamaIndex LLM over the same protocol, which does not retry by itself."""
+
+    url: str
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="llama")
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+        answer = post(self.url, "chat/completions", {"messages": [{"content": prompt}]})
+        return CompletionResponse(text=message_of(answer)["content"] or "", raw=answer)
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
+        raise NotImplementedError
+
+
+class LlamaIndexEmbeddings(BaseEmbedding):
+    """The same for embeddings."""
+
+    url: str
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        answer = post(self.url, "embeddings", {"input": texts})
+        return [each["embedding"] for each in answer["data"]]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    _get_query_embedding = _get_text_embedding
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+def plain_chat(server: OpenAIServer) -> Any:
+    def ask(prompt: str) -> Any:
+        answer = post(server.url, "chat/completions", {"messages": [{"content": prompt}]})
+        return message_of(answer)["content"]
+
+    return ask
+
+
+def async_chat(server: OpenAIServer) -> Any:
+    """A function over one client, which would fail on a second event loop."""
+    client = httpx.AsyncClient(timeout=TIMEOUT, headers={"Authorization": f"Bearer {SECRET}"})
+
+    async def ask(prompt: str) -> Any:
+        content = {"messages": [{"content": prompt}]}
+        response = await client.post(f"{server.url}/chat/completions", json=content)
+        response.raise_for_status()
+        return message_of(response.json())["content"]
+
+    return ask
+
+
+def plain_embeddings(server: OpenAIServer) -> Any:
+    def embed(texts: list[str]) -> Any:
+        answer = post(server.url, "embeddings", {"input": texts})
+        return [each["embedding"] for each in answer["data"]]
+
+    return embed
+
+
+def options(server: OpenAIServer) -> dict[str, Any]:
+    return {"model": "m", "base_url": server.url, "api_key": SECRET, "timeout": TIMEOUT}
+
+
+def azure(server: OpenAIServer) -> dict[str, Any]:
+    return {
+        "azure_endpoint": server.root,
+        "api_key": SECRET,
+        "api_version": "2024-10-21",
+        "azure_deployment": "m",
+        "timeout": TIMEOUT,
+    }
+
+
+def llama_index_options(server: OpenAIServer) -> dict[str, Any]:
+    return {
+        "api_base": server.url,
+        "api_key": SECRET,
+        "timeout": TIMEOUT,
+        "max_retries": 1,
+    }
+
+
+CHATS: dict[str, Callable[[OpenAIServer], Any]] = {
+    "openai": lambda server: ChatOpenAI(**options(server)),
+    "azure": lambda server: AzureChatOpenAI(**azure(server)),
+    "llama_index": lambda server: LlamaIndexChat(url=server.url),
+    "llama_index_openai": lambda server: LlamaIndexOpenAI(
+        model="gpt-4o", **llama_index_options(server)
+    ),
+    "function": plain_chat,
+    "async function": async_chat,
+}
+EMBEDDINGS: dict[str, Callable[[OpenAIServer], Any]] = {
+    "openai": lambda server: OpenAIEmbeddings(**options(server), check_embedding_ctx_length=False),
+    "azure": lambda server: AzureOpenAIEmbeddings(
+        **azure(server), check_embedding_ctx_length=False
+    ),
+    "llama_index": lambda server: LlamaIndexEmbeddings(url=server.url),
+    "llama_index_openai": lambda server: OpenAIEmbedding(**llama_index_options(server)),
+    "function": plain_embeddings,
+}
+CLIENTS = {"openai": 2, "azure": 2, "llama_index_openai": 1}
+"""Clients that are asked for a form by a schema, and how often one call repeats a request."""
+
+
+def answer(prompt: str) -> str:
+    """As JSON, where the form is asked for by other means than the prompt or by a schema in it."""
+    return "1, 2" if "separated by" in prompt and "JSON" not in prompt else '{"starts": [1, 2]}'
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with OpenAIServer(answer) as running:
+        yield running
+
+
+def split(chunker: Any, is_async: bool) -> list[list[Span]]:
+    return asyncio.run(asplit_texts(chunker, TEXTS)) if is_async else split_texts(chunker, TEXTS)
+
+
+def agentic(kind: str, server: OpenAIServer, **others: Any) -> AgenticChunker:
+    form = "Where do chunks begin? Numbers, separated by commas.\n\n{sentences}"
+    if kind in CLIENTS:
+        form = "Where do chunks begin?\n\n{sentences}"
+    llm = chat_model(CHATS[kind](server), max_concurrency=1)
+    return AgenticChunker(llm=llm, prompt=form, max_retries=1, **others)
+
+
+every_chat = pytest.mark.parametrize("kind", CHATS)
+every_embedding = pytest.mark.parametrize("kind", EMBEDDINGS)
+both_ways = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+
+
+def spans_of_words() -> list[list[Span]]:
+    """What a model that answers always makes of the texts."""
+    return [[Span(0, text.index(".") + 1), Span(text.index(".") + 2, len(text))] for text in TEXTS]
+
+
+@pytest.mark.parametrize("fault", PASSING)
+@every_chat
+@both_ways
+def test_chat_recovers_from_a_passing_fault(
+    kind: str, fault: str, is_async: bool, server: OpenAIServer
+) -> None:
+    server.faults = [PASSING[fault]]
+    assert split(agentic(kind, server), is_async) == spans_of_words()
+    assert len(server.requests) == len(TEXTS) + 1
+
+
+@pytest.mark.parametrize("fault", FATAL)
+@every_chat
+@both_ways
+def test_chat_stops_at_once_where_all_would_fail(
+    kind: str, fault: str, is_async: bool, server: OpenAIServer
+) -> None:
+    server.fault_of = lambda body: FATAL[fault]
+    for on_error in ("raise", "skip", RecursiveChunker()):
+        server.requests.clear()
+        with pytest.raises(ModelError, match=r"document 0, window 0 .*fail") as caught:
+            split(agentic(kind, server, on_error=on_error), is_async)
+        assert caught.value.fatal
+        check_no_secret(caught.value)
+        retried = kind in CLIENTS and fault == "no quota"
+        assert len(server.requests) == 1 + (CLIENTS[kind] if retried else 0)
+
+
+@pytest.mark.parametrize("fault", CHAT_FAULTS)
+@every_chat
+@both_ways
+def test_chat_loses_nothing_to_one_bad_document(
+    kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
+) -> None:
+    server.fault_of = lambda body: CHAT_FAULTS[fault] if "bad" in body else None
+    cached = {} if "function" in kind else {"cache": tmp_path}
+    chunker = agentic(kind, server, **cached)
+    with pytest.raises(ModelError, match=rf"document {BAD}, window 0 ") as caught:
+        split(chunker, is_async)
+    check_no_secret(caught.value)
+    whole = spans_of_words()
+    assert caught.value.results == [None if i == BAD else s for i, s in enumerate(whole)]
+    assert caught.value.index == BAD
+    others = [request for request in server.requests if "bad" not in json.dumps(request["body"])]
+    assert len(others) == len(TEXTS) - 1
+    if cached:
+        server.fault_of = lambda body: None
+        server.requests.clear()
+        assert split(chunker, is_async) == whole
+        assert len(server.requests) == 1  # only what had failed: nothing unfinished was kept
+
+
+@every_chat
+@both_ways
+def test_chat_goes_on_and_reports(
+    kind: str, is_async: bool, server: OpenAIServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.fault_of = lambda body: CHAT_FAULTS["bad request"] if "bad" in body else None
+    whole = spans_of_words()
+    assert split(agentic(kind, server, on_error="skip"), is_async) == [
+        [] if i == BAD else spans for i, spans in enumerate(whole)
+    ]
+    fallen = split(agentic(kind, server, on_error=RecursiveChunker()), is_async)
+    assert [span.metadata for span in fallen[BAD]] == [{"fallback": "RecursiveChunker"}]
+    with collect_failures() as failures:
+        found = split(agentic(kind, server), is_async)
+    assert [spans == [] for spans in found] == [i == BAD for i in range(len(TEXTS))]
+    assert [failure.index for failure in failures] == [BAD]
+    ours = [each for each in caplog.records if each.name.startswith("rag_splitters")]
+    assert [f"document {BAD}, window 0" in each.message for each in ours] == [True] * 2
+    assert SECRET not in caplog.text
+
+
+def embedding(kind: str, server: OpenAIServer, **others: Any) -> EmbeddingChunker:
+    model = Embedder(EMBEDDINGS[kind](server), max_concurrency=1)
+    return EmbeddingChunker(embeddings=model, chunk_size=25, min_chunk_size=0, **others)
+
+
+LONG = [text.replace("The", "This long sentence says that the") for text in TEXTS]
+
+
+def split_long(chunker: Any, is_async: bool) -> list[list[Span]]:
+    return asyncio.run(asplit_texts(chunker, LONG)) if is_async else split_texts(chunker, LONG)
+
+
+@pytest.mark.parametrize("fault", PASSING)
+@every_embedding
+@both_ways
+def test_embedding_recovers_from_a_passing_fault(
+    kind: str, fault: str, is_async: bool, server: OpenAIServer
+) -> None:
+    server.faults = [PASSING[fault]]
+    assert all(split_long(embedding(kind, server), is_async))
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("fault", FATAL)
+@every_embedding
+@both_ways
+def test_embedding_stops_at_once_where_all_would_fail(
+    kind: str, fault: str, is_async: bool, server: OpenAIServer
+) -> None:
+    server.fault_of = lambda body: FATAL[fault]
+    for on_error in ("raise", "skip", RecursiveChunker()):
+        server.requests.clear()
+        with pytest.raises(ModelError, match=r"document 0, offset 0") as caught:
+            split_long(embedding(kind, server, on_error=on_error), is_async)
+        assert caught.value.fatal
+        check_no_secret(caught.value)
+        retried = kind in CLIENTS and fault == "no quota"
+        assert len(server.requests) == 1 + (CLIENTS[kind] if retried else 0)
+
+
+def only_the_last(fault: Fault) -> Callable[[str], Fault | None]:
+    """The fault for requests whose last text is about the bad document, as they change that one."""
+
+    def find(request: str) -> Fault | None:
+        texts = json.loads(request)["input"]
+        is_bad = any("bad" in text for text in texts)
+        is_last = "bad" in texts[-1]
+        return fault if (is_bad if fault.change is None else is_last) else None
+
+    return find
+
+
+@pytest.mark.parametrize("fault", EMBEDDING_FAULTS)
+@every_embedding
+@both_ways
+def test_embedding_finds_the_bad_text_and_keeps_the_others(
+    kind: str, fault: str, is_async: bool, server: OpenAIServer, tmp_path: Path
+) -> None:
+    server.encoding = "float"
+    server.fault_of = only_the_last(EMBEDDING_FAULTS[fault])
+    cached = {} if kind == "function" else {"cache": tmp_path}
+    chunker = embedding(kind, server, **cached)
+    whole = split_long(chunker.model_copy(update={"embeddings": Embedder(hashing)}), False)
+    chunker = chunker.model_copy(
+        update={"embeddings": Embedder(chunker.embeddings.model, max_texts=6, max_concurrency=1)}
+    )
+    with pytest.raises(ModelError, match=rf"document {BAD}, offset") as caught:
+        split_long(chunker, is_async)
+    check_no_secret(caught.value)
+    assert {error.index for error in caught.value.failures} == {BAD}
+    assert caught.value.results == [None if i == BAD else s for i, s in enumerate(whole)]
+    if cached:
+        server.fault_of = lambda body: None
+        server.requests.clear()
+        assert split_long(chunker, is_async) == whole
+        assert all("bad" in text for text in server.texts)
+
+
+def hashing(texts: list[str]) -> Any:
+    from rag_splitters.models import HashingEmbeddings
+
+    return HashingEmbeddings(dimensions=64).embed_documents(texts)
+
+
+def check_no_secret(error: BaseException) -> None:
+    """An error, what a traceback shows with it, and its pickle hold no key."""
+    shown: BaseException | None = error
+    while shown is not None:
+        assert SECRET not in str(shown) + repr(shown)
+        shown = shown.__cause__
+    assert SECRET.encode() not in pickle.dumps(error)

@@ -1,0 +1,183 @@
+"""What prompts say: the name of the document, the size, and the form of the answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_openai import ChatOpenAI
+
+from rag_splitters import AgenticChunker, ContextualChunker, PropositionChunker, RecursiveChunker
+from rag_splitters.evaluation.judging import (
+    Fact,
+    Judge,
+    context_precision,
+    context_relevance,
+    evaluate_facts,
+    generate_facts,
+    generate_questions,
+)
+from tests.support.chat_doubles import Function
+from tests.support.openai_server import OpenAIServer
+
+SECTION = "It was founded long ago. She left the firm in that year. " * 36
+DOCUMENT = "# Zephyr Handbook\n\n" + "".join(
+    f"## Chapter {number}\n\n{SECTION}\n\n" for number in range(12)
+)
+
+
+def prompts_of(run: Callable[[Any], object], answer: str = "{}") -> list[dict[str, Any]]:
+    """The bodies of the requests that a real client sends."""
+    with OpenAIServer(lambda prompt: answer) as server:
+        run(ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any", max_retries=0))
+        return [request["body"] for request in server.requests]
+
+
+def contents(bodies: list[dict[str, Any]]) -> list[str]:
+    return [body["messages"][-1]["content"] for body in bodies]
+
+
+CHUNKERS = {
+    "agentic": lambda llm: AgenticChunker(
+        llm=llm, max_retries=0, window=20, on_error=RecursiveChunker()
+    ),
+    "proposition": lambda llm: PropositionChunker(llm=llm, max_retries=0, on_error="keep"),
+    "contextual": lambda llm: ContextualChunker(llm=llm, document_window=2000),
+}
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_every_prompt_names_the_document_and_the_section(name: str) -> None:
+    prompts = contents(prompts_of(lambda llm: CHUNKERS[name](llm).chunk(DOCUMENT)))
+    assert len(prompts) > 20
+    assert all("Zephyr Handbook" in prompt for prompt in prompts)
+    assert sum("\nZephyr Handbook > Chapter " in prompt for prompt in prompts) > 15
+
+
+@pytest.mark.parametrize("name", CHUNKERS)
+def test_title_in_the_metadata_stands_before_what_the_model_sees(name: str) -> None:
+    titled = {"title": "Zephyr"}
+    text = "It is old. She left."
+    (prompt,) = contents(prompts_of(lambda llm: CHUNKERS[name](llm).chunk(text, metadata=titled)))
+    assert "<headings>\nZephyr\n</headings>\n\n<" in prompt
+    (prompt,) = contents(prompts_of(lambda llm: CHUNKERS[name](llm).chunk(text)))
+    assert "<headings>" not in prompt
+
+
+@pytest.mark.parametrize("write", [generate_facts, generate_questions])
+def test_passages_to_write_about_stand_below_their_headings(write: Any) -> None:
+    bodies = prompts_of(lambda llm: write({"a": DOCUMENT}, Judge(llm, max_retries=0)))
+    prompts = contents(bodies)
+    assert len(prompts) > 10
+    assert all("Zephyr Handbook" in prompt for prompt in prompts)
+
+
+UNITS: list[tuple[dict[str, Any], str]] = [
+    ({"chunk_size": 60}, r"at most 60 characters, which is about 3 of these sentences;"),
+    (
+        {"chunk_size": 12, "length_function": "words"},
+        r"at most 12 words, which is about 2 of these",
+    ),
+    (
+        {"chunk_size": 15, "chunk_overlap": 5, "length_function": "tokens"},
+        r"at most 10 tokens, which is about 2 of these sentences;",
+    ),
+    (
+        {"chunk_size": 25, "length_function": lambda text: len(text)},
+        r"at most about one of these sentences;",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "words"), UNITS)
+def test_agentic_prompt_says_the_size(options: dict[str, Any], words: str) -> None:
+    llm = Function(lambda prompt: "1")
+    AgenticChunker(llm=llm, **options).chunk("Tea is very hot now. " * 20)
+    assert re.search(words, llm.prompts[0]), llm.prompts[0]
+
+
+def as_text(run: Callable[[Any], object]) -> list[str]:
+    llm = Function(lambda prompt: "none")
+    run(llm)
+    return llm.prompts
+
+
+def judge(llm: Any) -> Judge:
+    return Judge(llm, max_retries=0)
+
+
+RUNS: dict[str, tuple[Callable[[Any], object], str]] = {
+    "agentic": (lambda llm: CHUNKERS["agentic"](llm).chunk("Tea. Rain."), "separated by"),
+    "proposition": (lambda llm: CHUNKERS["proposition"](llm).chunk("Tea. Rain."), "one line for"),
+    "facts": (lambda llm: generate_facts({"a": "Tea."}, judge(llm)), "one line for"),
+    "questions": (lambda llm: generate_questions({"a": "Tea."}, judge(llm)), "one line for"),
+    "precision": (
+        lambda llm: context_precision(["a?"], lambda _: ["b"], judge(llm), references=["c"]),
+        "a line with the verdict alone",
+    ),
+    "relevance": (
+        lambda llm: context_relevance(["a?"], lambda _: ["b"], judge(llm)),
+        "a line with the verdict alone",
+    ),
+    "telling": (
+        lambda llm: evaluate_facts([Fact("a", True)], lambda _: ["b"], judge(llm)),
+        "a line with the verdict alone",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_form_of_the_answer_is_the_one_that_is_asked_for(name: str) -> None:
+    run, form = RUNS[name]
+    for prompt in as_text(run):
+        assert form in prompt
+        assert "{form}" not in prompt
+    for body in prompts_of(run):
+        assert body["response_format"]["type"] == "json_schema"
+        prompt = body["messages"][-1]["content"]
+        assert "{form}" not in prompt
+        for contradiction in (
+            "separated by",
+            "; nothing else",
+            "one line",
+            "line with",
+            "answer: ",
+        ):
+            assert contradiction not in prompt
+
+
+@pytest.mark.parametrize("name", ["precision", "relevance", "telling"])
+def test_judge_gives_its_reason_before_its_verdict(name: str) -> None:
+    run, _ = RUNS[name]
+    for body in prompts_of(run):
+        schema = body["response_format"]["json_schema"]["schema"]
+        assert list(schema["properties"]) == ["reason", "verdict"]
+        assert schema["required"] == ["reason", "verdict"]
+
+
+def test_verdict_is_read_from_the_last_line_and_the_reason_is_kept() -> None:
+    by_text = Judge(lambda prompt: "1 of the passages says so, or 2.\n\n**Verdict: True**\n")
+    answer = {"reason": "So they say.", "verdict": True}
+    with OpenAIServer(lambda prompt: json.dumps(answer)) as server:
+        by_schema = Judge(ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any"))
+        for each in (by_text, by_schema):
+            report = evaluate_facts([Fact("Tea is hot.", True)], lambda _: ["Tea is hot."], each)
+            assert report.right == 1
+    assert by_text.judgements[0].answer.startswith("1 of the passages")
+    assert by_schema.judgements[0].answer == answer
+
+
+def test_verdict_before_its_reason_is_asked_for_again() -> None:
+    answers = iter(["True\nbecause they say so", "They say so.\nTrue"])
+    llm = Function(lambda prompt: next(answers))
+    report = evaluate_facts([Fact("Tea is hot.", True)], lambda _: ["Tea is hot."], llm)
+    assert (report.right, len(llm.prompts)) == (1, 2)
+
+
+@pytest.mark.parametrize("name", ["proposition", "contextual"])
+def test_answers_stay_in_the_language_of_the_text(name: str) -> None:
+    for prompt in contents(prompts_of(lambda llm: CHUNKERS[name](llm).chunk("Tee ist heiß."))):
+        assert re.search(r"[Ww]rite (it )?in the language of the (passage|chunk)", prompt)

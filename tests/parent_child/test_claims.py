@@ -1,0 +1,92 @@
+"""A docstore without locks admits one writing process, and says so to a second one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from langchain_classic.storage import LocalFileStore, create_kv_docstore
+from langchain_core.documents import Document
+from langchain_core.stores import InMemoryStore
+
+from rag_splitters.langchain import parent_document_retriever
+from rag_splitters.parent_child import claims
+from rag_splitters.parent_child.errors import DocstoreInUseError
+from tests.support.processes import ROOT
+
+OTHER = """
+import sys, time
+from langchain_classic.storage import LocalFileStore, create_kv_docstore
+from langchain_core.documents import Document
+from rag_splitters.langchain import parent_document_retriever
+
+def embed(texts):
+    print("embedding", flush=True)
+    time.sleep(60)
+
+parent_document_retriever(
+    [Document(page_content="Tea is hot.", id="tea")],
+    docstore=create_kv_docstore(LocalFileStore(sys.argv[1])),
+    embeddings=embed,
+    search_type="similarity",
+)
+"""
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that is adding a document."""
+    command = [sys.executable, "-c", OTHER, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "embedding\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.slow
+def test_second_writer_is_refused_until_the_first_has_ended(
+    other: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    docstore = create_kv_docstore(LocalFileStore(str(tmp_path)))
+    rain = Document(page_content="Rain fell.", id="rain")
+    with parent_document_retriever(docstore=docstore) as retriever:
+        message = rf"process {other.pid} on .* is writing to this docstore, .* use PostgresStore"
+        for write in (
+            lambda: retriever.add_documents([rain]),
+            lambda: retriever.delete(["tea"]),
+            lambda: retriever.verify(repair=True),
+        ):
+            with pytest.raises(DocstoreInUseError, match=message):
+                write()
+        assert retriever.get(["rain"]) == []
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        retriever.add_documents([rain])
+        assert len(retriever.get(["rain"])) == 1
+        assert retriever.verify(repair=True).unfinished == ["tea"]
+        assert retriever.verify().is_sound
+
+
+def test_claim_of_another_machine_is_forgotten_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    docstore = create_kv_docstore(InMemoryStore())
+    with parent_document_retriever(docstore=docstore) as retriever:
+        with monkeypatch.context() as other_machine:
+            other_machine.setattr(claims, "_names", {os.getpid(): "other"})
+            other_machine.setattr(claims.socket, "gethostname", lambda: "elsewhere")
+            other_machine.setattr(docstore, "mdelete", lambda keys: None)  # it dies
+            retriever.add_documents([Document(page_content="Tea is hot.", id="tea")])
+        rain = Document(page_content="Rain fell.", id="rain")
+        with pytest.raises(DocstoreInUseError, match="on elsewhere is writing"):
+            retriever.add_documents([rain])
+        monkeypatch.setattr(claims, "CLAIM_SECONDS", -1.0)
+        assert retriever.add_documents([rain]) == ["rain"]
+        assert retriever.verify().is_sound

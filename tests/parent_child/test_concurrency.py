@@ -1,0 +1,261 @@
+"""Parent-child retrieval from several threads, tasks, front ends and processes at once."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from langchain_core.documents import Document
+from llama_index.core import Document as LlamaIndexDocument
+
+from rag_splitters import llama_index
+from rag_splitters.langchain import (
+    ParentDocumentRetriever,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.langchain.kvstores import PostgresStore
+from rag_splitters.llama_index import RecursiveNodeParser
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child.errors import FolderInUseError
+
+WRITERS = 4
+EACH = 5  # documents of a writer
+ROOT = Path(__file__).parents[2]
+
+
+def name_of(writer: int, number: int) -> str:
+    return f"word{writer}x{number}"
+
+
+def text_of(writer: int, number: int) -> str:
+    name = name_of(writer, number)
+    return "\n\n".join(f"Part {n} of {name} tells of place{writer}{number}{n}." for n in range(6))
+
+
+def document(writer: int, number: int) -> Document:
+    return Document(page_content=text_of(writer, number), id=name_of(writer, number))
+
+
+def opened(folder: Path | None = None, **options: Any) -> ParentDocumentRetriever:
+    return parent_document_retriever(
+        path=folder,
+        embeddings=HashingEmbeddings(dimensions=64),
+        child_splitter=RecursiveTextSplitter(chunk_size=60),
+        parent_splitter=RecursiveTextSplitter(chunk_size=150),
+        **options,
+    )
+
+
+@pytest.fixture
+def retriever(tmp_path: Path) -> Iterator[ParentDocumentRetriever]:
+    """One in a folder, with hybrid search."""
+    with closing(opened(tmp_path / "index")) as made:
+        yield made
+
+
+def work(retriever: ParentDocumentRetriever, writer: int) -> None:
+    """Add documents one by one, twice changed, and find each at once; and delete one of them."""
+    for number in range(EACH):
+        added = document(writer, number)
+        retriever.add_documents([Document(page_content=f"An old {added.id}.", id=added.id)])
+        retriever.add_documents([added])
+        found = retriever.invoke(f"part 3 of {added.id}", k=2)
+        assert name_of(writer, number) in found[0].page_content
+        assert retriever.get([added.id or ""]) == [added]
+    assert retriever.delete([name_of(writer, 0)])["num_deleted"] == 1
+
+
+async def awork(retriever: ParentDocumentRetriever, writer: int) -> None:
+    """Asynchronous `work`."""
+    for number in range(EACH):
+        added = document(writer, number)
+        await retriever.aadd_documents([Document(page_content=f"An old {added.id}.", id=added.id)])
+        await retriever.aadd_documents([added])
+        found = await retriever.ainvoke(f"part 3 of {added.id}", k=2)
+        assert name_of(writer, number) in found[0].page_content
+        assert await retriever.aget([added.id or ""]) == [added]
+    assert (await retriever.adelete([name_of(writer, 0)]))["num_deleted"] == 1
+
+
+def assert_complete(retriever: ParentDocumentRetriever, first: int = 1) -> None:
+    """All documents are there, and nothing else; their chunks are, and all can be found."""
+    expected = {name_of(w, n) for w in range(WRITERS) for n in range(first, EACH)}
+    with closing(opened(search_type="similarity")) as undisturbed:
+        for writer in range(WRITERS):
+            undisturbed.add_documents([document(writer, n) for n in range(first, EACH)])
+        assert ids(retriever) == ids(undisturbed)
+    for name in sorted(expected):
+        assert name in retriever.invoke(f"part 3 of {name}", k=1)[0].page_content
+    found = retriever.verify()
+    assert found.is_sound
+    assert found.documents == len(expected)
+
+
+def ids(retriever: ParentDocumentRetriever) -> list[str]:
+    return sorted(retriever.vectorstore._collection.get()["ids"])  # type: ignore[attr-defined]
+
+
+def in_threads(jobs: list[Callable[[], object]]) -> None:
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        for done in [pool.submit(job) for job in jobs]:
+            done.result()
+
+
+def run_tasks(retriever: ParentDocumentRetriever, writers: range) -> None:
+    async def together() -> None:
+        await asyncio.gather(*(awork(retriever, writer) for writer in writers))
+
+    asyncio.run(together())
+
+
+def test_threads_add_query_and_delete_at_once(retriever: ParentDocumentRetriever) -> None:
+    in_threads([lambda w=w: work(retriever, w) for w in range(WRITERS)])  # type: ignore[misc]
+    assert_complete(retriever)
+
+
+def test_tasks_add_query_and_delete_at_once(retriever: ParentDocumentRetriever) -> None:
+    run_tasks(retriever, range(WRITERS))
+    assert_complete(retriever)
+
+
+def test_threads_and_tasks_of_several_loops_at_once(retriever: ParentDocumentRetriever) -> None:
+    in_threads(
+        [
+            lambda: work(retriever, 0),
+            lambda: run_tasks(retriever, range(1, 3)),
+            lambda: run_tasks(retriever, range(3, 4)),
+        ]
+    )
+    assert_complete(retriever)
+
+
+def test_both_front_ends_write_to_one_folder_at_once(tmp_path: Path) -> None:
+    first = opened(tmp_path / "index")
+    second = llama_index.parent_document_retriever(
+        path=tmp_path / "index",
+        embed_model=HashingEmbeddings(dimensions=64),
+        child_parser=RecursiveNodeParser(chunk_size=60, length_function="characters"),
+        parent_parser=RecursiveNodeParser(chunk_size=150, length_function="characters"),
+    )
+
+    def llama_work(writer: int) -> None:
+        for number in range(EACH):
+            name = name_of(writer, number)
+            added = LlamaIndexDocument(text=text_of(writer, number), id_=name)
+            second.add_documents([added])
+            assert name in second.retrieve(f"part 3 of {name}")[0].text
+        second.delete([name_of(writer, 0)])
+
+    with closing(first), closing(second):
+        in_threads(
+            [
+                lambda: work(first, 0),
+                lambda: work(first, 1),
+                lambda: llama_work(2),
+                lambda: llama_work(3),
+            ]
+        )
+        assert_complete(first)
+        assert second.verify().is_sound
+
+
+OWNER = """
+import sys, time
+from pathlib import Path
+from tests.parent_child.test_concurrency import document, opened
+retriever = opened(Path(sys.argv[1]))
+retriever.add_documents([document(0, 0)])
+sys.stdout.write("open\\n"); sys.stdout.flush()
+time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+def test_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OWNER, str(tmp_path / "index")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "open\n"
+        with pytest.raises(FolderInUseError) as caught:
+            opened(tmp_path / "index")
+        told = str(caught.value)
+        assert f"is open in process {owner.pid}" in told
+        assert f"`chroma run --path {tmp_path / 'index' / 'chroma'}`" in told
+        assert "client=chromadb.HttpClient()" in told
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+        with closing(opened(tmp_path / "index")) as again:
+            assert again.get([name_of(0, 0)]) == [document(0, 0)]
+            assert again.verify().is_sound
+
+
+SHARER = """
+import sys
+from tests.parent_child.test_concurrency import share
+share(*sys.argv[1:])
+"""
+
+
+def shared(url: str, port: str, collection: str) -> ParentDocumentRetriever:
+    return opened(
+        client=chromadb.HttpClient(host="127.0.0.1", port=int(port)),
+        docstore=PostgresStore(url, timeout=20),
+        collection_name=collection,
+    )
+
+
+def share(url: str, port: str, collection: str, writer: str) -> None:
+    """Add documents when told to, and when told again find what all have added."""
+    with closing(shared(url, port, collection)) as retriever:
+        sys.stdout.write("open\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+        for number in range(EACH):
+            retriever.add_documents([document(int(writer), number)])
+            retriever.invoke(f"part 3 of {name_of(int(writer), number)}")
+        sys.stdout.write("added\n")
+        sys.stdout.flush()
+        sys.stdin.readline()
+        for other in range(WRITERS):
+            for number in range(EACH):
+                name = name_of(other, number)
+                (found,) = retriever.invoke(f"part 3 of {name}", k=1)
+                assert name in found.page_content, name
+        sys.stdout.write("found\n")
+
+
+@pytest.mark.slow
+def test_processes_share_an_index_on_servers(
+    postgres_url: str, chroma_server: tuple[str, int], collection_name: str
+) -> None:
+    place = (postgres_url, str(chroma_server[1]), collection_name)
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", SHARER, *place, str(writer)], cwd=ROOT, **pipes)
+        for writer in range(WRITERS)
+    ]
+    try:
+        for told in ("open\n", "added\n", "found\n"):
+            for process in processes:
+                assert process.stdout is not None
+                assert process.stdout.readline() == told
+            for process in processes:
+                if told != "found\n":
+                    assert process.stdin is not None
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+    finally:
+        for process in processes:
+            process.communicate(timeout=60)
+    with closing(shared(*place)) as retriever:
+        assert_complete(retriever, first=0)

@@ -1,0 +1,332 @@
+"""What parent-child retrieval asks of its stores, counted: calls, rows and children."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chromadb import Collection
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from rag_splitters.langchain import (
+    ParentDocumentRetriever,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child import search
+from rag_splitters.parent_child.chroma import ChromaChildren
+from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.keyword_index import KeywordIndex
+from tests.support.front_ends import FrontEnd, every_front_end
+
+COUNT = 60
+WORDS = ("whale", "eagle", "tiger", "snail", "moose", "gecko", "otter", "raven", "zebra", "koala")
+
+
+def text(number: int) -> str:
+    """A document of several children; its word is in all of them."""
+    word = f"{WORDS[number % 10]}{number}"
+    return " ".join(
+        f"The {word} was seen on day {day}, near {WORDS[day % 10]} hill." for day in range(12)
+    )
+
+
+DOCUMENTS = [
+    Document(page_content=text(number), metadata={"n": number}, id=str(number))
+    for number in range(COUNT)
+]
+QUESTION = "whale0 eagle11 tiger22 snail33 moose44 gecko55"
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
+    """What Chroma and the docstore are asked: arguments, or rows, by the name of the method."""
+    calls: dict[str, list[Any]] = defaultdict(list)
+
+    def record(owner: type, name: str) -> None:
+        method = getattr(owner, name)
+
+        def recording(self: Any, *rows: Any, **arguments: Any) -> Any:
+            calls[name].append(list(rows[0]) if rows else arguments)
+            return method(self, *rows, **arguments)
+
+        monkeypatch.setattr(owner, name, recording)
+
+    for name in ("query", "get", "upsert", "delete"):
+        record(Collection, name)
+    for name in ("read", "write", "remove"):
+        record(KeyValueStore, name)
+    return calls
+
+
+def forget(asked: dict[str, list[Any]]) -> None:
+    for calls in asked.values():
+        calls.clear()
+
+
+def build(folder: Path, **options: Any) -> ParentDocumentRetriever:
+    return parent_document_retriever(
+        path=folder,
+        child_splitter=RecursiveTextSplitter(chunk_size=120),
+        parent_splitter=None,
+        **options,
+    )
+
+
+PLAIN: dict[str, Any] = {"search_type": "similarity", "smoothing": 0.0, "headings": False}
+
+
+def test_adding_writes_every_parent_once_and_every_record_twice(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path, **PLAIN)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        children = retriever.vectorstore._collection.count()  # type: ignore[attr-defined]
+        keys = [[key for key, _ in rows] for rows in asked["write"]]
+        records = [key for key in keys[0] if key.startswith("source/")]
+        assert len(records) == COUNT
+        assert keys[0][:COUNT] == records, "where a store takes few at once, records are first"
+        assert len(keys[0]) == 2 * COUNT
+        assert keys[1:] == [records]
+        assert [len(call["ids"]) for call in asked["upsert"]] == [children]
+        assert len(asked["read"]) <= 3  # the records, and before and after, the state
+        assert not asked["get"]
+        assert not asked["query"]
+        forget(asked)
+        retriever.add_documents(DOCUMENTS)
+        assert {name for name, calls in asked.items() if calls} == {"read", "get"}
+        assert len(asked["read"]) == 2  # the records, and whether their parents are there
+        assert [call["include"] for call in asked["get"]] == [[]], "are the children there?"
+
+
+def test_hybrid_search_adds_the_state_to_what_is_written(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path)) as retriever:
+        retriever.add_documents(DOCUMENTS[:10])
+        forget(asked)
+        retriever.add_documents(DOCUMENTS[10:])
+        first, last = ([key for key, _ in rows] for rows in asked["write"])
+        assert len(first) == 2 * (COUNT - 10)
+        assert last[:2] == ["state/log/0002", "state/keywords"], "before a record says it is done"
+        assert len(last) == 2 + COUNT - 10
+
+
+def test_a_question_by_similarity_asks_for_few_children_and_for_k_parents(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path, **PLAIN, k=3, retrieve="parents")) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        retriever.invoke("the first query looks whether children are missing")
+        forget(asked)
+        assert len(retriever.invoke("whale0 eagle11")) == 3
+        asks = [(call["n_results"], call["include"]) for call in asked["query"]]
+        include = ["metadatas", "documents", "distances"]
+        assert asks[0] == (7, include), "one more shows whether the last ties"
+        assert [n for n, _ in asks] == sorted({n for n, _ in asks}), "deeper each time"
+        assert not asked["get"]
+        read = [key for rows in asked["read"] for key in rows]
+        assert 3 <= len(read) == len(set(read)) <= asks[-1][0]
+
+
+@pytest.mark.slow
+def test_results_do_not_depend_on_how_many_children_are_fetched_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    depths: list[int] = []
+    find = InMemoryVectorStore.similarity_search_with_score  # exact, unlike Chroma's graph
+
+    def recording(self: Any, query: str, k: int = 4, **kwargs: Any) -> Any:
+        depths.append(k)
+        return find(self, query, k, **kwargs)
+
+    monkeypatch.setattr(InMemoryVectorStore, "similarity_search_with_score", recording)
+    store = InMemoryVectorStore(HashingEmbeddings())  # type: ignore[arg-type]
+    splitter = RecursiveTextSplitter(chunk_size=60)
+    retriever = parent_document_retriever(
+        DOCUMENTS,
+        vectorstore=store,
+        child_splitter=splitter,
+        parent_splitter=None,
+        k=3,
+        retrieve="parents",
+    )
+    questions = [f"{WORDS[n % 10]}{n} seen on day {n % 12}" for n in range(20)]
+    results = [retriever.invoke(question) for question in questions]
+    for children_per_result in (1, 20):
+        monkeypatch.setitem(search._CHILDREN_PER_RESULT, "parents", children_per_result)
+        depths.clear()
+        assert [retriever.invoke(question) for question in questions] == results
+        assert min(depths) == 3 * children_per_result + 1
+        if children_per_result == 1:
+            assert len(depths) > len(questions), "some have to ask again, or nothing is shown"
+
+
+@pytest.mark.parametrize(("retrieve", "most"), [("passages", 50), ("parents", 12), ("children", 6)])
+def test_hybrid_search_reads_the_best_children_alone(
+    retrieve: Any, most: int, tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path, k=3, retrieve=retrieve)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        retriever.invoke("warm")
+        forget(asked)
+        assert len(retriever.invoke(QUESTION)) == 3
+        (query,) = asked["query"]
+        assert query["include"] == ["distances"]
+        assert query["n_results"] == 101
+        vectors = [call for call in asked["get"] if call["include"] == ["embeddings"]]
+        assert len(vectors) <= 1, "the vectors of those that only keywords find come in one call"
+        loaded = [call for call in asked["get"] if call not in vectors]
+        assert all(call["include"] == ["metadatas", "documents"] for call in loaded)
+        assert sum(len(call["ids"]) for call in loaded) <= most
+        read = [key for rows in asked["read"] for key in rows if key != "state/keywords"]
+        assert len(read) == len(set(read)) <= most
+
+
+def test_hybrid_search_finds_what_reading_everything_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = Collection.query
+
+    def query_exactly(self: Collection, *, n_results: int, **arguments: Any) -> Any:
+        """Chroma's graph may miss a child; the first of all its rows are the nearest."""
+        rows: Any = query(self, n_results=self.count(), **arguments)
+        return {
+            name: [row[:n_results] for row in value] if isinstance(value, list) else value
+            for name, value in rows.items()
+        } | {"included": rows["included"]}
+
+    monkeypatch.setattr(Collection, "query", query_exactly)
+    with closing(build(tmp_path, k=10, retrieve="children")) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+        model = retriever.vectorstore.embeddings
+        compared = 0
+        for question in [QUESTION, *(f"{WORDS[n % 10]}{n} near hill" for n in range(20))]:
+            vector = model.embed_query(question)  # type: ignore[union-attr]
+            rows = collection.query(query_embeddings=[vector], n_results=collection.count())
+            near = sorted(zip(rows["distances"][0], rows["ids"][0], strict=True))
+            last = near[100][0]
+            by_vector = [name for distance, name in near[:100] if distance != last]
+            if len(by_vector) < 100:  # others tie with the last one: the search goes deeper
+                continue
+            compared += 1
+            everything = retriever.shared.keywords.find(question, collection.count())
+            pool = {*by_vector, *(name for name, _ in everything.best[:100])}
+            distances, keywords = {name: -value for value, name in near}, dict(everything.best)
+            expected = dict.fromkeys(pool, 0.0)
+            for side in (distances, keywords):
+                values = {name: side.get(name, 0.0) for name in pool}
+                worst, best = min(values.values()), max(values.values())
+                for name in pool:
+                    expected[name] += (values[name] - worst) / (best - worst) / 2
+            strength = max(1 + max(distances.values()), everything.coverage)
+            wanted = sorted(expected.values(), reverse=True)[:10]
+            found = retriever.invoke(question)
+            scores = [each.metadata["score"] for each in found]
+            assert scores == pytest.approx([strength * score for score in wanted], abs=1e-4)
+            assert [expected[each.id or ""] for each in found] == pytest.approx(wanted, abs=1e-4)
+        assert compared > 10
+
+
+def test_verify_lists_ids_once_and_pages_nothing(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        assert retriever.verify().is_sound
+        forget(asked)
+        assert retriever.verify().is_sound
+        assert asked["get"] == [{"include": []}], "an offset costs what it skips"
+        forget(asked)
+        retriever.delete(source="none")
+        assert not asked["get"]
+
+
+def test_a_hybrid_question_reads_only_the_children_of_its_results(
+    tmp_path: Path, asked: dict[str, list[Any]]
+) -> None:
+    with closing(build(tmp_path, k=3)) as retriever:
+        retriever.add_documents(DOCUMENTS)
+        retriever.invoke("the first query looks whether children are missing")
+        forget(asked)
+        matches = [each for result in retriever.invoke(QUESTION) for each in read_matches(result)]
+        assert sum(len(call["ids"]) for call in read_children(asked)) == len(matches) < 20
+        forget(asked)
+        parents = retriever.model_copy(update={"retrieve": "parents"})
+        assert len(parents.invoke(QUESTION)) == 3
+        assert read_children(asked) == []
+
+
+def read_matches(result: Document) -> list[Any]:
+    return list(json.loads(result.metadata["matches"]))
+
+
+def read_children(asked: dict[str, list[Any]]) -> list[Any]:
+    """The requests to Chroma for more than ids and vectors."""
+    return [call for call in asked["get"] if "metadatas" in call["include"]]
+
+
+REWRITTEN = [
+    Document(
+        page_content="a\ud800b " + text(3), metadata={"n": 3, "\udc00": "\udfff"}, id="\ud800"
+    ),
+    Document(page_content="# Hills\n\n" + text(4), metadata={"title": "Animals", "page": [1, 2]}),
+    Document(page_content=text(5) + "\n\n" + text(6), metadata={"start_index": 7, "end_index": 9}),
+    Document(page_content=" \n " + text(7), metadata={"nested": {"a": [{"b": None}]}}, id="p"),
+]
+
+
+@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
+@pytest.mark.parametrize("parents", [None, RecursiveTextSplitter(chunk_size=300, chunk_overlap=90)])
+def test_what_the_keyword_index_locates_is_what_the_vector_store_holds(
+    retrieve: str, parents: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"parent_splitter": parents, "retrieve": retrieve}
+    splitter = RecursiveTextSplitter(chunk_size=60, chunk_overlap=20)
+    documents = [*DOCUMENTS[:9], *REWRITTEN]
+    with parent_document_retriever(documents, child_splitter=splitter, **options) as retriever:
+        questions = [QUESTION, "zebra8", "Hills", "a\ud800b", "where was the moose4 on day 3?"]
+        results = [retriever.invoke(question, k=12) for question in questions]
+        monkeypatch.setattr(KeywordIndex, "locate", lambda self, ids, id_key: {})
+        assert [retriever.invoke(question, k=12) for question in questions] == results
+
+
+@every_front_end
+@pytest.mark.parametrize("retrieve", ["passages", "parents"])
+def test_located_children_give_the_same_results_in_every_front_end(
+    front: FrontEnd, retrieve: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages = [(str(each.id), each.page_content, each.metadata) for each in DOCUMENTS[:9]]
+    retriever = front.build(pages, search_type="hybrid", retrieve=retrieve)
+    results = front.find(retriever, QUESTION)
+    monkeypatch.setattr(KeywordIndex, "locate", lambda self, ids, id_key: {})
+    assert front.find(retriever, QUESTION) == results
+    assert len(results) == 4
+    retriever.close()
+
+
+def test_a_child_that_is_gone_when_it_is_read_is_in_no_passage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with parent_document_retriever(DOCUMENTS, parent_splitter=None) as retriever:
+        first, *_ = retriever.invoke(QUESTION)
+        collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+        where = {"start_index": read_matches(first)[0]["start_index"]}
+        of_first = collection.get(where={"$and": [{"n": first.metadata["n"]}, where]})["ids"]
+        read = ChromaChildren.read
+
+        async def deleting(self: ChromaChildren, ids: list[str], detail: Any = "text") -> Any:
+            collection.delete(ids=of_first)
+            return await read(self, ids, detail)
+
+        monkeypatch.setattr(ChromaChildren, "read", deleting)
+        results = retriever.invoke(QUESTION)
+        assert len(results) == 4
+        assert first.id not in [result.id for result in results]

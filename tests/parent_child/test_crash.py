@@ -1,0 +1,189 @@
+"""Parent-child retrieval after kill -9: nothing is lost, nothing half visible, all can be finished.
+
+The index goes through adding, replacing and deleting again and again, each killed at a moment drawn
+from its measured length. CRASHES sets how many kills there are on each back end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.stores import on_server
+
+pytestmark = pytest.mark.slow
+
+CRASHES = int(os.environ.get("CRASHES", "8"))
+CYCLE = ("add", "replace", "delete")
+State = dict[str, Any]
+
+
+class Crashes:
+    """The process of `tests.crash_process`, and what a test asks of it."""
+
+    def __init__(self, place: dict[str, Any]) -> None:
+        command = [sys.executable, "-m", "tests.support.crash_process"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process: subprocess.Popen[str] = subprocess.Popen(
+            command, cwd=Path(__file__).parents[2], **pipes
+        )
+        self._place = place
+
+    def do(self, operation: str, search_type: str, killed_after: float | None = None) -> float:
+        """Do an operation, or kill its process some seconds after it began; how long it took."""
+        killed = killed_after is not None
+        process = self._begun(job="do", operation=operation, search_type=search_type, killed=killed)
+        assert self._read_answer() == {"began": True}
+        began = time.perf_counter()
+        if killed_after is not None:
+            time.sleep(killed_after)
+            os.kill(process, signal.SIGKILL)
+        answer = self._read_answer()
+        took = time.perf_counter() - began
+        if answer == {"finished": True}:
+            answer = self._read_answer()
+        assert answer.keys() == {"ended"}, answer.get("error")
+        return took
+
+    def look(self, operation: str | None, search_type: str, repair: bool = False) -> State:
+        """What a fresh process finds, and what it makes of it."""
+        self._begun(job="look", operation=operation, search_type=search_type, repair=repair)
+        seen = self._read_answer()
+        assert "error" not in seen, seen.get("error")
+        self._read_answer()
+        return seen
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=20)
+
+    def _begun(self, **job: Any) -> int:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"place": self._place, **job}) + "\n")
+        self._process.stdin.flush()
+        return int(self._read_answer()["process"])
+
+    def _read_answer(self) -> State:
+        assert self._process.stdout is not None
+        answer: State = json.loads(self._process.stdout.readline())
+        return answer
+
+
+@pytest.fixture(params=["folder", *on_server("servers")])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """Where the index is: SQLite and a Chroma folder, or PostgreSQL and a Chroma server."""
+    if request.param == "folder":
+        return {"folder": str(tmp_path / "index")}
+    host, port = request.getfixturevalue("chroma_server")
+    return {
+        "host": host,
+        "port": port,
+        "collection": request.getfixturevalue("collection_name"),
+        "url": request.getfixturevalue("postgres_url"),
+    }
+
+
+@pytest.fixture
+def crashes(place: dict[str, Any]) -> Iterator[Crashes]:
+    """The process that forks, for the place."""
+    process = Crashes(place)
+    yield process
+    process.close()
+
+
+def test_what_was_killed_at_any_moment_is_whole_and_can_be_finished(crashes: Crashes) -> None:
+    crashes.do("fill", "hybrid")
+    took, states = undisturbed(crashes)
+    chance, interrupted, repaired = random.Random(20), 0, 0
+    for trial in range(CRASHES):
+        operation = CYCLE[trial % 3]
+        before, after = states[trial % 3], states[(trial + 1) % 3]
+        # One process in three keeps no keyword index, and so leaves one that lags behind.
+        kinds = chance.choices(("hybrid", "similarity"), (2, 1), k=2)
+        crashes.do(operation, kinds[0], killed_after=chance.uniform(0, took[operation]))
+        seen = crashes.look(operation, kinds[1], repair=chance.random() < 0.5)
+        assert_whole(seen["between"])
+        assert_between(seen["between"], before, after)
+        if "repaired" in seen:
+            assert seen["mended"]
+            assert_whole(seen["repaired"])
+            assert_between(seen["repaired"], before, after)
+            assert_by_document(seen["repaired"], before, after)
+        assert_same(seen["end"], after)
+        assert seen["sound"]
+        interrupted += seen["unsound"]
+        repaired += seen["unsound"] and "repaired" in seen
+    assert interrupted >= CRASHES // 3, "most kills met an operation under way"
+    assert repaired >= CRASHES // 10
+
+
+def undisturbed(crashes: Crashes) -> tuple[dict[str, float], list[State]]:
+    """How long each operation takes, and what the stores hold before each of them."""
+    took: dict[str, float] = {}
+    states = []
+    for operation in CYCLE:
+        states.append(crashes.look(None, "hybrid")["end"])
+        took[operation] = crashes.do(operation, "hybrid")
+    again = crashes.look(None, "hybrid")["end"]
+    assert_same(again, states[0])
+    return took, states
+
+
+def assert_whole(state: State) -> None:
+    """No child is without its parent, and each is in the record of its document."""
+    rows = state["rows"]
+    parents = {metadata["parent_id"] for _, metadata, _ in state["children"].values()}
+    assert parents <= rows.keys()
+    records = [metadata for key, (_, metadata) in rows.items() if key.startswith("source/")]
+    assert state["children"].keys() <= {child for each in records for child in each["children"]}
+
+
+def assert_between(state: State, before: State, after: State) -> None:
+    """A query gives no less than both versions have, and nothing that neither has."""
+    for kind, found in state["found"].items():
+        old, new, now = (
+            set(each.items()) for each in (before["found"][kind], after["found"][kind], found)
+        )
+        assert old & new <= now <= old | new, kind
+
+
+def assert_by_document(state: State, before: State, after: State) -> None:
+    """Each document is as it was before or as it is after."""
+    old, new, now = (by_document(each) for each in (before, after, state))
+    for name in old.keys() | new.keys() | now.keys():
+        assert now.get(name) in (old.get(name), new.get(name))
+
+
+def by_document(state: State) -> dict[str, set[str]]:
+    documents: dict[str, set[str]] = {}
+    for child, (_, metadata, _) in state["children"].items():
+        documents.setdefault(metadata["_source_id"], set()).add(child)
+    return documents
+
+
+def assert_same(state: State, expected: State) -> None:
+    """The stores hold the same, to the vector, and queries find the same."""
+    assert state["rows"] == expected["rows"]
+    for kind, found in expected["found"].items():
+        lost, more = found.keys() - state["found"][kind].keys(), state["found"][kind].keys() - found
+        assert (lost, more) == (set(), set()), kind
+        assert state["found"][kind] == found
+    assert state["keywords"] in (None, expected["keywords"])
+    assert expected["keywords"] == sorted(state["children"])
+    ours, theirs = state["children"], expected["children"]
+    assert {name: ours[name][:2] for name in ours} == {name: theirs[name][:2] for name in theirs}
+    for name, (_, _, vector) in ours.items():
+        np.testing.assert_allclose(vector, theirs[name][2], atol=1e-5)

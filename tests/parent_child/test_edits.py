@@ -1,0 +1,296 @@
+"""An edit of a document costs what it changed: counted embeddings and writes, in every store."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import numpy as np
+import pytest
+from chromadb import Collection
+from langchain_core.stores import InMemoryStore
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from rag_splitters import langchain, llama_index
+from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.smoothing import mix, neighbour_weights, unmix
+from tests.parent_child.test_llama_index import ListVectorStore
+from tests.parent_child.test_sync import rows_store
+from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end
+from tests.support.stores import on_server
+
+FACTORY = "parent_document_retriever"
+STORES = ("memory", "folder", *on_server("redis", "postgres", "chroma server"))
+
+
+def prose(paragraphs: int) -> str:
+    """A text under headings, whose sentences and paragraphs are unlike each other."""
+    dice = random.Random(5)
+    words = [f"word{number}" for number in range(2000)]
+    parts: list[str] = []
+    for number in range(paragraphs):
+        if number % 12 == 0:
+            parts.append(f"# Chapter {number // 12}")
+        sentences = [
+            " ".join(dice.choices(words, k=dice.randint(5, 14))).capitalize() + "."
+            for _ in range(dice.randint(3, 5))
+        ]
+        parts.append(" ".join(sentences))
+    return "\n\n".join(parts)
+
+
+TEXT = prose(534)
+MIDDLE = TEXT.index(" ", len(TEXT) // 2)
+EDITS = {
+    "appended": (TEXT + " One more sentence at the end.", 10),
+    "a word changed": (TEXT[:MIDDLE] + " changed" + TEXT[TEXT.index(" ", MIDDLE + 1) :], 15),
+    "a word removed": (TEXT[:MIDDLE] + TEXT[TEXT.index(" ", MIDDLE + 1) :], 15),
+    "a sentence before": ("A sentence put before it. " + TEXT, 15),
+    "the first one removed": (TEXT[TEXT.index("\n\n") + 2 :], 40),  # loses a chapter's heading
+    "the last one removed": (TEXT[: TEXT.rindex(". ") + 1], 10),
+}
+
+
+class Counting:
+    """An embedding model that counts the texts that it is given."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._model = HashingEmbeddings(dimensions=48)
+
+    def __call__(self, texts: list[str]) -> Any:
+        self.texts += texts
+        return self._model.embed_documents(texts)
+
+    def count(self) -> int:
+        count = len(self.texts)
+        self.texts.clear()
+        return count
+
+
+def build(front: FrontEnd, model: Counting, **options: Any) -> Any:
+    """A retriever of default splitters and, but for the options, default settings."""
+    if front.framework == "langchain":
+        return langchain.parent_document_retriever(embeddings=model, **options)
+    return llama_index.parent_document_retriever(embed_model=model, **options)
+
+
+@pytest.fixture(params=STORES)
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
+    """Where an index is: the arguments of a factory, by the framework."""
+    name = request.param
+    if name == "memory":
+        yield {"langchain": {}, "llama_index": {}}
+    elif name == "folder":
+        yield {"langchain": {"path": tmp_path}, "llama_index": {"path": tmp_path}}
+    elif name == "chroma server":
+        host, port = request.getfixturevalue("chroma_server")
+        options = {
+            "client": chromadb.HttpClient(host=host, port=port),
+            "collection_name": request.getfixturevalue("collection_name"),
+        }
+        yield {
+            "langchain": {**options, "docstore": InMemoryStore()},
+            "llama_index": {
+                **options, "docstore": llama_index.SQLiteKVStore(tmp_path / "rows.sqlite"),
+            },
+        }  # fmt: skip
+    else:
+        url = request.getfixturevalue(f"{name}_url")
+        kinds: dict[str, tuple[Any, Any]] = {
+            "redis": (langchain.RedisStore, llama_index.RedisKVStore),
+            "postgres": (langchain.PostgresStore, llama_index.PostgresKVStore),
+        }
+        opened = [kind(url) for kind in kinds[name]]
+        yield dict(
+            zip(("langchain", "llama_index"), [{"docstore": each} for each in opened], strict=True)
+        )
+        for each in opened:
+            each.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("front", [FRONT_ENDS[0], FRONT_ENDS[3]], ids=["langchain", "llama_index"])
+def test_an_edit_embeds_what_it_changed(front: FrontEnd, places: dict[str, Any]) -> None:
+    model = Counting()
+    with closing(build(front, model, **places[front.framework])) as retriever:
+
+        def add(text: str, metadata: dict[str, Any]) -> int:
+            front.do(retriever, "add_documents", front.documents([("d", text, metadata)]))
+            return model.count()
+
+        children = add(TEXT, {"page": 1})
+        assert children == front.collection(retriever).count()
+        assert 600 < children < 620
+        for text, limit in EDITS.values():
+            assert 0 <= add(text, {"page": 1}) <= limit
+            assert add(TEXT, {"page": 1}) <= limit
+        assert add(TEXT, {"page": 2, "tags": ["a"]}) == 0
+        assert front.do(retriever, "verify").is_sound
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"smoothing": 0.0}, {"smoothing": 0.7, "headings": False}])
+@every_front_end
+def test_edited_again_and_again_it_is_what_a_new_index_would_be(
+    options: dict[str, Any], front: FrontEnd, tmp_path: Path
+) -> None:
+    dice = random.Random(8)
+    model = Counting()
+    parts = prose(24).split("\n\n")
+    with closing(build(front, model, path=tmp_path / "edited", **options)) as retriever:
+        for step in range(30):
+            kind, place = dice.choice("adc"), dice.randrange(len(parts))
+            if kind == "a":
+                parts.insert(place, f"New{step} words{step} stand here. And repeated words.")
+            elif kind == "d":
+                del parts[place]
+            else:
+                parts[place] += f" Then{step} it changed."
+            metadata = {"step": step // 3} | ({"odd": True} if step % 2 else {})
+            documents = [("d", "\n\n".join(parts), metadata), ("other", "Other words.", {})]
+            front.do(retriever, "add_documents", front.documents(documents))
+        assert front.do(retriever, "verify").is_sound
+        with closing(build(front, model, path=tmp_path / "new", **options)) as other:
+            front.do(other, "add_documents", front.documents(documents))
+            edited, new = state(front, retriever), state(front, other)
+            assert edited[:2] == new[:2]
+            assert np.abs(edited[2] - new[2]).max() < 2e-5
+            for question in ("repeated words", "then29 new3", "word7 word99"):
+                found, wanted = (front.find(each, question) for each in (retriever, other))
+                assert [each.id for each in found] == [each.id for each in wanted]
+                assert [r.score for r in found] == pytest.approx(
+                    [r.score for r in wanted], abs=1e-4
+                )
+
+
+def state(front: FrontEnd, retriever: Any) -> tuple[Any, Any, Any]:
+    """The children and their metadata, the docstore's rows, and the vectors."""
+    collection = front.collection(retriever)
+    rows = collection.get(include=["documents", "metadatas", "embeddings"])
+    order = np.argsort(rows["ids"])
+    names = ("ids", "documents", "metadatas")
+    children = [[rows[name][number] for name in names] for number in order]
+    store = rows_store(retriever)
+    keys = [key for key in store.yield_keys() if not key.startswith("state/")]
+    return children, dict(zip(keys, store.mget(keys), strict=True)), rows["embeddings"][order]
+
+
+@every_front_end
+def test_what_did_not_change_is_not_written(
+    front: FrontEnd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: dict[str, list[Any]] = {"upsert": [], "update": [], "delete": [], "write": []}
+    updated: list[int] = []
+
+    def record(owner: type, name: str) -> None:
+        method = getattr(owner, name)
+
+        def recording(self: Any, *rows: Any, **arguments: Any) -> Any:
+            calls[name] += [key for key, _ in rows[0]] if rows else arguments["ids"]
+            return method(self, *rows, **arguments)
+
+        monkeypatch.setattr(owner, name, recording)
+
+    for name in ("upsert", "update", "delete"):
+        record(Collection, name)
+    record(KeyValueStore, "write")
+    model = Counting()
+    with closing(build(front, model, path=tmp_path)) as retriever:
+        update = retriever.shared.keywords.update
+
+        def update_keywords(documents: Any, *arguments: Any, **options: Any) -> Any:
+            updated.append(sum(map(len, documents.values())))
+            return update(documents, *arguments, **options)
+
+        monkeypatch.setattr(retriever.shared.keywords, "update", update_keywords)
+
+        def add(text: str, metadata: dict[str, Any]) -> dict[str, int]:
+            for each in calls.values():
+                each.clear()
+            updated.clear()
+            front.do(retriever, "add_documents", front.documents([("d", text, metadata)]))
+            parents = [key for key in calls["write"] if not key.startswith(("source/", "state/"))]
+            return {**{name: len(each) for name, each in calls.items()}, "write": len(parents)}
+
+        whole = add(TEXT, {"page": 1, "deep": {"a": 1}})
+        assert whole["write"] > 80
+        appended = add(EDITS["appended"][0], {"page": 1, "deep": {"a": 1}})
+        assert appended["upsert"] <= 5
+        assert appended["write"] <= 2
+        assert (appended["update"], appended["delete"]) == (0, 1)
+        add(TEXT, {"page": 1, "deep": {"a": 1}})
+        metadata = add(TEXT, {"page": 2, "deep": {"a": 1}})
+        assert metadata == {
+            "upsert": 0, "update": whole["upsert"], "delete": 0, "write": whole["write"],
+        }  # fmt: skip
+        assert sum(updated) == whole["upsert"], "filters find the new page"
+        nested = add(TEXT, {"page": 2, "deep": {"a": 2}})
+        assert nested == {**metadata, "update": 0}, "children inherit what cannot be filtered on"
+        assert front.do(retriever, "verify").is_sound
+
+
+@every_front_end
+def test_vectors_of_another_model_or_setting_are_not_kept(front: FrontEnd) -> None:
+    model = Counting()
+    with closing(build(front, model)) as retriever:
+        documents = front.documents([("d", prose(10), {})])
+        front.do(retriever, "add_documents", documents)
+        count = model.count()
+        varied = front.varied(retriever, smoothing=0.0)
+        front.do(varied, "add_documents", documents)
+        assert model.count() == count
+        front.do(varied, "add_documents", documents)
+        assert model.count() == 0
+        collection = front.collection(retriever)
+        collection.delete(ids=collection.get()["ids"][:1])
+        front.do(varied, "add_documents", front.documents([("d", prose(11), {})]))
+        assert model.count() == collection.count(), "one is missing, so that none is trusted"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_models_vectors_are_recovered_from_smoothed_ones(seed: int) -> None:
+    dice = np.random.default_rng(seed)
+    count, size = int(dice.integers(1, 60)), int(dice.integers(1, 50))
+    kinds = (
+        dice.standard_normal((count, size)),
+        np.sign(dice.standard_normal((count, 1))) * (1 + 0.01 * dice.standard_normal((1, size))),
+        np.ones((count, size)) + 1e-3 * dice.standard_normal((count, size)),
+    )
+    vectors = (kinds[seed % 3] * dice.uniform(0.1, 10, (count, 1))).astype(np.float32)
+    weights = neighbour_weights((0.3, 0.6, 0.7)[seed // 3 % 3])
+    recovered = unmix(mix(vectors, np.zeros(count), weights), weights)
+    assert recovered is not None
+    assert np.abs(recovered - vectors).max() < 2e-5 * np.abs(vectors).max()
+
+
+def test_vectors_that_cannot_be_recovered_are_not() -> None:
+    vectors = np.eye(4, dtype=np.float32)
+    assert unmix(vectors, neighbour_weights(1.0)) is None
+    assert unmix(np.zeros((4, 4), dtype=np.float32), neighbour_weights(0.6)) is None
+    assert unmix(vectors * np.nan, neighbour_weights(0.6)) is None
+
+
+@pytest.mark.parametrize("framework", ["langchain", "llama_index"])
+def test_other_vector_stores_embed_what_changed_or_moved(framework: str) -> None:
+    front, model = FrontEnd(framework), Counting()
+    store: Any = {
+        "langchain": {"vectorstore": InMemoryVectorStore(Embedder(model))},  # type: ignore[arg-type]
+        "llama_index": {"vector_store": ListVectorStore(kept={}), "embed_model": model},
+    }[framework]
+    retriever = getattr(langchain if framework == "langchain" else llama_index, FACTORY)(**store)
+
+    def add(text: str, metadata: dict[str, Any]) -> int:
+        retriever.add_documents(front.documents([("d", text, metadata)]))
+        return model.count()
+
+    children = add(TEXT, {"page": 1})
+    assert add(EDITS["appended"][0], {"page": 1}) <= EDITS["appended"][1]
+    assert add(EDITS["a word removed"][0], {"page": 1}) < 0.6 * children
+    assert add(EDITS["a word removed"][0], {"page": 2}) == children
+    assert retriever.verify().is_sound

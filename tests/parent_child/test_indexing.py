@@ -1,0 +1,160 @@
+"""What parent-child retrieval for LangChain writes and removes, over Chroma in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_classic.storage import LocalFileStore, create_kv_docstore
+from langchain_core.documents import Document
+from langchain_core.indexing import InMemoryRecordManager, aindex, index
+
+from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
+from rag_splitters.models import HashingEmbeddings
+from tests.parent_child.test_langchain import PARAGRAPHS, TEXT, SpanSplitter, build, children
+from tests.support.processes import run_python
+
+
+def rows(retriever: ParentDocumentRetriever, prefix: str | None = None) -> list[str]:
+    """The docstore's keys, but for those of its state."""
+    keys = retriever.docstore.yield_keys(prefix=prefix)
+    return sorted(key for key in keys if not key.startswith("state/"))
+
+
+@pytest.mark.slow
+def test_more_children_than_chroma_takes_at_once_are_all_kept() -> None:
+    text = " ".join(f"{number:09}" for number in range(9000))
+    retriever = build([Document(page_content=text)], child_splitter=SpanSplitter(10))
+    assert len(children(retriever)) > 5461
+    assert "000008123" in retriever.invoke("000008123", k=1)[0].page_content
+
+
+def test_adding_twice_changes_nothing_and_embeds_nothing() -> None:
+    embedded: list[str] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        embedded.extend(texts)
+        return HashingEmbeddings(dimensions=32).embed_documents(texts)
+
+    documents = [Document(page_content=TEXT, metadata={"n": 1}), Document(page_content="short")]
+    retriever = build(embeddings=embed)
+    ids = retriever.add_documents(documents)
+    rows, count = children(retriever), len(embedded)
+    assert (
+        retriever.add_documents(documents)
+        == ids
+        == asyncio.run(retriever.aadd_documents(documents))
+    )
+    assert children(retriever) == rows
+    assert len(embedded) == count == len(rows)
+
+
+def test_duplicates_in_one_call_are_stored_once_and_the_last_counts() -> None:
+    same = Document(page_content=TEXT)
+    versions = [Document(page_content=f"version {n}", id="v") for n in range(3)]
+    retriever = build()
+    ids = retriever.add_documents([same, same, *versions])
+    assert ids[0] == ids[1]
+    assert ids[2:] == ["v"] * 3
+    assert [d.page_content for d in retriever.get(["v"])] == ["version 2"]
+    assert (
+        len(children(retriever))
+        == -(-len(TEXT) // 80) * 3 - (len(TEXT) % 80 <= 60) - (len(TEXT) % 80 <= 30) + 1
+    )
+
+
+def test_a_changed_document_replaces_its_chunks_and_leaves_none() -> None:
+    old = Document(page_content=TEXT, metadata={"page": 1, "old": "x"}, id="d")
+    new = Document(page_content=PARAGRAPHS[0] + " New.", metadata={"page": 2}, id="d")
+    retriever = build([old])
+    retriever.add_documents([new])
+    fresh = build([new])
+    assert children(retriever) == children(fresh), "the keys of old metadata are gone too"
+    assert rows(retriever) == rows(fresh)
+    assert not any("whales" in r.page_content for r in retriever.invoke("whales", k=50))
+    assert retriever.delete(["d"])["num_deleted"] == 1
+    assert children(retriever) == {}
+    assert rows(retriever) == []
+
+
+def test_delete_takes_a_source() -> None:
+    retriever = build(
+        [
+            Document(page_content=p, metadata={"source": f"{n % 2}.txt"})
+            for n, p in enumerate(PARAGRAPHS)
+        ]
+    )
+    assert retriever.delete(source="1.txt")["num_deleted"] == 3
+    assert asyncio.run(retriever.adelete(source="1.txt"))["num_deleted"] == 0
+    results = retriever.invoke("dogs", k=50)
+    assert {result.metadata["source"] for result in results} == {"0.txt"}
+
+
+@pytest.mark.parametrize("blank", ["", " \n\t "])
+def test_blank_documents_can_be_got_and_have_no_parent(blank: str) -> None:
+    for parent_splitter in (SpanSplitter(80), None):
+        retriever = build(parent_splitter=parent_splitter)
+        assert retriever.add_documents([]) == []
+        ids = retriever.add_documents([Document(page_content=blank, metadata={"a": {}})])
+        assert retriever.get(ids) == [Document(page_content=blank, metadata={"a": {}}, id=ids[0])]
+        assert rows(retriever) == rows(retriever, "source/")
+        assert retriever.invoke("anything") == []
+
+
+@pytest.mark.slow
+def test_ids_are_the_same_in_every_process() -> None:
+    code = (
+        "import tests.parent_child.test_langchain as t;"
+        "r = t.build([t.Document(page_content=t.TEXT, metadata={'b': 1, 'a': [2]})]);"
+        "print(sorted(t.children(r)), sorted(r.docstore.yield_keys()))"
+    )
+    assert len({run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")}) == 1
+
+
+@pytest.mark.parametrize("cleanup", [None, "incremental", "full", "scoped_full"])
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_index_works_in_every_clean_up_mode(cleanup: Any, asynchronous: bool) -> None:
+    retriever, records = build(), InMemoryRecordManager(namespace="test")
+    records.create_schema()
+
+    def sync(documents: list[Document]) -> Any:
+        options: Any = {"cleanup": cleanup, "source_id_key": "source", "key_encoder": "sha256"}
+        if asynchronous:
+            return asyncio.run(aindex(documents, records, retriever, **options))
+        return index(documents, records, retriever, **options)
+
+    def page(source: str, text: str) -> Document:
+        return Document(page_content=text, metadata={"source": source})
+
+    first = [page("a", PARAGRAPHS[0]), page("a", PARAGRAPHS[1]), page("b", PARAGRAPHS[2])]
+    assert sync(first)["num_added"] == 3
+    assert sync(first)["num_skipped"] == 3
+    changed = sync([page("a", PARAGRAPHS[0]), page("a", PARAGRAPHS[3])])
+    gone = {None: 0, "incremental": 1, "full": 2, "scoped_full": 1}[cleanup]
+    assert (changed["num_added"], changed["num_deleted"]) == (1, gone)
+    texts = {source.page_content for source in retriever.get(records.list_keys())}
+    assert len(texts) == 4 - gone
+    found = retriever.invoke("animals in a place that eat food", k=50)
+    assert all(any(parent.page_content in text for text in texts) for parent in found)
+
+
+def test_the_factory_without_options_gives_exact_positions() -> None:
+    retriever = parent_document_retriever([Document(page_content=TEXT * 20)], k=3)
+    results = retriever.invoke("Where do the whales live?")
+    assert len(results) == 3
+    for result in results:
+        start, end = result.metadata["start_index"], result.metadata["end_index"]
+        assert (TEXT * 20)[start:end] == result.page_content
+        assert len(result.page_content) <= 2000
+
+
+def test_a_docstore_of_langchain_classic_works(tmp_path: Path) -> None:
+    docstore = create_kv_docstore(LocalFileStore(tmp_path))
+    documents = [Document(page_content=TEXT, metadata={"source": "a", "deep": {"x": [1]}}, id="a")]
+    retriever = build(documents, docstore=docstore)
+    assert retriever.get(["a"]) == documents
+    assert retriever.invoke("eagles", k=1)[0].metadata["deep"] == {"x": [1]}
+    assert retriever.delete(source="a")["succeeded"] == ["a"]
+    assert rows(retriever) == []

@@ -1,0 +1,291 @@
+"""Parent-child retrieval for LlamaIndex: its stores, its engines, its documents."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llama_index.core import Document, MockEmbedding, VectorStoreIndex
+from llama_index.core.callbacks import CallbackManager, CBEventType, LlamaDebugHandler
+from llama_index.core.llms import MockLLM
+from llama_index.core.node_parser import SentenceWindowNodeParser
+from llama_index.core.postprocessor import SimilarityPostprocessor
+from llama_index.core.query_engine import RetrieverQueryEngine
+from llama_index.core.retrievers import QueryFusionRetriever
+from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.storage.docstore.keyval_docstore import KVDocumentStore
+from llama_index.core.storage.kvstore import SimpleKVStore
+from llama_index.core.vector_stores import (
+    FilterCondition,
+    FilterOperator,
+    MetadataFilter,
+    MetadataFilters,
+    SimpleVectorStore,
+)
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    VectorStoreQuery,
+    VectorStoreQueryResult,
+)
+from llama_index.vector_stores.chroma import ChromaVectorStore
+
+from rag_splitters.llama_index import (
+    ParentDocumentRetriever,
+    SentenceNodeParser,
+    SQLiteKVStore,
+    parent_document_retriever,
+)
+from rag_splitters.models import HashingEmbeddings
+from tests.support.front_ends import FrontEnd, Page, sentence
+
+FRONT = FrontEnd("llama_index")
+METADATA = {"deep": {"a": [1, {"b": None}]}, "none": None, "tags": ["x"], "odd\ud800": "\ud800"}
+PAGES: list[Page] = [
+    (f"p{n}", " ".join(sentence(10 * n + m) for m in range(9)), {"n": n}) for n in range(5)
+] + [("deep", f"Lone \ud800 surrogates. {sentence(77)}", METADATA)]
+
+
+class ListVectorStore(BasePydanticVectorStore):
+    """A vector store that keeps nodes, refuses ids that it has, and knows no other mode."""
+
+    stores_text: bool = True
+    kept: dict[str, Any]
+
+    @property
+    def client(self) -> Any:
+        return None
+
+    def add(self, nodes: Any, **kwargs: Any) -> list[str]:
+        for node in nodes:
+            assert node.node_id not in self.kept
+            self.kept[node.node_id] = node.model_copy(deep=True)
+        return [node.node_id for node in nodes]
+
+    def delete(self, ref_doc_id: str, **kwargs: Any) -> None:
+        self.kept = {k: n for k, n in self.kept.items() if n.ref_doc_id != ref_doc_id}
+
+    def delete_nodes(self, node_ids: Any = None, filters: Any = None, **kwargs: Any) -> None:
+        for node_id in node_ids:
+            self.kept.pop(node_id, None)
+
+    def get_nodes(self, node_ids: Any = None, filters: Any = None) -> list[BaseNode]:
+        return [self.kept[node_id] for node_id in node_ids if node_id in self.kept]
+
+    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        asked = np.asarray(query.query_embedding)
+        scores = {k: float(np.dot(node.embedding, asked)) for k, node in self.kept.items()}
+        best = sorted(scores, key=lambda k: -scores[k])[: query.similarity_top_k]
+        return VectorStoreQueryResult(
+            nodes=[self.kept[k] for k in best], similarities=[scores[k] for k in best], ids=best
+        )
+
+
+DOCSTORES: dict[str, Callable[[Path], Any]] = {
+    "memory": lambda path: None,
+    "SimpleKVStore": lambda path: SimpleKVStore(),
+    "SQLiteKVStore": lambda path: SQLiteKVStore(path / "kv.sqlite"),
+    "SimpleDocumentStore": lambda path: SimpleDocumentStore(),
+    "KVDocumentStore": lambda path: KVDocumentStore(SQLiteKVStore(path / "docs.sqlite")),
+}
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("own_vectors", [False, True], ids=["chroma", "list"])
+@pytest.mark.parametrize("docstore", DOCSTORES)
+def test_every_store_gives_the_same_results(
+    docstore: str, own_vectors: bool, asynchronous: bool, tmp_path: Path
+) -> None:
+    front = FrontEnd("llama_index", asynchronous)
+    plain = front.build(PAGES, k=5)
+    options: dict[str, Any] = {"docstore": DOCSTORES[docstore](tmp_path), "k": 5}
+    if own_vectors:
+        options["vector_store"] = ListVectorStore(kept={})
+    retriever = front.build(PAGES, **options)
+    assert front.do(retriever, "add_documents", front.documents(PAGES)) == [p[0] for p in PAGES]
+    for kind in ("similarity", "hybrid"):
+        for retrieve in ("parents", "children", "passages"):
+            varied = {"search_type": kind, "retrieve": retrieve}
+            for question in ("amber n33", "lone n77"):
+                found = front.find(front.varied(retriever, **varied), question)
+                wanted = front.find(front.varied(plain, **varied), question)
+                assert [(r.id, r.text, r.metadata.keys()) for r in found] == [
+                    (r.id, r.text, r.metadata.keys()) for r in wanted
+                ]
+                assert [r.score for r in found] == pytest.approx(
+                    [r.score for r in wanted], abs=1e-6
+                )
+    (document,) = front.do(retriever, "get", ["deep"])
+    assert (document.text, document.metadata) == (PAGES[-1][1], METADATA)
+    changed: Page = ("p3", "Zebras by amber fjord.", {})
+    front.do(retriever, "add_documents", front.documents([changed]))
+    assert front.find(retriever, "zebras")[0].text == "Zebras by amber fjord."
+    done = front.do(retriever, "sync", front.documents([changed]))
+    assert sorted(done.deleted) == ["deep", "p0", "p1", "p2", "p4"]
+    verdict = front.do(retriever, "verify", repair=True)
+    assert (verdict.documents, verdict.is_sound) == (1, True)
+    assert verdict.orphans == (None if own_vectors else [])
+    assert front.delete(retriever, ["p3"]) == ["p3"]
+    assert front.find(retriever, "zebras") == []
+    if own_vectors:
+        assert retriever.vector_store.kept == {}
+
+
+def test_results_are_nodes_that_show_a_model_only_what_is_meant_for_it() -> None:
+    retriever = FRONT.build([("guide", PAGES[1][1], {"title": "Guide"})], k=1, headings=True)
+    for retrieve in ("parents", "children", "passages"):
+        (found,) = FRONT.varied(retriever, retrieve=retrieve).retrieve("amber n13")
+        node = found.node
+        assert isinstance(node, TextNode)
+        assert node.text == PAGES[1][1][node.start_char_idx : node.end_char_idx]
+        assert node.relationships[NodeRelationship.SOURCE].node_id == "guide"
+        for mode in (MetadataMode.LLM, MetadataMode.EMBED):
+            assert node.get_content(mode) == f"title: Guide\n\n{node.text}"
+
+
+def test_engines_callbacks_and_postprocessors_work() -> None:
+    seen = LlamaDebugHandler(print_trace_on_end=False)
+    manager = CallbackManager([seen])
+    retriever = FRONT.build(PAGES, k=3, callback_manager=manager)
+    keeps = SimilarityPostprocessor(similarity_cutoff=-1.0)
+    engine = RetrieverQueryEngine.from_args(
+        retriever, llm=MockLLM(), node_postprocessors=[keeps], callback_manager=manager
+    )
+    for answer in (engine.query("amber n33"), asyncio.run(engine.aquery("amber n33"))):
+        assert [n.node_id for n in answer.source_nodes] == [
+            n.node_id for n in retriever.retrieve("amber n33")
+        ]
+        assert answer.source_nodes[0].text in str(answer)
+    assert len(seen.get_event_pairs(CBEventType.RETRIEVE)) >= 2
+    fused = QueryFusionRetriever(
+        [retriever, FRONT.varied(retriever, search_type="hybrid")],
+        llm=MockLLM(),
+        num_queries=1,
+        similarity_top_k=2,
+        use_async=False,
+    )
+    assert len(fused.retrieve("amber n33")) == 2
+
+
+def test_an_index_over_the_same_rows_reads_nodes() -> None:
+    retriever = FRONT.build(PAGES)
+
+    class Model(MockEmbedding):
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return HashingEmbeddings().embed_query(query)  # type: ignore[return-value]
+
+    index = VectorStoreIndex.from_vector_store(
+        retriever.vector_store, embed_model=Model(embed_dim=1024)
+    )
+    nodes = index.as_retriever(similarity_top_k=1).retrieve(sentence(33))
+    ours = FRONT.find(FRONT.varied(retriever, retrieve="children", k=1), sentence(33))
+    assert [(n.node_id, n.text) for n in nodes] == [(r.id, r.text) for r in ours]
+    assert nodes[0].text == sentence(33)
+    assert all("parent_id" in node.metadata for node in nodes)
+
+
+def test_documents_are_known_by_given_ids_and_not_by_random_ones() -> None:
+    retriever = FRONT.build()
+    text = PAGES[0][1]
+    first = retriever.add_documents([Document(text=text), Document(text=text, metadata={"a": 1})])
+    assert len(set(first)) == 2
+    again = [Document(text=text), Document(text=text, metadata={"a": 1})]
+    assert asyncio.run(retriever.aadd_documents(again)) == first
+    assert retriever.add_documents([Document(text=text, doc_id="x")]) == ["x"]
+    named = Document(text=text)
+    named.id_ = "y"
+    assert retriever.add_documents([named, TextNode(text=text, id_="z")]) == ["y", "z"]
+    assert retriever.add_documents([Document(text=text)], ids=["w"]) == ["w"]
+    assert retriever.verify().documents == 6
+    with pytest.raises(ValueError, match="ids must be one for each of 1 documents, got 0"):
+        retriever.add_documents([Document(text=text)], ids=[])
+
+
+def test_filters_of_every_kind_hold() -> None:
+    retriever = FRONT.build(PAGES, k=50)
+    late = MetadataFilter(key="n", value=3, operator=FilterOperator.GTE)
+    first = MetadataFilter(key="n", value=0, operator=FilterOperator.EQ)
+    for kind in ("similarity", "mmr", "hybrid"):
+        for filters, wanted in (
+            (MetadataFilters(filters=[late]), {3, 4}),
+            (MetadataFilters(filters=[late, first], condition=FilterCondition.OR), {0, 3, 4}),
+            (MetadataFilters(filters=[late, first]), set()),
+            (MetadataFilters(filters=[]), {0, 1, 2, 3, 4, None}),
+        ):
+            varied = FRONT.varied(retriever, filters=filters, search_type=kind)
+            assert {r.metadata.get("n") for r in FRONT.find(varied, "amber")} == wanted
+    store = FRONT.build(PAGES, vector_store=ListVectorStore(kept={}), search_type="hybrid")
+    store.filters = MetadataFilters(filters=[late])
+    with pytest.raises(ValueError, match="hybrid' with a filter needs Chroma"):
+        FRONT.find(store, "amber")
+
+
+@pytest.mark.parametrize("retrieve", ["parents", "children", "passages"])
+def test_parsers_of_llama_index_work_without_positions(retrieve: str) -> None:
+    sentences = SentenceWindowNodeParser.from_defaults(
+        sentence_splitter=lambda text: [f"{part}." for part in text.split(".") if part]
+    )
+    retriever = parent_document_retriever(
+        FRONT.documents(PAGES[:5]),
+        child_parser=sentences,
+        parent_parser=None,
+        retrieve=retrieve,  # type: ignore[arg-type]
+        similarity_top_k=3,
+    )
+    assert len(retriever.retrieve("amber n33")) == 3
+    for found in retriever.retrieve("amber n33"):
+        assert (found.node.start_char_idx is None) is (retrieve == "children")
+        assert "start_index" not in str(found.node.metadata)
+
+
+def test_options_can_be_set_later_and_copies_share_the_stores() -> None:
+    retriever = FRONT.build(PAGES)
+    other = copy.copy(retriever)
+    other.similarity_top_k, other.search_type, other.retrieve_kind = 1, "hybrid", "children"
+    assert len(other.retrieve("n33")) == 1
+    assert len(retriever.retrieve("n33")) == 4
+    other.delete(["p3"])
+    assert "n33" not in retriever.retrieve("n33")[0].text
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vector_store": SimpleVectorStore()}, "must keep texts, and SimpleVectorStore"),
+        ({"similarity_top_k": 0}, "similarity_top_k must be a whole number of at least 1, got 0"),
+        ({"retrieve": "all"}, "retrieve must be one of passages, parents, children, got 'all'"),
+        ({"search_type": "bm25"}, "search_type must be one of similarity.*got 'bm25'"),
+        ({"smoothing": -1}, "smoothing must be between 0 and 10 children, got -1"),
+        ({"passage_size": 0}, "passage_size must be a whole number of at least 1, got 0"),
+        ({"rerank_k": 0}, "rerank_k must be a whole number of at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parent_document_retriever(**options)
+
+
+def test_an_unknown_option_is_refused() -> None:
+    with pytest.raises(ValueError, match="did you mean 'passage_size'"):
+        parent_document_retriever(marged_size=3)
+
+
+def test_the_retriever_can_be_made_of_stores_alone(tmp_path: Path) -> None:
+    import chromadb
+
+    collection = chromadb.PersistentClient(str(tmp_path)).create_collection("own")
+    retriever = ParentDocumentRetriever(
+        vector_store=ChromaVectorStore(chroma_collection=collection),
+        docstore=SimpleKVStore(),
+        embed_model=HashingEmbeddings(),
+        child_parser=SentenceNodeParser(chunk_size=60, length_function="characters"),
+    )
+    retriever.add_documents(FRONT.documents(PAGES))
+    assert "n33" in retriever.retrieve(sentence(33))[0].text
+    assert retriever.verify().is_sound

@@ -1,0 +1,339 @@
+"""Losses and faults that must be noticed, and say what to do."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from langchain_core.documents import Document
+
+from rag_splitters.langchain import (
+    ParentDocumentRetriever,
+    RecursiveTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.langchain.kvstores import SQLiteStore
+from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child import losses
+from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
+from rag_splitters.parent_child.guard import own_folder
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore
+from rag_splitters.parent_child.records import RECORD_PREFIX, record_key
+from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
+
+PAGES: list[Page] = [
+    (f"p{n}", " ".join(sentence(9 * n + m) for m in range(9)), {"n": n}) for n in range(6)
+]
+SEARCHES = ("similarity", "hybrid")
+
+
+def shared(place: tuple[Any, str, Path], **options: Any) -> ParentDocumentRetriever:
+    client, name, path = place
+    return parent_document_retriever(
+        client=client,
+        collection_name=name,
+        docstore=SQLiteStore(path),
+        embeddings=HashingEmbeddings(dimensions=32),
+        child_splitter=RecursiveTextSplitter(chunk_size=60),
+        parent_splitter=RecursiveTextSplitter(chunk_size=200),
+        **{"k": 2, **options},
+    )
+
+
+@pytest.fixture
+def place(tmp_path: Path, collection_name: str) -> tuple[Any, str, Path]:
+    return chromadb.EphemeralClient(), collection_name, tmp_path / "parents.sqlite"
+
+
+def documents() -> list[Document]:
+    return [
+        Document(page_content=text, metadata=metadata, id=name) for name, text, metadata in PAGES
+    ]
+
+
+@pytest.mark.parametrize("search_type", SEARCHES)
+@pytest.mark.parametrize("options", [{}, {"search_kwargs": {"filter": {"n": 3}}}])
+def test_query_says_that_the_collection_came_back_empty(
+    place: tuple[Any, str, Path], search_type: str, options: dict[str, Any]
+) -> None:
+    shared(place).add_documents(documents())
+    place[0].delete_collection(place[1])
+    again = shared(place, search_type=search_type, **options)
+    with pytest.raises(MissingChildrenError, match=r"'p\d'.* verify\(repair=True\)"):
+        again.invoke(sentence(3))
+    assert not again.verify().is_sound
+    assert again.add_documents(documents()[:3]) == ["p0", "p1", "p2"]
+    again.verify(repair=True)
+    assert again.verify().is_sound
+    assert again.invoke(sentence(30))
+
+
+def test_first_hybrid_query_says_that_some_children_are_missing(
+    place: tuple[Any, str, Path],
+) -> None:
+    shared(place).add_documents(documents())
+    retriever = shared(place)
+    assert len(retriever.invoke(sentence(3))) == 2
+    collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+    collection.delete(ids=collection.get(where={"_source_id": "p5"})["ids"])
+    retriever.shared.is_checked = retriever.shared.keywords.is_rebuilt = False  # a new process
+    with pytest.raises(MissingChildrenError, match="'p5'"):
+        retriever.invoke(sentence(3))
+    retriever.add_documents(documents())
+    assert len(retriever.invoke(sentence(3))) == 2
+
+
+@pytest.mark.parametrize("search_type", SEARCHES)
+def test_first_query_of_a_new_process_says_that_some_children_are_missing(
+    place: tuple[Any, str, Path], search_type: str
+) -> None:
+    shared(place).add_documents(documents())
+    retriever = shared(place, search_type=search_type)  # its keyword index is still empty
+    collection = retriever.vectorstore._collection  # type: ignore[attr-defined]
+    collection.delete(ids=collection.get(where={"_source_id": "p5"})["ids"])
+    for _ in range(2):
+        with pytest.raises(MissingChildrenError, match="'p5'"):
+            retriever.invoke(sentence(3))
+    retriever.verify(repair=True)
+    assert len(retriever.invoke(sentence(3))) == 2
+
+
+@every_front_end
+@pytest.mark.parametrize("search_type", SEARCHES)
+def test_first_query_says_so_in_every_front_end(
+    front: FrontEnd, search_type: str, tmp_path: Path
+) -> None:
+    with closing(front.build(PAGES, path=tmp_path, search_type=search_type)) as retriever:
+        collection = front.collection(retriever)
+        collection.delete(ids=collection.get(where={"_source_id": "p5"})["ids"])
+        with pytest.raises(MissingChildrenError, match="'p5'"):
+            front.find(retriever, sentence(3))
+
+
+def test_a_damaged_record_does_not_fail_a_query_that_does_not_need_it(
+    place: tuple[Any, str, Path],
+) -> None:
+    shared(place).add_documents(documents())
+    rows = SQLiteStore(place[2])
+    key = next(iter(rows.yield_keys(prefix=RECORD_PREFIX)))
+    rows.rows._write({key.encode(): b"\xff"})  # type: ignore[attr-defined]
+    assert len(shared(place, search_type="similarity").invoke(sentence(3))) == 2
+
+
+def test_a_sample_of_many_documents_needs_not_all_their_keys(
+    place: tuple[Any, str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever = shared(place, search_type="similarity")
+    retriever.add_documents(documents())
+    monkeypatch.setattr(losses, "_SAMPLE", 1)
+    monkeypatch.setattr("random.randrange", lambda stop: int(record_key("p5")[7:9], 16))
+    asked: list[str] = []
+    list_keys = KeyValueDocstore.list_keys
+
+    def record(self: KeyValueDocstore, prefix: str) -> Any:
+        asked.append(prefix)
+        return list_keys(self, prefix)
+
+    monkeypatch.setattr(KeyValueDocstore, "list_keys", record)
+    assert len(retriever.invoke(sentence(3))) == 2
+    assert asked == [record_key("p5")[:9]]
+
+
+@pytest.mark.parametrize("search_type", SEARCHES)
+def test_full_answer_is_no_reason_to_look(
+    place: tuple[Any, str, Path], search_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever = shared(place, search_type=search_type)
+    retriever.add_documents(documents())
+    retriever.invoke(sentence(3))
+    looks: list[object] = []
+    monkeypatch.setattr(losses, "_check", lambda *args: looks.append(args))
+    assert len(retriever.invoke(sentence(3))) == 2
+    assert looks == []
+
+
+def test_collection_deleted_under_an_open_retriever_is_named(
+    place: tuple[Any, str, Path],
+) -> None:
+    retriever = shared(place, search_type="similarity")
+    retriever.add_documents(documents())
+    place[0].delete_collection(place[1])
+    with pytest.raises(RuntimeError, match="open the retriever again"):
+        retriever.invoke(sentence(3))
+
+
+@every_front_end
+def test_adding_again_restores_children_and_parents(front: FrontEnd, tmp_path: Path) -> None:
+    retriever = front.build(PAGES, path=tmp_path)
+    collection = front.collection(retriever)
+    everything = sorted(collection.get()["ids"])
+    rows = getattr(retriever.docstore, "rows", retriever.docstore)
+    lost = collection.get(where={"_source_id": "p1"})
+    collection.delete(ids=lost["ids"][:2])
+    (child, *_) = collection.get(where={"_source_id": "p3"})["metadatas"]
+    rows.mdelete([child["parent_id"]])
+    assert not front.do(retriever, "verify").is_sound
+    front.do(retriever, "add_documents", front.documents(PAGES))
+    assert front.do(retriever, "verify").is_sound
+    assert sorted(collection.get()["ids"]) == everything
+    retriever.close()
+
+
+def change_a_parent(rows: Any, parent: str, record: str) -> None:
+    (row,) = rows.mget([parent])
+    rows.mset([(parent, {**row, "text": row["text"].replace("e", "3")})])
+
+
+def change_metadata_of_a_parent(rows: Any, parent: str, record: str) -> None:
+    (row,) = rows.mget([parent])
+    rows.mset([(parent, {**row, "metadata": {**row["metadata"], "n": 99}})])
+
+
+def scramble_a_parent(rows: Any, parent: str, record: str) -> None:
+    rows._write({parent.encode(): b'{"text": "\xff\x00'})
+
+
+def scramble_a_record(rows: Any, parent: str, record: str) -> None:
+    rows._write({record.encode(): b"\x01\x02"})
+
+
+def change_a_record(rows: Any, parent: str, record: str) -> None:
+    (row,) = rows.mget([record])
+    rows.mset([(record, {**row, "text": row["text"].replace("e", "3")})])
+
+
+DAMAGES = (change_a_parent, change_metadata_of_a_parent, scramble_a_parent)
+
+
+@pytest.mark.parametrize("damage", [*DAMAGES, change_a_record, scramble_a_record])
+@every_front_end
+def test_verify_reads_every_value(
+    front: FrontEnd, damage: Callable[[Any, str, str], None], tmp_path: Path
+) -> None:
+    retriever = front.build(PAGES, path=tmp_path)
+    rows = getattr(retriever.docstore, "rows", retriever.docstore)
+    (child, *_) = front.collection(retriever).get(where={"_source_id": "p2"})["metadatas"]
+    keys = {row["id"]: key for key in rows.yield_keys("source/") for row in rows.mget([key])}
+    damage(rows, child["parent_id"], keys["p2"])
+    report = front.do(retriever, "verify")
+    assert not report.is_sound
+    is_lost = damage is scramble_a_record
+    assert report.damaged == [keys["p2"] if is_lost else "p2"]
+    if is_lost:
+        with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
+            front.do(retriever, "add_documents", front.documents(PAGES))
+    repaired = front.do(retriever, "verify", repair=True)
+    if damage is change_a_record:
+        assert list(repaired.failed) == ["p2"]
+    if damage not in DAMAGES:
+        front.do(retriever, "add_documents", front.documents(PAGES))
+    assert front.do(retriever, "verify").is_sound
+    fresh = front.build(PAGES)
+    for question in (sentence(20), sentence(25)):
+        found, expected = front.find(retriever, question), front.find(fresh, question)
+        assert [each.text for each in found] == [each.text for each in expected]
+    retriever.close()
+
+
+def test_new_index_and_one_that_another_process_wrote_are_sound(
+    place: tuple[Any, str, Path],
+) -> None:
+    retriever, other = shared(place), shared(place)
+    assert retriever.verify().is_sound
+    retriever.add_documents(documents()[:2])
+    other.add_documents(documents()[2:])
+    assert retriever.verify().is_sound
+    retriever.invoke("anything")
+    other.delete(["p0"])
+    assert retriever.verify().is_sound
+    assert other.verify().is_sound
+
+
+@every_front_end
+def test_a_single_id_is_refused(front: FrontEnd) -> None:
+    retriever = front.build([("a", "Amber.", {}), ("b", "Bronze.", {})])
+    for method in ("delete", "get"):
+        with pytest.raises(TypeError, match=r"list of ids, got 'ab': write \['ab'\]"):
+            front.do(retriever, method, "ab")
+    with pytest.raises(TypeError, match="list of ids"):
+        front.do(retriever, "add_documents", front.documents(PAGES[:2]), ids="ab")
+    assert front.do(retriever, "verify").documents == 2
+
+
+def test_question_whose_vector_is_no_number_is_refused() -> None:
+    model = HashingEmbeddings(dimensions=32)
+
+    def embed(texts: list[str]) -> Any:
+        bad = [[float("nan")] * 32]
+        return bad if texts == ["bad"] else model.embed_documents(texts)
+
+    retriever = parent_document_retriever(documents(), embeddings=embed, search_type="similarity")
+    with pytest.raises(ValueError, match="answered with a number that is not finite"):
+        retriever.invoke("bad")
+
+
+@pytest.mark.parametrize("k", [1_000_001, 10**18])
+def test_absurd_k_is_refused(k: int) -> None:
+    retriever = parent_document_retriever(documents())
+    with pytest.raises(ValueError, match="k must be at most 1,000,000, got 1,000"):
+        retriever.invoke("amber", k=k)
+
+
+def test_model_of_another_dimension_is_refused(place: tuple[Any, str, Path]) -> None:
+    retriever = shared(place, search_type="similarity")
+    retriever.add_documents(documents())
+    vectorstore: Any = retriever.vectorstore
+    vectorstore._embedding_function = HashingEmbeddings(dimensions=16)
+    with pytest.raises(ValueError, match=r"does not fit the collection .*Use the\s+model"):
+        retriever.invoke("amber")
+
+
+def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    with closing(parent_document_retriever(documents(), path=folder)) as retriever:
+        retriever.invoke("amber")
+        for path in (folder, folder / "chroma"):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        for path in [*folder.glob("*.sqlite*")]:
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+        assert len([*folder.glob("*.sqlite*")]) >= 2
+
+
+def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, release = own_folder(tmp_path)
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    owner = tmp_path / "owner"
+    host = owner.read_text().split()[1]
+    holder = """
+import sys
+from rag_splitters.parent_child import FolderInUseError
+from rag_splitters.parent_child.guard import own_folder
+from pathlib import Path
+try:
+    own_folder(Path(sys.argv[1]))
+except FolderInUseError as error:
+    print(error)
+"""
+    messages = []
+    for text in (f"{ended} {host}", owner.read_text(), f"{ended} elsewhere"):
+        owner.write_text(text)
+        command = [sys.executable, "-c", holder, str(tmp_path)]
+        messages.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert f"delete {tmp_path / 'lock'}" in messages[0]
+    assert "is open in process" in messages[1]
+    assert "on elsewhere" in messages[2]
+    release()

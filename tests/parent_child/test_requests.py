@@ -1,0 +1,77 @@
+"""Embedding requests of one addition go side by side, bounded, in both front ends."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+
+from rag_splitters.models import Embedder, HashingEmbeddings
+from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
+
+PAGES: list[Page] = [
+    (f"p{n}", " ".join(sentence(n * 50 + m) for m in range(50)), {}) for n in range(60)
+]
+
+
+class Meeting(Embeddings):
+    """A model whose requests wait until several are under way, and that counts them."""
+
+    chunk_size = 500
+
+    def __init__(self, together: int) -> None:
+        self._model = HashingEmbeddings(dimensions=16)
+        self._barrier = threading.Barrier(together)
+        self._lock = threading.Lock()
+        self.under_way = self.most = self.requests = 0
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        assert len(texts) <= self.chunk_size
+        with self._lock:
+            self.requests += 1
+            self.under_way += 1
+            self.most = max(self.most, self.under_way)
+        if self.requests <= self._barrier.parties:
+            self._barrier.wait(timeout=60)
+        with self._lock:
+            self.under_way -= 1
+        return self._model.embed_documents(texts)
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._model.embed_query(text)
+
+
+@pytest.mark.slow
+@every_front_end
+def test_requests_go_side_by_side_and_bounded(front: FrontEnd) -> None:
+    model = Meeting(together=4)
+    retriever = front.build(PAGES, embeddings=model)
+    assert model.most == 4
+    assert model.requests == -(-front.collection(retriever).count() // 500) >= 6
+
+
+@every_front_end
+def test_the_model_says_how_many(front: FrontEnd) -> None:
+    model = Meeting(together=1)
+    front.build(PAGES, embeddings=Embedder(model, max_concurrency=1))
+    assert model.most == 1
+
+
+def test_a_tokenizer_that_two_threads_use_is_asked_again() -> None:
+    calls: list[Any] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        calls.append(texts)
+        if len(calls) == 1:
+            raise RuntimeError("Already borrowed")
+        return [[1.0] for _ in texts]
+
+    assert Embedder(embed).embed(["a"]).shape == (1, 1)
+    with pytest.raises(Exception, match="broken"):
+        Embedder(_broken).embed(["a"])
+
+
+def _broken(texts: list[str]) -> list[list[float]]:
+    raise RuntimeError("broken")

@@ -1,0 +1,125 @@
+"""The stores of LangChain documents: LangChain's own suite over each, and exact documents."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSyncTests
+
+from rag_splitters.langchain import PostgresStore, RedisStore, SQLiteStore
+from rag_splitters.langchain.kvstores import DocumentStore
+from tests.parent_child.test_stores_keyvalue import KEYS, VALUES
+from tests.support.stores import OpenStore
+
+THREE = tuple(
+    Document(page_content=f"text {n}", metadata={"nested": {"n": [n, None, {}]}}, id=str(n))
+    for n in range(3)
+)
+
+
+@pytest.fixture
+def store(place: tuple[str, str]) -> Iterator[DocumentStore]:
+    """The store of a back end, as a user opens it."""
+    back_end, where = place
+    kinds = {"sqlite": SQLiteStore, "redis": RedisStore, "postgres": PostgresStore}
+    store = kinds[back_end](where)
+    yield store
+    store.close()
+
+
+class TestSync(BaseStoreSyncTests[Document]):
+    @pytest.fixture
+    def kv_store(self, store: DocumentStore) -> DocumentStore:
+        return store
+
+    @pytest.fixture
+    def three_values(self) -> tuple[Document, Document, Document]:
+        return THREE  # type: ignore[return-value]
+
+
+class TestAsync(BaseStoreAsyncTests[Document]):
+    @pytest.fixture
+    async def kv_store(self, store: DocumentStore) -> DocumentStore:
+        return store
+
+    @pytest.fixture
+    def three_values(self) -> tuple[Document, Document, Document]:
+        return THREE  # type: ignore[return-value]
+
+
+DOCUMENTS = st.builds(
+    Document,
+    page_content=KEYS,
+    metadata=st.dictionaries(KEYS, VALUES, max_size=3),
+    id=st.none() | KEYS,
+)
+
+
+@settings(
+    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(rows=st.dictionaries(KEYS, DOCUMENTS, max_size=5))
+def test_store_keeps_documents_exactly(store: DocumentStore, rows: dict[str, Document]) -> None:
+    store.mset(list(rows.items()))
+    assert store.mget(list(rows)) == list(rows.values())
+    assert asyncio.run(store.amget(list(rows))) == list(rows.values())
+
+
+@pytest.mark.parametrize(
+    "value",
+    [datetime.date(2026, 1, 1), uuid.UUID(int=1), b"bytes", {1, 2}, object(), {1: "int key"}],
+    ids=lambda value: type(value).__name__,
+)
+def test_store_names_what_json_lacks_before_it_writes(value: object, store: DocumentStore) -> None:
+    rows = [
+        ("one", Document(page_content="a")),
+        ("two", Document(page_content="b", metadata={"fine": 1, "outer": [{"inner": value}]})),
+    ]
+    named = r"'two': metadata\['outer'\]\[0\]\['inner'\] is a"
+    with pytest.raises(TypeError, match=named):
+        store.mset(rows)
+    with pytest.raises(TypeError, match=named):
+        asyncio.run(store.amset(rows))
+    assert list(store.yield_keys()) == []
+
+
+def test_store_of_documents_may_have_rows_of_your_own(open_store: OpenStore) -> None:
+    store = DocumentStore(open_store())
+    store.mset([("a", THREE[0]), ("ab", THREE[1]), ("b", THREE[2])])
+    store.mdelete(["a", "missing"])
+    assert list(store.yield_keys(prefix="a")) == ["ab"]
+    assert repr(store) == f"DocumentStore({store.rows!r})"
+
+
+def test_store_in_a_folder_makes_the_folder(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "documents.sqlite"
+    SQLiteStore(path).mset([("a", THREE[0])])
+    assert SQLiteStore(path).mget(["a"]) == [THREE[0]]
+
+
+def test_stores_on_a_server_are_apart_by_name(redis_url: str, postgres_url: str) -> None:
+    for one, other in (
+        (RedisStore(redis_url, namespace="a"), RedisStore(redis_url, namespace="b")),
+        (PostgresStore(postgres_url, table="a"), PostgresStore(postgres_url, table='b"% {x}')),
+    ):
+        one.mset([("key", THREE[0])])
+        assert list(other.yield_keys()) == []
+        other.mset([("key", THREE[1])])
+        assert (one.mget(["key"]), other.mget(["key"])) == ([THREE[0]], [THREE[1]])
+        one.close()
+        other.close()
+
+
+def test_redis_store_takes_a_url_that_asks_for_strings(redis_url: str) -> None:
+    store = RedisStore(f"{redis_url}?decode_responses=True&protocol=2")
+    store.mset([("\ud800", THREE[0])])
+    assert (store.mget(["\ud800"]), list(store.yield_keys())) == ([THREE[0]], ["\ud800"])
+    store.close()

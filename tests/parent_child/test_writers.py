@@ -1,0 +1,195 @@
+"""Several processes write to one index on servers: the end is that of some order of what they did.
+
+ROUNDS sets how often each pair of operations meets, and WRITER_CRASHES how often one is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.writer_process import opened
+
+pytestmark = pytest.mark.server
+
+ROUNDS = int(os.environ.get("ROUNDS", "4"))
+CRASHES = int(os.environ.get("WRITER_CRASHES", "3"))
+ROOT = Path(__file__).parents[2]
+
+
+class Writer:
+    """A process of `tests.writer_process`."""
+
+    def __init__(self, place: dict[str, Any]) -> None:
+        command = [sys.executable, "-m", "tests.support.writer_process"]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        self._process: subprocess.Popen[str] = subprocess.Popen(command, cwd=ROOT, **pipes)
+        self._place = place
+        self.job = 0
+
+    def begin(
+        self, go: Path, operation: str, names: Sequence[str], version: str, delay: float = 0.0
+    ) -> None:
+        """Have a job ready, which begins when the file is there."""
+        assert self._process.stdin is not None
+        job = {"place": self._place, "go": str(go), "operation": operation, "delay": delay}
+        job |= {"names": list(names), "version": version}
+        self._process.stdin.write(json.dumps(job) + "\n")
+        self._process.stdin.flush()
+        self.job = self._answer()["process"]
+        assert self._answer() == {"ready": True}
+
+    def end(self) -> float | None:
+        """Wait for the job, and return how long it took; None if it was killed."""
+        answer = self._answer()
+        assert "error" not in answer, answer["error"]
+        if "ended" not in answer:
+            self._answer()
+        return answer.get("took")
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        answer: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answer
+
+
+@pytest.fixture(params=["postgres", "redis"])
+def place(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Where the index is."""
+    host, port = request.getfixturevalue("chroma_server")
+    return {
+        "kind": request.param,
+        "host": host,
+        "port": port,
+        "collection": request.getfixturevalue("collection_name"),
+        "url": request.getfixturevalue(f"{request.param}_url"),
+    }
+
+
+@pytest.fixture
+def writers(place: dict[str, Any]) -> Iterator[tuple[Writer, Writer]]:
+    """Two processes."""
+    both = Writer(place), Writer(place)
+    yield both
+    for writer in both:
+        writer.close()
+
+
+def texts_by_document(place: dict[str, Any]) -> dict[str, list[str]]:
+    """Look at the stores themselves: the versions of each document's children, one for each."""
+    with closing(opened(place)) as retriever:
+        rows = retriever.vectorstore._collection.get()  # type: ignore[attr-defined]
+        versions: dict[str, list[str]] = {}
+        for metadata in rows["metadatas"]:
+            versions.setdefault(metadata["_source_id"], []).append(metadata["source"])
+        return versions
+
+
+def assert_sound(place: dict[str, Any]) -> None:
+    """The stores agree."""
+    with closing(opened(place)) as retriever:
+        report = retriever.verify()
+        assert report.is_sound, report
+
+
+def meet(
+    writers: tuple[Writer, Writer],
+    go: Path,
+    first: tuple[str, Sequence[str], str, float],
+    second: tuple[str, Sequence[str], str, float],
+) -> None:
+    """Let two operations begin at the same moment, after their delays, and end."""
+    for writer, job in zip(writers, (first, second), strict=True):
+        writer.begin(go, *job)
+    go.touch()
+    for writer in writers:
+        writer.end()
+
+
+def test_two_texts_of_one_document_leave_one_of_them(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    chance = random.Random(1)
+    for number in range(ROUNDS):
+        names = [f"doc{number}"]
+        delays = chance.uniform(0, 0.01), chance.uniform(0, 0.01)
+        jobs = [("add", names, version, delay) for version, delay in zip("AB", delays, strict=True)]
+        meet(writers, tmp_path / f"go{number}", *jobs)
+    for name, versions in texts_by_document(place).items():
+        assert len(set(versions)) == 1, name
+        assert len(versions) == 12, name
+    assert_sound(place)
+
+
+def test_adding_and_deleting_leave_all_or_nothing(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    chance = random.Random(2)
+    for number in range(ROUNDS):
+        names = [f"doc{number}"]
+        delay = chance.uniform(0, 0.05)
+        meet(
+            writers,
+            tmp_path / f"go{number}",
+            ("add", names, "A", 0.0),
+            ("delete", names, "A", delay),
+        )
+    for name, versions in texts_by_document(place).items():
+        assert len(versions) == 12, name
+    assert_sound(place)
+
+
+def test_repair_leaves_what_another_process_adds(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    chance = random.Random(3)
+    for number in range(ROUNDS):
+        names = [f"doc{number}x{n}" for n in range(4)]
+        jobs = ("add singly", names, "A", 0.0), ("repair", [], "", chance.uniform(0, 0.2))
+        meet(writers, tmp_path / f"go{number}", *jobs)
+    versions = texts_by_document(place)
+    assert {name: len(each) for name, each in versions.items()} == {
+        f"doc{number}x{n}": 12 for number in range(ROUNDS) for n in range(4)
+    }
+    assert_sound(place)
+
+
+def test_writer_is_killed_while_another_writes_the_same(
+    place: dict[str, Any], writers: tuple[Writer, Writer], tmp_path: Path
+) -> None:
+    """The other waits until the dead writer's locks are void, and then has the last word."""
+    chance, names = random.Random(4), ["doc0", "doc1"]
+    operations = ["add", "delete", "sync", "add", "repair"]
+    for number in range(CRASHES):
+        go, killed = tmp_path / f"go{number}", writers[0]
+        operation = operations[number % 5]
+        killed.begin(go, "delete" if number % 3 == 2 else "add", names, f"A{number}")
+        writers[1].begin(go, operation, names, f"B{number}", chance.uniform(0, 0.05))
+        go.touch()
+        time.sleep(chance.uniform(0, 0.08))
+        with suppress(ProcessLookupError):  # it may have finished
+            os.kill(killed.job, signal.SIGKILL)
+        for writer in writers:
+            writer.end()
+        # Whoever was last, what they left is whole once the same is done again by anybody.
+        writers[1].begin(tmp_path / f"go{number}", "add", names, f"C{number}")
+        writers[1].end()
+        assert texts_by_document(place) == {name: [f"C{number}"] * 12 for name in names}
+        assert_sound(place)

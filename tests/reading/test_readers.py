@@ -1,0 +1,266 @@
+"""Files as documents of both frameworks, with their page numbers through any strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from llama_index.core import SimpleDirectoryReader
+from PIL import Image
+from reportlab.pdfgen.canvas import Canvas
+
+from rag_splitters import langchain, llama_index
+from rag_splitters.langchain import (
+    FileLoader,
+    PropositionTextSplitter,
+    RecursiveTextSplitter,
+    SentenceTextSplitter,
+    parent_document_retriever,
+)
+from rag_splitters.llama_index import FileReader, SentenceNodeParser
+from rag_splitters.parent_child.search import Retrieve
+from rag_splitters.reading.files import read_sources, read_text
+from rag_splitters.reading.typesetting import join_hyphenated, without_running_heads
+from tests.support.cases import CASES, no_propositions
+
+
+@pytest.fixture
+def pdf(tmp_path: Path) -> Path:
+    """Three pages; the text of the second runs on to the third."""
+    path = tmp_path / "report.pdf"
+    make_pdf(path, ["The first page is short.", "The second page goes on", "to the third page."])
+    return path
+
+
+def make_pdf(path: Path, pages: Sequence[str]) -> None:
+    """A PDF with the lines of each page, from the top."""
+    canvas = Canvas(str(path))
+    for page in pages:
+        for number, line in enumerate(page.split("\n")):
+            canvas.drawString(72, 780 - 14 * number, line)
+        canvas.showPage()
+    canvas.save()
+
+
+def test_chunks_of_file_loader_know_their_pages(pdf: Path) -> None:
+    (document,) = FileLoader(pdf).load()
+    assert document.id == pdf.as_posix()
+    assert document.metadata == {"source": pdf.as_posix(), "page_start": 1, "page_end": 3}
+    chunks = RecursiveTextSplitter(chunk_size=50).split_documents([document])
+    assert [(c.page_content, c.metadata["page_start"], c.metadata["page_end"]) for c in chunks] == [
+        ("The first page is short.\n\fThe second page goes on", 1, 2),
+        ("to the third page.", 3, 3),
+    ]
+
+
+def test_nodes_of_file_reader_know_their_pages(pdf: Path) -> None:
+    reader = SimpleDirectoryReader(str(pdf.parent), file_extractor={".pdf": FileReader()})
+    (document,) = reader.load_data()
+    parser = SentenceNodeParser(chunk_size=50, length_function="characters", count_metadata=False)
+    nodes = parser.get_nodes_from_documents([document])
+    assert [(n.metadata["page_start"], n.metadata["page_end"]) for n in nodes] == [(1, 1), (2, 3)]
+    for node in (document, *nodes):
+        assert "page_start" in node.excluded_embed_metadata_keys
+        assert "page_start" in node.excluded_llm_metadata_keys
+
+
+def test_loaders_read_folders_and_say_what_they_passed_over(
+    pdf: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = pdf.parent
+    (folder / "deep").mkdir()
+    (folder / "deep" / "a.rs").write_text("fn main() {}")
+    (folder / "photo.png").write_bytes(b"\0")
+    (folder / ".hidden.md").write_text("secret")
+    names = [(folder / "report.pdf").as_posix(), (folder / "deep" / "a.rs").as_posix()]
+    assert [document.id for document in FileLoader(folder).lazy_load()] == names
+    documents = FileReader().load_data(folder, extra_info={"team": "a"})
+    assert [(each.id_, each.metadata["team"]) for each in documents] == [(n, "a") for n in names]
+    assert caplog.messages == [f"{folder}: skipped 1 file: 1 .png"] * 2
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_strategy_knows_the_pages(name: str, pdf: Path) -> None:
+    """In the core and in both frameworks, with no option set."""
+    core = CASES[name][1 if name == "hierarchical" else 0]
+    parameters = {each: getattr(core, each) for each in core.model_fields_set}
+    kind = type(core).__name__.removesuffix("Chunker")
+    splitter = getattr(langchain, f"{kind}TextSplitter")(**parameters)
+    parser = getattr(llama_index, f"{kind}NodeParser")(**parameters, count_metadata=False)
+    source = next(read_sources(pdf))
+    found = [(c.start, c.metadata) for c in core.chunk(source.text, metadata=source.metadata)]
+    chunks = splitter.split_documents(FileLoader(pdf).load())
+    found += [(chunk.metadata["start_index"], chunk.metadata) for chunk in chunks]
+    nodes = parser.get_nodes_from_documents(FileReader().load_data(pdf))
+    found += [(node.start_char_idx, node.metadata) for node in nodes]
+    for start, metadata in found:
+        assert metadata["page_start"] == source.text.count("\f", 0, start) + 1
+        assert metadata["page_start"] <= metadata["page_end"] <= 3
+
+
+async def test_pages_are_known_in_an_event_loop(pdf: Path) -> None:
+    splitter = PropositionTextSplitter(llm=no_propositions, chunk_size=50)
+    chunks = await splitter.atransform_documents(FileLoader(pdf).load())
+    pages = [(chunk.metadata["page_start"], chunk.metadata["page_end"]) for chunk in chunks]
+    assert pages == [(1, 1), (2, 3)]
+
+
+def test_a_pdf_of_one_page_has_a_page_too(tmp_path: Path) -> None:
+    path = tmp_path / "note.pdf"
+    make_pdf(path, ["Only one page. It has two sentences."])
+    chunks = SentenceTextSplitter(chunk_size=25).split_documents(FileLoader(path).load())
+    assert [(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks] == [(1, 1)] * 2
+
+
+@pytest.mark.parametrize(
+    ("retrieve", "pages"), [("parents", (1, 2)), ("children", (2, 2)), ("passages", (1, 2))]
+)
+def test_results_know_their_pages(retrieve: Retrieve, pages: tuple[int, int], pdf: Path) -> None:
+    retriever = parent_document_retriever(
+        FileLoader(pdf).load(),
+        child_splitter=RecursiveTextSplitter(chunk_size=25),
+        parent_splitter=RecursiveTextSplitter(chunk_size=60),
+        child_metadata_fields=["source"],
+        retrieve=retrieve,
+        passage_size=50,
+    )
+    (result,) = retriever.invoke("The second page goes on", k=1)
+    assert (result.metadata["page_start"], result.metadata["page_end"]) == pages
+
+
+def test_pages_that_the_text_contradicts_are_not_counted() -> None:
+    metadata = {"page_start": 4, "page_end": 9}
+    chunks = RecursiveTextSplitter(chunk_size=6).create_documents(["one\ftwo three"], [metadata])
+    assert {(c.metadata["page_start"], c.metadata["page_end"]) for c in chunks} == {(4, 9)}
+
+
+@pytest.mark.parametrize("page_break", ["(", "x*"])
+def test_page_break_that_cannot_be_one_is_refused(page_break: str) -> None:
+    with pytest.raises(ValueError, match="page_break"):
+        RecursiveTextSplitter(page_break=page_break)
+
+
+def test_pages_of_a_chunk_s_chunks_are_those_of_the_source() -> None:
+    outer = RecursiveTextSplitter(chunk_size=12, page_break="\f")
+    inner = RecursiveTextSplitter(chunk_size=6, page_break="\f")
+    chunks = inner.split_documents(outer.create_documents(["one two\fthree four\ffive six"]))
+    found = {c.page_content: c.metadata["page_start"] for c in chunks}
+    assert found["one"] == 1
+    assert found["three"] == 2
+    assert found["six"] == 3
+
+
+PROSE = "Every page has a text of its own about the {}."
+TOPICS = "sea sky rain snow wind".split()
+
+
+def cleaned(tmp_path: Path, pages: Sequence[str]) -> list[str]:
+    """The pages of a PDF as they are read, without blank lines."""
+    make_pdf(tmp_path / "made.pdf", pages)
+    return [page.strip() for page in read_text(tmp_path / "made.pdf").split("\f")]
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [
+        ("A Report on the Weather", "- {n} -"),
+        ("The Weather                {n}", "Printed in Ghent"),
+        ("Page {n} of 5", "Draft of 1 May"),
+        ("Confidential\nDepartment of Clouds", "{roman}"),
+        ("Chapter {n}0: the {topic}          {page}", ""),
+    ],
+)
+def test_running_heads_and_page_numbers_are_dropped(tmp_path: Path, head: str, foot: str) -> None:
+    pages = [
+        "\n".join(
+            part.format(
+                n=number, page=number + 7, roman="i ii iii iv v".split()[number], topic=topic
+            )
+            for part in (head, PROSE.format(topic), foot)
+        )
+        for number, topic in enumerate(TOPICS)
+    ]
+    expected = [PROSE.format(topic) for topic in TOPICS]
+    if head.startswith("Chapter"):  # these heads differ: numbers elsewhere tell what they are
+        more = [PROSE.format(topic) for topic in ("sun", "heat", "hail", "fog", "ice")]
+        pages += [f"Notes          {number}\n{page}" for number, page in enumerate(more, 12)]
+        expected += more
+    assert cleaned(tmp_path, pages) == expected
+
+
+@pytest.mark.parametrize(
+    "pages",
+    [
+        ["Figure 1\n" + PROSE],
+        ["1 Introduction\n" + PROSE, "2 Method\n" + PROSE + ".", "3 Results\n" + PROSE + "!"],
+        ["Results\n" + PROSE + sign for sign in "?!"],
+        ["1", "2", "3"],
+    ],
+    ids=["one page", "numbered headings", "two equal headings", "nothing else"],
+)
+def test_text_that_is_no_running_head_stays(tmp_path: Path, pages: list[str]) -> None:
+    assert cleaned(tmp_path, pages) == pages
+
+
+def test_words_are_joined_where_they_were_divided(tmp_path: Path) -> None:
+    lines = (
+        "A well-known author wrote an intro-",
+        "duction to light-weight bicycles, and a sec-",
+        "ond one, which is less well-",
+        "known, about DNA-",
+        "based methods, by Jean-",
+        "Luc, see example.org/light-",
+        "weight; in pre-",
+        "and post-war times, 1914-",
+        "1918. Last word of the page: transpor-",
+    )
+    first, second = cleaned(tmp_path, ["\n".join(lines), "tation ends here."])
+    assert first.split("\n") == [
+        "A well-known author wrote an introduction",
+        "to light-weight bicycles, and a second",
+        "one, which is less well-known,",
+        "about DNA-based",
+        "methods, by Jean-Luc,",
+        "see example.org/light-weight;",
+        "in pre-",
+        "and post-war times, 1914-1918.",
+        "Last word of the page: transportation",
+    ]
+    assert second == "ends here."
+
+
+def test_pages_without_text_are_named_in_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "mixed.pdf"
+    canvas = Canvas(str(path))
+    canvas.drawString(72, 780, "A page of text, and a blank page.")
+    canvas.showPage()
+    canvas.showPage()
+    canvas.drawInlineImage(Image.new("RGB", (9, 9)), 72, 700)
+    canvas.save()
+    assert read_text(path) == "A page of text, and a blank page.\n\f\n\f"
+    assert "mixed.pdf: pages [3] hold images and no text; run text recognition" in caplog.text
+
+
+def test_pdf_is_read_in_several_threads(pdf: Path) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        assert len(set(threads.map(read_text, [pdf] * 20))) == 1
+
+
+@given(st.lists(st.text("a1i-\u00ad \n#é", max_size=40), max_size=9))
+@example(["a-\na", "-\n1", "a"])
+def test_typesetting_takes_nothing_else(pages: list[str]) -> None:
+    """Pages stay pages, and but for hyphens and white space, only whole lines at edges go."""
+    pages_left = without_running_heads(pages)
+    for page, left in zip(pages, pages_left, strict=True):
+        assert f"\n{left}\n" in f"\n{page}\n" or not left
+    text = "\f".join(pages_left)
+    joined = join_hyphenated(text)
+    assert joined.count("\f") == text.count("\f")
+    drop = str.maketrans("", "", "-\u00ad \n\f")
+    assert joined.translate(drop) == text.translate(drop)

@@ -1,0 +1,166 @@
+"""Texts glued together from different subjects, and how well a splitter finds the borders."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from llama_index.core import Document
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.node_parser import SemanticSplitterNodeParser
+
+from rag_splitters import Chunker, FixedSizeChunker
+from rag_splitters.text.sentences import sentence_cuts, sentence_spans
+from tests.models.test_embedding import LlamaIndexModel
+
+__all__ = [
+    "CASES",
+    "ORDERS",
+    "Case",
+    "Cut",
+    "Remembering",
+    "cuts_of",
+    "error",
+    "langchain",
+    "llama_index",
+    "sentences",
+    "subjects",
+    "uneven",
+    "windows",
+]
+
+Cut = Callable[[str], Sequence[int]]
+"""text -> where chunks begin, but for the first."""
+Case = list[tuple[str, list[int]]]
+"""(text, borders between its subjects)."""
+
+_DATA = Path(__file__).parents[1] / "data"
+
+
+def _glued(passages: Iterable[str]) -> tuple[str, list[int]]:
+    text, borders = "", []
+    for passage in passages:
+        if text:
+            text += " "
+            borders.append(len(text))
+        text += passage
+    return text, borders
+
+
+def subjects() -> list[tuple[str, str]]:
+    """(subject, passage): three passages on each of four subjects."""
+    blocks = (_DATA / "subjects.txt").read_text(encoding="utf-8").split("# ")[1:]
+    return [(name, text.strip()) for name, _, text in (each.partition("\n") for each in blocks)]
+
+
+def shuffled(seed: int) -> tuple[str, list[int]]:
+    """The twelve passages in an order in which the subject always changes."""
+    passages, order = subjects(), random.Random(seed)
+    while any(one[0] == other[0] for one, other in pairwise(passages)):
+        order.shuffle(passages)
+    return _glued(passage for _, passage in passages)
+
+
+def sentences() -> list[list[str]]:
+    """The sentences of five other subjects."""
+    text = (_DATA / "subjects.md").read_text(encoding="utf-8")
+    parts = re.split(r"^# .*\n", text, flags=re.MULTILINE)[1:]
+    return [[part[start:end] for start, end in sentence_spans(part)] for part in parts]
+
+
+def uneven(order: Sequence[int]) -> tuple[str, list[int]]:
+    """The five subjects, with so many sentences of each that no fixed window fits by chance."""
+    counts = zip(order, (8, 5, 7, 4, 6), strict=True)
+    return _glued(" ".join(sentences()[subject][:count]) for subject, count in counts)
+
+
+ORDERS = ((0, 1, 2, 3, 4), (4, 2, 0, 3, 1), (3, 0, 4, 1, 2), (2, 4, 1, 0, 3))
+CASES: dict[str, Case] = {
+    "returning": [shuffled(seed) for seed in range(3)],
+    "uneven": [uneven(order) for order in ORDERS],
+}
+"""Four subjects that come back twice, and five that do not."""
+
+
+def _wrong(size: int, borders: Sequence[int], found: Iterable[int], is_diff: bool) -> float:
+    marks = [np.zeros(size, dtype=np.int64) for _ in range(2)]
+    for row, cuts in zip(marks, (borders, found), strict=True):
+        row[list(cuts)] = 1
+    width = size // (2 * (len(borders) + 1))
+    one, other = (row[width:] - row[:-width] for row in (mark.cumsum() for mark in marks))
+    return float(np.mean(one != other if is_diff else (one == 0) != (other == 0)))
+
+
+def error(cut: Cut, case: Case, *, is_diff: bool = False) -> float:
+    """The mean over a case's texts: the share of places where two characters, half a subject apart,
+    are wrongly said to be in one segment or in two (Pk, Beeferman et al. 1999), or have a wrong
+    number of borders between them (WindowDiff, Pevzner and Hearst 2002)."""
+    wrong = [_wrong(len(text), borders, cut(text), is_diff) for text, borders in case]
+    return sum(wrong) / len(wrong)
+
+
+class Remembering(Embeddings):
+    """Asks a slow model for each text once."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.known: dict[str, list[float]] = {}
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        new = [text for text in dict.fromkeys(texts) if text not in self.known]
+        self.known.update(zip(new, self.model.embed_documents(new), strict=True))
+        return [self.known[text] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+# What cuts
+
+
+def cuts_of(chunker: Chunker) -> Cut:
+    """Where a chunker cuts."""
+    return lambda text: [span.start for span in chunker.spans(text)][1:]
+
+
+def windows(size: int) -> Cut:
+    """Windows of a size."""
+    return cuts_of(FixedSizeChunker(chunk_size=size))
+
+
+def langchain(model: Any) -> Cut:
+    """LangChain's `SemanticChunker`. Raises: ImportError where it is not installed."""
+    from langchain_experimental.text_splitter import SemanticChunker
+
+    def cut(text: str) -> list[int]:
+        parts = SemanticChunker(model).split_text(text)
+        return [int(each) for each in np.cumsum([len(part) + 1 for part in parts])[:-1]]
+
+    return cut
+
+
+def llama_index(model: Any) -> Cut:
+    """LlamaIndex's `SemanticSplitterNodeParser`, with our sentences; its own need NLTK's data."""
+
+    class Wrapped(LlamaIndexModel):
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return [list(map(float, each)) for each in model.embed_documents(texts)]
+
+    def split(part: str) -> list[str]:
+        edges = [0, *sentence_cuts(part), len(part)]
+        return [part[start:end] for start, end in pairwise(edges)]
+
+    def cut(text: str) -> list[int]:
+        known = model if isinstance(model, BaseEmbedding) else Wrapped()
+        parser = SemanticSplitterNodeParser(embed_model=known, sentence_splitter=split)
+        nodes = parser.get_nodes_from_documents([Document(text=text)])
+        lengths = np.cumsum([len(node.get_content()) for node in nodes])
+        return [int(each) for each in lengths[:-1]]
+
+    return cut

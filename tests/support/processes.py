@@ -1,0 +1,57 @@
+"""Python code in a process of its own, and processes that fork one for each job."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+def run_python(
+    code: str, *, cwd: Path = ROOT, stdin: str | None = None, **environment: str | None
+) -> str:
+    """What a process prints that must succeed; None removes a variable from its environment."""
+    merged = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=cwd,
+        input=stdin,
+        env={name: value for name, value in merged.items() if value is not None},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def do_jobs(do: Callable[[dict[str, Any]], None]) -> None:
+    """Fork a process for each line of JSON on stdin; when it has ended, however, tell how."""
+    for line in sys.stdin:
+        job = json.loads(line)
+        process = os.fork()
+        if process == 0:
+            try:
+                do(job)
+            except BaseException:
+                tell(error=traceback.format_exc())
+            finally:
+                sys.stdout.flush()
+                os._exit(0)
+        tell(process=process)
+        _, status = os.waitpid(process, 0)
+        tell(ended=os.waitstatus_to_exitcode(status))
+
+
+def tell(**facts: Any) -> None:
+    """Write a line of JSON on stdout."""
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
