@@ -284,7 +284,7 @@ def test_function_that_is_not_registered_is_passed_again() -> None:
 
 
 def test_registered_function_is_read_by_either_name() -> None:
-    for name in ("function:letters", "function:tests.cases:letters"):
+    for name in ("function:letters", "function:tests.support.cases:letters"):
         assert RecursiveChunker(length_function=name).length_function is letters
     assert RecursiveChunker(length_function=letters).model_dump()["length_function"] == (
         "function:letters"

@@ -143,7 +143,7 @@ def test_chat_model_loses_no_answer_to_the_failure_of_another(is_async: bool) ->
         strict=True,
     ):
         assert message in str(error)
-        assert "test_models_chat" in error.model
+        assert "test_chat" in error.model
     assert isinstance(errors[0].__cause__, RuntimeError)
 
 
