@@ -74,7 +74,7 @@ def read_chunk(part: str) -> tuple[str, dict[str, Any]]:
 
 
 def build(node: ast.expr) -> Any:
-    """The value of a literal, of a name of `tests.support.cases`, or of a call."""
+    """The value of a literal, of a name of `tests.support.cases`, or of a call of one."""
     if isinstance(node, ast.Call):
         parameters = {str(each.arg): build(each.value) for each in node.keywords}
         return build(node.func)(*map(build, node.args), **parameters)
