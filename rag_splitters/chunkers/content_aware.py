@@ -11,7 +11,6 @@ from pydantic import Field
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.stripping import plain_page
 from rag_splitters.structure.outline import Outline
@@ -36,7 +35,7 @@ class ContentAwareChunker(SizedChunker):
     Rewrites: HTML becomes plain text. Entities are decoded, white space outside `pre` is collapsed,
     the items of lists begin with "- " or their number, tables are written in Markdown, and images
     are replaced by their alternative text. `start` and `end` bound the HTML that a chunk was made
-    from. With `keep_tags=True`, chunks are parts of the HTML as it stands.
+    from.
 
     Dropped from HTML: the tags; the head, scripts, styles, templates, drawings (`svg`),
     declarations and comments; and, unless `main_content_only=False`, whatever surrounds the main
@@ -46,9 +45,7 @@ class ContentAwareChunker(SizedChunker):
     that is not inside `article`, `section` or `blockquote`. In both cases it is also all `nav` and
     `search` elements, cookie banners, buttons, links that are only a mark (the pilcrow after a
     heading), and line numbers beside code. `role="navigation"` and the like count as these
-    elements. If this would drop the whole text, the surroundings are kept. With `keep_tags=True`,
-    what is to be dropped inside a paragraph or a heading (a pilcrow, a comment) is kept with it;
-    everything else is dropped, and no chunk and no overlap crosses it.
+    elements. If this would drop the whole text, the surroundings are kept.
 
     Raises ValueError if `min_chunk_size` is above `chunk_size`, or if the sizes are inconsistent.
 
@@ -64,9 +61,6 @@ class ContentAwareChunker(SizedChunker):
     min_chunk_size: int = Field(default=0, ge=0)
     """Chunks smaller than this are merged with a neighbour, even across headings, if the result
     fits; in units of `length_function`, and 0 merges none."""
-
-    keep_tags: bool = False
-    """Whether to keep the tags of HTML; without them, chunks are plain text."""
 
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
@@ -84,39 +78,22 @@ class ContentAwareChunker(SizedChunker):
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         text_format = detect_format(text, metadata) if self.format == "auto" else self.format
-        if text_format == "html" and not self.keep_tags:
+        if text_format == "html":
             page = plain_page(text, self.main_content_only)
             outline = Outline.of(page.text, text_format, blocks=page.blocks)
             spans = self._pack(page.text, page.blocks, outline)
             return [page.to_source(span) for span in spans if page.holds_text(span)]
-        blocks = read_blocks(
-            text, text_format, main_content_only=self.main_content_only, metadata=metadata
-        )
-        outline = Outline.of(text, text_format, blocks=blocks)
-        if text_format != "html":
-            return self._pack(text, blocks, outline)
-        return [
-            span.moved(offset)
-            for offset, part, inner in between_dropped(text, blocks)
-            for span in self._pack(part, inner, outline, offset, is_html=True)
-        ]
+        blocks = read_blocks(text, text_format, metadata=metadata)
+        return self._pack(text, blocks, Outline.of(text, text_format, blocks=blocks))
 
-    def _pack(
-        self,
-        text: str,
-        blocks: list[Block],
-        outline: Outline,
-        offset: int = 0,
-        is_html: bool = False,
-    ) -> list[Span]:
-        """Cut the part of the text that begins at `offset`."""
-        least = self.min_chunk_size
-        spans = pack_blocks(text, blocks, **self.sizes, min_size=least, is_html=is_html)
+    def _pack(self, text: str, blocks: list[Block], outline: Outline) -> list[Span]:
+        """Pack the blocks of a text into chunks with the headings above them."""
+        spans = pack_blocks(text, blocks, **self.sizes, min_size=self.min_chunk_size)
         chunks: list[Span] = []
         end = 0
         for span in spans:
             own = skip_space(text, end) if span.start < end else span.start
             end = span.end
-            above = outline.above(offset + own, offset + end)
+            above = outline.above(own, end)
             chunks.append(replace(span, headings=above))
         return chunks

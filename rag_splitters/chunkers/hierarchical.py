@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -13,7 +12,6 @@ from typing_extensions import Self
 from rag_splitters.chunker import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
-from rag_splitters.structure.blocks.dropped import between_dropped
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.stripping import plain_page
@@ -40,8 +38,6 @@ class HierarchicalChunker(SizedChunker):
     out. Only leaves overlap, and with `emit="all"` not beyond the start of the parent.
 
     Rewrites: HTML becomes plain text, as in `ContentAwareChunker`, which also says what is dropped.
-    With `keep_tags=True`, chunks are parts of the HTML as it stands, and only leaves drop
-    something; with `chunk_sizes`, all levels do.
 
     Raises ValueError if `chunk_sizes` do not decrease from level to level, or if `chunk_size` is
     not the last of them.
@@ -68,9 +64,6 @@ class HierarchicalChunker(SizedChunker):
 
     emit: Literal["leaves", "all"] = "leaves"
     """Whether to return only the "leaves", or the chunks of "all" levels."""
-
-    keep_tags: bool = False
-    """Whether to keep the tags of HTML; without them, chunks are plain text."""
 
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
@@ -122,17 +115,11 @@ class HierarchicalChunker(SizedChunker):
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         text_format = detect_format(text, metadata) if self.format == "auto" else self.format
-        if text_format == "html" and not self.keep_tags:
+        if text_format == "html":
             page = plain_page(text, self.main_content_only)
             spans = self._tree(page.text, page.blocks, "text", page.holds_text)
             return [page.to_source(span) for span in spans]
-        blocks = read_blocks(
-            text,
-            text_format,
-            keywords=self.section_keywords,
-            main_content_only=self.main_content_only,
-            metadata=metadata,
-        )
+        blocks = read_blocks(text, text_format, keywords=self.section_keywords, metadata=metadata)
         return self._tree(text, blocks, text_format)
 
     def _tree(
@@ -150,13 +137,11 @@ class HierarchicalChunker(SizedChunker):
             starts = merged_units(text, blocks, measure, self.chunk_size)
             borders = [line_start(text, begin) for begin in starts]
         for level, size in enumerate((self.chunk_sizes or ())[:-1]):
-            pieces = self._cut(text, blocks, text_format, borders, size=size)
+            pieces = self._cut(text, blocks, borders, size=size)
             outer += [Node(piece.start, piece.end, level) for piece in pieces]
             borders = [piece.start for piece in pieces]
         apart = sorted(node.start for node in outer) if self.emit == "all" else []
-        leaves = self._cut(
-            text, blocks, text_format, borders, apart, size=self.chunk_size, overlap=self.overlap
-        )
+        leaves = self._cut(text, blocks, borders, apart, size=self.chunk_size, overlap=self.overlap)
         leaves = list(filter(holds_text, leaves)) if holds_text else leaves
         if self.chunk_sizes is None and leaves:
             outer[0] = replace(outer[0], start=leaves[0].start)  # with its indentation
@@ -166,7 +151,6 @@ class HierarchicalChunker(SizedChunker):
         self,
         text: str,
         blocks: list[Block],
-        format: TextFormat,
         borders: Sequence[int],
         apart: Sequence[int] = (),
         *,
@@ -174,23 +158,15 @@ class HierarchicalChunker(SizedChunker):
         overlap: int = 0,
     ) -> list[Span]:
         """Cut at every border, into pieces of at most `size`; those at `apart` repeat nothing."""
-        is_html = format == "html"
-        parts = between_dropped(text, blocks) if is_html else [(0, text, blocks)]
-        spans: list[Span] = []
-        for offset, part, inner in parts:
-            within = (offset, offset + len(part))
-            pieces = pack_blocks(
-                part,
-                inner,
-                size=size,
-                overlap=overlap,
-                length_function=self.length_function,
-                breaks=_within(borders, *within),
-                apart=set(_within(apart, *within)),
-                is_html=is_html,
-            )
-            spans += [piece.moved(offset) for piece in pieces]
-        return spans
+        return pack_blocks(
+            text,
+            blocks,
+            size=size,
+            overlap=overlap,
+            length_function=self.length_function,
+            breaks=[border for border in borders if border > 0],
+            apart=set(apart),
+        )
 
     def _place(
         self, text: str, leaves: list[Span], outer: list[Node], outline: Outline
@@ -209,12 +185,6 @@ class HierarchicalChunker(SizedChunker):
             _span(part, outline.above(own.get(part, part.start), part.end), parent)
             for part, parent in family([*outer, *nodes])
         ]
-
-
-def _within(offsets: Sequence[int], start: int, end: int) -> list[int]:
-    """Return the sorted offsets after `start` and up to `end`, relative to `start`."""
-    inside = offsets[bisect_right(offsets, start) : bisect_right(offsets, end)]
-    return [offset - start for offset in inside]
 
 
 def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:

@@ -61,7 +61,6 @@ class _Source:
         text_format: its format.
         blocks: its blocks.
         tags: its tags, if it is HTML.
-        keeps_tags: whether its parts keep their tags.
     """
 
     def __init__(
@@ -70,13 +69,11 @@ class _Source:
         text_format: TextFormat,
         blocks: Sequence[Block],
         tags: Sequence[Tag],
-        keeps_tags: bool,
     ) -> None:
         self.text = text
         self.dropped = Dropped(text, blocks)
-        self.is_plain = text_format == "html" and not keeps_tags
+        self.is_html = text_format == "html"
         self._blocks = blocks
-        self._markdown = text_format != "html"
         self._references = definitions(text) if text_format == "markdown" else {}
         self._tags = tags
         self._tag_starts = [tag.start for tag in tags]
@@ -87,7 +84,7 @@ class _Source:
 
     def images(self, start: int, end: int) -> list[Image]:
         """The images in a part of the text."""
-        images = find_images(self.text, start, end, self._references, self._markdown)
+        images = find_images(self.text, start, end, self._references, not self.is_html)
         return [image for image in images if not self._hidden.holds(image.start)]
 
     def excerpt(
@@ -95,10 +92,10 @@ class _Source:
     ) -> Excerpt:
         """Return a part of the text, without the data of data URIs from `least` characters on.
 
-        Tags are removed if chunks are plain text; otherwise these replacements are made.
+        HTML becomes plain text; in any other text, these replacements are made.
         """
         data = data_in(self.text, start, end, least)
-        if not self.is_plain:
+        if not self.is_html:
             return Excerpt.of(self.text, start, end, _outermost([*replacements, *data]))
         first, last = (bisect_left(self._tag_starts, position) for position in (start, end))
         tags = _with_data(self._tags[first:last], data)
@@ -145,7 +142,7 @@ class ModalityChunker(Chunker):
 
     Rewrites: images, sentences with images, and whatever the chunkers rewrite. HTML becomes plain
     text, as in `ContentAwareChunker`, and its tables become Markdown unless the chunker for tables
-    renders them in another way; with `keep_tags=True`, HTML stays HTML.
+    renders them in another way.
 
     Metadata: `modality` ("text", "table", "image", "code", "formula"); for images `image_url`, or
     `image_data` (base64) and `image_mimetype`, and `alt` and `caption`; for code `language`.
@@ -180,9 +177,6 @@ class ModalityChunker(Chunker):
     """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
     metadata and the text."""
 
-    keep_tags: bool = False
-    """Whether to keep the tags of HTML; without them, chunks are plain text."""
-
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
@@ -207,10 +201,10 @@ class ModalityChunker(Chunker):
         tags: Sequence[Tag] = ()
         if text_format == "html":
             tags = content_tags(text, self.main_content_only)
-            blocks = html_blocks(text, tags, layout_tables=not self.keep_tags)
+            blocks = html_blocks(text, tags, layout_tables=True)
         else:
             blocks = read_blocks(text, text_format, metadata=source.metadata)
-        parsed = _Source(text, text_format, blocks, tags, self.keep_tags)
+        parsed = _Source(text, text_format, blocks, tags)
         parts: Parts = []
         position = 0
         regions = _regions(text, text_format, blocks)
@@ -227,8 +221,8 @@ class ModalityChunker(Chunker):
         return parts
 
     def _table(self, chunker: TableChunker, source: _Source, table: Table) -> list[Span]:
-        """Cut a table; an HTML table is written in Markdown unless tags are kept."""
-        if source.is_plain and chunker.render == "source":
+        """Cut a table; an HTML table is written in Markdown."""
+        if source.is_html and chunker.render == "source":
             chunker = chunker.model_copy(update={"render": "markdown"})
         return chunker.table_spans(table)
 

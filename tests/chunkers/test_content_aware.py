@@ -78,14 +78,11 @@ def test_content_aware_keeps_the_guarantees_in_any_text(case: dict[str, Any], te
     check_chunker(ContentAwareChunker(**case), text)
 
 
-@pytest.mark.parametrize("keep_tags", [True, False])
 @pytest.mark.parametrize("case", CASES)
 @hostile
 @given(text=texts_of(HTML_PIECES) | hostile_texts())
-def test_content_aware_keeps_the_guarantees_in_html(
-    case: dict[str, Any], keep_tags: bool, text: str
-) -> None:
-    check_html(ContentAwareChunker(format="html", keep_tags=keep_tags, **case), text)
+def test_content_aware_keeps_the_guarantees_in_html(case: dict[str, Any], text: str) -> None:
+    check_html(ContentAwareChunker(format="html", **case), text)
 
 
 def check_html(chunker: ContentAwareChunker, text: str) -> None:
@@ -104,19 +101,11 @@ def check_html(chunker: ContentAwareChunker, text: str) -> None:
         covered[span.start : span.end] = b"\1" * (span.end - span.start)
     for one, other in pairwise(spans):
         assert one.start <= other.start
-        assert one.end < other.end or (not chunker.keep_tags and one.end == other.end)
-    if chunker.keep_tags:
-        blocks = read_blocks(text, "html", main_content_only=chunker.main_content_only)
-        dropped = [block for block in blocks if block.kind == "dropped"]
-        for span in spans:  # at most one cluster's edge of a dropped block is in a chunk
-            assert all(min(span.end, b.end) - max(span.start, b.start) <= 1 for b in dropped)
-        kept = (at for b in blocks if b.kind != "dropped" for at in range(b.start, b.end))
-        assert all(covered[at] or text[at].isspace() for at in kept)
-    else:
-        excerpt = plain_page(text, chunker.main_content_only).excerpt
-        for offset, start, end in zip(excerpt.offsets, excerpt.starts, excerpt.ends, strict=True):
-            visible = start < end and excerpt.text[offset : offset + 1].strip()
-            assert not visible or any(covered[start:end])
+        assert one.end <= other.end
+    excerpt = plain_page(text, chunker.main_content_only).excerpt
+    for offset, start, end in zip(excerpt.offsets, excerpt.starts, excerpt.ends, strict=True):
+        visible = start < end and excerpt.text[offset : offset + 1].strip()
+        assert not visible or any(covered[start:end])
 
 
 @pytest.mark.parametrize("case", [{}, {"chunk_size": 24}, {"chunk_size": 16, "chunk_overlap": 5}])
@@ -124,7 +113,6 @@ def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
     for example in EXAMPLES:
         check_chunker(ContentAwareChunker(format="markdown", **case), example["markdown"])
         check_html(ContentAwareChunker(format="html", **case), example["html"])
-        check_html(ContentAwareChunker(format="html", keep_tags=False, **case), example["html"])
 
 
 def test_sections_that_fit_are_chunks() -> None:
@@ -234,22 +222,9 @@ def test_lists_and_code_keep_their_indentation(
 @pytest.mark.parametrize("size", [22, 25, 300])
 def test_indentation_in_pre_is_kept(size: int) -> None:
     text = "<p>See:</p><pre>\n    def f():\n        return 1\n</pre><p>End.</p>"
-    for keep_tags in (True, False):
-        chunker = ContentAwareChunker(format="html", keep_tags=keep_tags, chunk_size=size)
-        check_html(chunker, text)
-        joined = "\n".join(texts(chunker, text))
-        assert "\n    def f():\n        return 1" in joined
-
-
-def test_html_is_cut_between_blocks_rows_and_never_inside_tags() -> None:
-    rows = "".join(f"<tr><td title='a b. C d'>{number}</td><td>x</td></tr>" for number in range(6))
-    text = f"<h1>T</h1><script>no</script><p>One. Two.</p><table>{rows}</table>"
-    chunks = texts(ContentAwareChunker(chunk_size=110, keep_tags=True), text)
-    assert chunks[0] == "<h1>T</h1>"
-    assert all(chunk.startswith("<tr>") for chunk in chunks[3:])
-    assert not any("no" in chunk for chunk in chunks)
-    for chunk in chunks:
-        assert chunk.count("<") == chunk.count(">")
+    chunker = ContentAwareChunker(format="html", chunk_size=size)
+    check_html(chunker, text)
+    assert "\n    def f():\n        return 1" in "\n".join(texts(chunker, text))
 
 
 def test_stripped_html_has_positions_of_its_evidence() -> None:

@@ -117,7 +117,7 @@ def read_tags(case: Case) -> list[Tag]:
     tags = content_tags(case.text, getattr(case.chunker, "main_content_only", True))
     blocks = html_blocks(case.text, tags)
     dropped = [Tag("dropped", b.start, b.end, "") for b in blocks if b.kind == "dropped"]
-    return dropped if getattr(case.chunker, "keep_tags", False) else tags + dropped
+    return tags + dropped
 
 
 def renders(chunker: Chunker) -> bool:

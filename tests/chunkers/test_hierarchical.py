@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import example, given, strategies
+from hypothesis import example, given
 
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.span import Span
@@ -63,14 +63,12 @@ def test_trees_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
 
 @pytest.mark.parametrize("case", CASES)
 @hostile
-@given(text=texts_of(HTML_PIECES), keep_tags=strategies.booleans())
-@example(text="<h1>&nbsp;<!--", keep_tags=False)
-@example(text="<table><tr><td>a|b<td>c</table>", keep_tags=False)
-@example(text="'><table><tr><td>a|b</table><table><tr><td>a|b<td>c</table>", keep_tags=False)
-def test_trees_of_html_keep_the_guarantees(
-    case: dict[str, Any], text: str, keep_tags: bool
-) -> None:
-    check_tree(HierarchicalChunker(format="html", emit="all", keep_tags=keep_tags, **case), text)
+@given(text=texts_of(HTML_PIECES))
+@example(text="<h1>&nbsp;<!--")
+@example(text="<table><tr><td>a|b<td>c</table>")
+@example(text="'><table><tr><td>a|b</table><table><tr><td>a|b<td>c</table>")
+def test_trees_of_html_keep_the_guarantees(case: dict[str, Any], text: str) -> None:
+    check_tree(HierarchicalChunker(format="html", emit="all", **case), text)
 
 
 def check_tree(chunker: HierarchicalChunker, text: str) -> list[Span]:

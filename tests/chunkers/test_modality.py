@@ -168,12 +168,6 @@ def test_html_is_parted() -> None:
         ("table", "| a |\n| --- |\n| 1 |"),
         ("code", "code"),
     ]
-    assert parts(text, ModalityChunker(keep_tags=True)) == [
-        ("text", "<html><body><p>See x &amp; y there.</p>"),
-        ("image", "x & y"),
-        ("table", "<table><tr><th>a</th></tr><tr><td>1</td></tr></table>"),
-        ("code", "<pre>code</pre></body></html>"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -236,12 +230,11 @@ def test_data_is_in_no_text(text: str) -> None:
         "# T\n\nA [file][f].\n\n[f]: data:text/plain;charset=utf-8;base64,{}\n",
         "# T\n\n![data:a/b;base64,{}](x.png 'DATA:a/b;BASE64,{}')\n",
         "# T\n\n| a |\n|---|\n| [b](data:a/b;base64,{}) |\n",
-        "<html><p><a href='data:a/b;base64,{}'>x</a> <img src=' data:a/b;base64,{}'> y</p>",
     ],
 )
 def test_short_data_is_in_no_text(text: str, data: str) -> None:
     whole = text.replace("{}", data)
-    chunks = ModalityChunker(keep_tags=True).chunk(whole)
+    chunks = ModalityChunker().chunk(whole)
     assert not any(f"64,{data}" in chunk.text for chunk in chunks)
     assert sum(chunk.text.lower().count("base64,") for chunk in chunks) >= 1
 
@@ -258,14 +251,6 @@ def test_what_is_dropped_of_html_is_in_no_chunk() -> None:
         "<p>One.</p><script>no('<img src=no>')</script><p>Two <img src=b> end.</p><pre>x</pre>"
         "<style>no</style><p>Three.</p><!-- no -->"
     )
-    expected = [
-        ("text", "<p>One.</p>\n<p>Two  end.</p>"),
-        ("image", "b"),
-        ("code", "<pre>x</pre>"),
-        ("text", "<p>Three.</p>"),
-    ]
-    assert parts(text, ModalityChunker(keep_tags=True)) == expected
-    assert parts(text, ModalityChunker(text="keep", keep_tags=True)) == expected
     expected = [("text", "One.\n\nTwo end."), ("image", "b"), ("code", "x"), ("text", "Three.")]
     assert parts(text) == expected
     assert parts(text, ModalityChunker(text="keep")) == expected
@@ -352,7 +337,7 @@ def check_modalities(chunker: ModalityChunker, text: str) -> None:
         assert handling == "keep" or handling.fits(content) or alone, span
     written = detect_format(text) if chunker.format == "auto" else chunker.format
     if written == "html":
-        check_kept(text, spans, () if chunker.keep_tags else content_tags(text))
+        check_kept(text, spans, content_tags(text))
     else:
         check_covered(text, spans)
     assert split_texts(chunker, [text, text]) == [spans, spans]

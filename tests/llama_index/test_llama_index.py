@@ -320,7 +320,6 @@ OTHER: dict[str, Any] = {
     "format": "html",
     "formula": "drop",
     "image": "drop",
-    "keep_tags": True,
     "main_content_only": False,
     "labels": ("PERSON",),
     "max_gap": 1,

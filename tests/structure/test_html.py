@@ -90,9 +90,8 @@ def test_chunks_hold_the_words_of_the_main_content(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("keep_tags", [True, False])
 @pytest.mark.parametrize("main_content_only", [True, False])
-def test_pages_keep_the_guarantees(name: str, keep_tags: bool, main_content_only: bool) -> None:
+def test_pages_keep_the_guarantees(name: str, main_content_only: bool) -> None:
     text = page(name)
     tags = content_tags(text, main_content_only)
     blocks = plain_page(text, main_content_only)
@@ -100,7 +99,7 @@ def test_pages_keep_the_guarantees(name: str, keep_tags: bool, main_content_only
     dropped = [(tag.start, tag.end) for tag in tags]
     dropped += [match.span() for match in re.finditer(r"<head>.*?</head>", text, re.DOTALL)]
     for size in (60, 300):
-        options = {"keep_tags": keep_tags, "main_content_only": main_content_only}
+        options = {"main_content_only": main_content_only}
         check_chunker(ContentAwareChunker(chunk_size=size, **options), text, dropped)
         check_chunker(HierarchicalChunker(chunk_size=size, **options), text, dropped)
 
@@ -185,15 +184,13 @@ def test_content_is_kept(markup: str) -> None:
     assert "Leaves" in " ".join(chunk.text for chunk in chunks)
 
 
-def test_options_keep_tags_and_all_of_a_page() -> None:
+def test_an_option_keeps_all_of_a_page() -> None:
     text = "<nav>Home</nav><main><p>Tea &amp; milk</p></main>"
     shown: Callable[..., str] = lambda **options: " ".join(  # noqa: E731
         chunk.text for chunk in ContentAwareChunker(format="html", **options).chunk(text)
     )
     assert shown() == "Tea & milk"
-    assert shown(keep_tags=True) == "<main><p>Tea &amp; milk</p></main>"
     assert shown(main_content_only=False) == "Home\n\nTea & milk"
-    assert shown(keep_tags=True, main_content_only=False) == text
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.text.boundaries import (
-    at_cluster,
     boundary_after,
     boundary_before,
-    cluster_end,
-    cluster_floor,
     skip_space,
     trim_space,
 )
@@ -57,28 +53,3 @@ class Dropped:
         """Whether an offset is inside a dropped block."""
         index = bisect_right(self._starts, position) - 1
         return index >= 0 and position < self._ends[index]
-
-
-def between_dropped(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, str, list[Block]]]:
-    """Yield the parts of a text between dropped blocks: offset, text, and its blocks."""
-    run: list[Block] = []
-    for block in [*blocks, Block("dropped", len(text), len(text))]:
-        if block.kind != "dropped":
-            run.append(block)
-            continue
-        if run:
-            first, last = run[0].start, run[-1].end
-            start = cluster_floor(text, max(first - 64, 0), first)
-            end = last if at_cluster(text, start, last) else cluster_end(text, last - 1)
-            yield start, text[start:end], [_moved(each, -start) for each in run]
-        run = []
-
-
-def _moved(block: Block, offset: int) -> Block:
-    return replace(
-        block,
-        start=block.start + offset,
-        end=block.end + offset,
-        content_start=block.content_start + offset,
-        content_end=block.content_end + offset,
-    )

@@ -11,7 +11,6 @@ from typing import Any
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks.block import Block
 from rag_splitters.structure.blocks.indents import IndentPacker
-from rag_splitters.structure.blocks.tags import Tag, scan_tags
 from rag_splitters.text.boundaries import (
     Finder,
     at_cluster,
@@ -30,8 +29,6 @@ _COARSE = 4
 
 _LINED = frozenset(("code", "formula", "front_matter", "html", "rule"))
 _PROSE = frozenset(("paragraph", "list_item", "quote", "heading", "image"))
-_ROW = re.compile(r"<tr\b", re.IGNORECASE)
-_CELL = re.compile(r"<t[dh]\b", re.IGNORECASE)
 _BAR = re.compile(r"(?<!\\)\|[ \t]*|\t")
 
 
@@ -86,16 +83,13 @@ def heads(heading: Block, block: Block) -> bool:
     return block.kind != "heading" or block.level > heading.level
 
 
-def _block_levels(
-    text: str, blocks: Sequence[Block], attached: Collection[int], is_html: bool = False
-) -> list[Finder]:
+def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int]) -> list[Finder]:
     """Return the levels of cuts, from coarse to fine. A heading stays with its text if possible.
 
     Parameters:
         text: the text.
         blocks: its blocks.
         attached: the starts of headings that stay with the few words before them.
-        is_html: whether the text is HTML with its tags, inside which nothing is cut.
     """
     following = [(one, block) for one, block in pairwise(blocks)]
     headings = [block.start for _, block in following if block.kind == "heading"]
@@ -103,28 +97,17 @@ def _block_levels(
     groups = [b.start for one, b in following if not b.group or b.group != one.group]
     outer = [b.start for one, b in following if b.level < 2 or b.kind == "heading"]
     coarse = [sections, groups, outer, [block.start for _, block in following]]
-    tag_list = list(scan_tags(text)) if is_html else []
-    tags = _tag_guard(tag_list)
-    rows = _matches(text, _ROW) if is_html else lines(text)
-    cells = _matches(text, _CELL) if is_html else _matches(text, _BAR)
-    spaced = _LINED if is_html else _LINED | {"list_item", "quote"}
     fine = [
-        _inside(blocks, spaced, tags(paragraphs(text))),
-        _inside(blocks, {"table"}, rows),
-        _inside(blocks, _LINED, tags(lines(text))),
-        _inside(blocks, {"table"}, cells),
-        _inside(blocks, _PROSE | {"table"}, tags(sentences(text))),
+        _inside(blocks, _LINED | {"list_item", "quote"}, paragraphs(text)),
+        _inside(blocks, {"table"}, lines(text)),
+        _inside(blocks, _LINED, lines(text)),
+        _inside(blocks, {"table"}, _matches(text, _BAR)),
+        _inside(blocks, _PROSE | {"table"}, sentences(text)),
     ]
     guard = _heading_guard(blocks)
-    word = tags(words(text))
+    word = words(text)
     guarded = [guard(finder) for finder in [*map(positions, coarse), *fine, word]]
-    return [*guarded, positions(coarse[-1]), word, *([_edges(tag_list)] if is_html else [])]
-
-
-def _edges(tags: Sequence[Tag]) -> Finder:
-    """Cuts at the edges of tags, as a last resort."""
-    starts, ends = positions([tag.start for tag in tags]), positions([tag.end for tag in tags])
-    return lambda low, high: max(starts(low, high), ends(low, high))
+    return [*guarded, positions(coarse[-1]), word]
 
 
 def _matches(text: str, pattern: re.Pattern[str]) -> Finder:
@@ -190,14 +173,6 @@ def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
     return lambda finder: _forbidding(finder, starts, ends)
 
 
-def _tag_guard(tags: Sequence[Tag]) -> Callable[[Finder], Finder]:
-    """Forbids cuts inside a tag."""
-    if not tags:
-        return lambda finder: finder
-    starts, ends = [tag.start for tag in tags], [tag.end - 1 for tag in tags]
-    return lambda finder: _forbidding(finder, starts, ends)
-
-
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])\s")
 
 
@@ -250,7 +225,6 @@ def pack_blocks(
     overlap: int,
     length_function: LengthFunction,
     min_size: int = 0,
-    is_html: bool = False,
     breaks: Sequence[int] = (),
     apart: Collection[int] = (),
 ) -> list[Span]:
@@ -263,7 +237,6 @@ def pack_blocks(
         overlap: maximum overlap.
         length_function: the unit of the sizes.
         min_size: smaller chunks are merged with a neighbour if the result fits.
-        is_html: whether the text is HTML with its tags.
         breaks: offsets at which a new chunk begins, in addition to the sections that do not fit.
             Such a chunk keeps no indentation from before the offset.
         apart: offsets at which a chunk begins without overlap.
@@ -274,7 +247,7 @@ def pack_blocks(
         text,
         measure,
         size,
-        _block_levels(text, blocks, attached, is_html),
+        _block_levels(text, blocks, attached),
         blocks=blocks,
         borders=breaks,
         breaks=sorted({*sections, *breaks}),
