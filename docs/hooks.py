@@ -4,6 +4,7 @@ A comment in a page is replaced by what the package itself says:
 
 - `<!-- parameters: RecursiveChunker -->`: a table of the strategy's parameters.
 - `<!-- strategies -->`: a table of all strategies, with links to their pages.
+- `<!-- query-options -->`: a table of the options of a query, with their names in LlamaIndex.
 - `<!-- reference: rag_splitters.testing -->`: the reference of all public names of a module; with
   names behind it, of these only.
 - `<!-- picture: {"strategy": "sentence", "chunk_size": 200} -->`: the text in `sample.txt` in
@@ -30,9 +31,12 @@ import rag_splitters
 from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import build_chunker, default_as_python, parameter_docs
+from rag_splitters.fields import field_descriptions
+from rag_splitters.llama_index.retriever import OPTION_NAMES
+from rag_splitters.parent_child.options import QueryOptions
 
 _DIRECTIVE = re.compile(
-    r"^<!-- (parameters|strategies|reference|picture)(?:: (.*?))? -->$", re.MULTILINE
+    r"^<!-- (parameters|strategies|query-options|reference|picture)(?:: (.*?))? -->$", re.MULTILINE
 )
 _DOCTEST = re.compile(r"^>>> .*(?:\n(?!\n).*)*", re.MULTILINE)
 _SEVERAL_NAMES = re.compile(
@@ -120,6 +124,16 @@ def strategy_table(_: str = "") -> str:
     return "\n".join(rows)
 
 
+def query_option_table(_: str = "") -> str:
+    """The options of a query in Markdown."""
+    rows = ["| option | in LlamaIndex | default | meaning |", "|---|---|---|---|"]
+    for name, meaning in field_descriptions(QueryOptions).items():
+        default = f"`{default_as_python(QueryOptions.model_fields[name].default)}`"
+        other = f"`{OPTION_NAMES[name]}`" if name in OPTION_NAMES else "the same"
+        rows.append(f"| `{name}` | {other} | {default} | {_cell(' '.join(meaning.split()))} |")
+    return "\n".join(['<div class="parameters" markdown>', "", *rows, "", "</div>"])
+
+
 def reference(argument: str) -> str:
     """A heading and the documentation of each public name of a module.
 
@@ -154,6 +168,7 @@ def picture(argument: str) -> str:
 _DIRECTIVES: dict[str, Callable[[str], str]] = {
     "parameters": parameter_table,
     "strategies": strategy_table,
+    "query-options": query_option_table,
     "reference": reference,
     "picture": picture,
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -17,40 +16,20 @@ from rag_splitters.cli.options import (
 )
 from rag_splitters.cli.stored_index import check_is_index, open_index
 from rag_splitters.cli.views import console, passage_row, passage_view, write_line
+from rag_splitters.fields import field_descriptions
+from rag_splitters.parent_child.options import QueryOptions, Retrieve
 
 _EXCERPT = 400  # characters of a result that are shown
-
-
-class Retrieve(str, Enum):
-    """What a query returns."""
-
-    passages = "passages"
-    parents = "parents"
-    children = "children"
+_HELP = {name: " ".join(text.split()) for name, text in field_descriptions(QueryOptions).items()}
 
 
 def query(
     folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of the index.")],
     question: Annotated[str, typer.Argument(help="What you want to know.")],
-    k: Annotated[
-        int | None,
-        typer.Option(
-            "-k",
-            metavar="N",
-            min=1,
-            help="Number of results; default: 4, or as many as --max-tokens allows.",
-        ),
-    ] = None,
-    retrieve: Annotated[
-        Retrieve,
-        typer.Option(
-            help="Show the best child chunks with what matches around them (passages), "
-            "their whole parents, or the children alone."
-        ),
-    ] = Retrieve.passages,
+    k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help=_HELP["k"])] = None,
+    retrieve: Annotated[Retrieve, typer.Option(help=_HELP["retrieve"])] = "passages",
     max_tokens: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Budget for all results together, in tokens."),
+        int | None, typer.Option(metavar="N", min=1, help=_HELP["max_tokens"])
     ] = None,
     min_score: Annotated[
         float,
@@ -81,10 +60,10 @@ def query(
         raise ValueError("the question is blank")
     check_is_index(folder)
     options = {
-        "retrieve": retrieve.value,
+        "retrieve": retrieve,
         "k": k,
         "max_tokens": max_tokens,
-        "search_kwargs": {"score_threshold": min_score} if min_score else None,
+        "score_threshold": min_score or None,
     }
     with open_index(folder, model, **options) as retriever:
         results = retriever.invoke(question)

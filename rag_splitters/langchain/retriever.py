@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from pathlib import Path
 from types import EllipsisType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from langchain_core.callbacks import (
     AsyncCallbackManagerForRetrieverRun,
@@ -19,8 +18,8 @@ from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.stores import BaseStore, ByteStore, InMemoryStore
 from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
-from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
-from typing_extensions import Self, override
+from pydantic import ConfigDict, Field, field_validator, model_validator
+from typing_extensions import Self, Unpack, override
 
 from rag_splitters.calls import arun, run
 from rag_splitters.fields import check_keywords, plain_errors, whole_number
@@ -38,7 +37,7 @@ from rag_splitters.langchain.adapters import (
 from rag_splitters.langchain.kvstores import SQLiteStore
 from rag_splitters.langchain.splitters import RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings
-from rag_splitters.parent_child.budget import fit_results
+from rag_splitters.parent_child.budget import limit_results
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.opening import (
     CHILDREN,
@@ -47,29 +46,22 @@ from rag_splitters.parent_child.opening import (
     Place,
     search_options,
 )
-from rag_splitters.parent_child.search import (
-    MAX_RESULTS,
-    RERANKED,
-    Fusion,
+from rag_splitters.parent_child.options import (
+    Count,
     Query,
-    Reranker,
+    QueryKeywords,
+    QueryOptions,
     Retrieve,
     SearchType,
 )
+from rag_splitters.parent_child.search import Reranker, for_reranking
 from rag_splitters.parent_child.stores import Stores
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
 
-_Count = Annotated[
-    int, BeforeValidator(lambda value, info: whole_number(value, info.field_name, 1))
-]
-"""A field for a whole number of at least 1."""
-_QUERY_OPTIONS = ("score_threshold", "fetch_k", "lambda_mult")
-
-
-class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentIndex):
+class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions, DocumentIndex):
     """Searches small chunks and returns the larger chunks that contain them.
 
     Small chunks match a question best, and large ones give a model enough to read. So documents are
@@ -116,32 +108,10 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
     """Key in a child's metadata that holds its parent's UUID."""
     child_metadata_fields: Sequence[str] | None = None
     """Keys of a document's metadata to copy to its children; None: all."""
-    k: _Count | None = None
-    """Number of results: parents or, depending on `retrieve`, passages or children. None: 4; with
-    `max_tokens`, as many as fit; with `search_kwargs["k"]`, all that this many children lead to."""
-    retrieve: Retrieve = "parents"
-    """What a query returns: "parents"; "children"; or "passages", which are the best children with
-    their neighbours in the parent that match, too. No two passages share text."""
-    passage_size: _Count = 500
-    """Number of characters up to which a passage always takes in neighbouring children."""
-    passage_threshold: float = Field(default=0.9, ge=0.0, le=1.0)
-    """Beyond `passage_size`, a passage takes in a neighbour only if its score is at least this
-    share of the score of the passage's best child."""
-    max_tokens: _Count | None = None
-    """Maximum number of tokens in all results of a query together; None: no limit. Results that do
-    not fit are shortened to whole sentences or left out, but one is always returned."""
-    search_type: Annotated[
-        SearchType, BeforeValidator(lambda kind: kind.value if isinstance(kind, Enum) else kind)
-    ] = "similarity"
-    """How to find children: "similarity" of vectors; "similarity_score_threshold", similarity with
-    a minimum; "mmr", maximal marginal relevance; or "hybrid", similarity and keywords (BM25)."""
-    fusion: Fusion = "relative"
-    """How "hybrid" search combines its two rankings: by "relative" scores, each scaled between the
-    worst and the best child in its ranking; or by ranks, "rrf" (reciprocal rank fusion)."""
     search_kwargs: dict[str, Any] = Field(default_factory=dict)
-    """`k`, the number of children to use, as in `langchain_classic` (default: as many as the
-    results need); `score_threshold`, their minimum score; for "mmr", `fetch_k` (default 20) and
-    `lambda_mult` (default 0.5); other arguments of the vector store's search, such as `filter`."""
+    """Arguments of the vector store's search, such as `filter`. As in `langchain_classic`, `k` is
+    the number of children to use (`max_children`), and `score_threshold`, `fetch_k` and
+    `lambda_mult` can be passed here, too."""
     smoothing: float = Field(default=0.0, ge=0.0, le=10.0)
     """Standard deviation, in children, of a Gaussian that mixes each child's vector with those of
     its neighbours in the document; the neighbours' words then also count half in keyword search. 0
@@ -151,9 +121,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
     headings above it. The text that is returned stays the same. Needs Chroma."""
     reranker: Reranker | BaseDocumentCompressor | None = None
     """Function (question, texts) -> scores, or document compressor, that reorders the results."""
-    rerank_k: _Count | None = None
-    """Number of results to pass to the reranker; None: 50, or `k` if that is more."""
-    batch_size: _Count | None = None
+    batch_size: Count | None = None
     """Number of children to embed and write at once; None: 4,000, or fewer if the store accepts
     fewer."""
 
@@ -257,11 +225,9 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
         query: str,
         *,
         run_manager: CallbackManagerForRetrieverRun,
-        k: int | None = None,
-        max_tokens: int | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        return run(self._find(query, k, max_tokens, kwargs, run_manager.get_child()))
+        return run(self._find(query, kwargs, run_manager.get_child()))
 
     @override
     async def _aget_relevant_documents(
@@ -269,54 +235,41 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
         query: str,
         *,
         run_manager: AsyncCallbackManagerForRetrieverRun,
-        k: int | None = None,
-        max_tokens: int | None = None,
         **kwargs: Any,
     ) -> list[Document]:
-        return await arun(self._find(query, k, max_tokens, kwargs, run_manager.get_child()))
+        return await arun(self._find(query, kwargs, run_manager.get_child()))
 
     async def _find(
-        self,
-        text: str,
-        k: int | None,
-        max_tokens: int | None,
-        kwargs: Mapping[str, Any],
-        callbacks: Callbacks,
+        self, text: str, kwargs: Mapping[str, Any], callbacks: Callbacks
     ) -> list[Document]:
-        options = {**self.search_kwargs, **kwargs}
-        max_children = self._check_k(options).pop("k", None)
-        budget = self.max_tokens if max_tokens is None else max_tokens
-        if budget is not None:
-            whole_number(budget, "max_tokens", 1)
-        most = None if budget is None else min(budget, MAX_RESULTS)
-        k = next(each for each in (k, self.k, max_children, most, 4) if each is not None)
-        whole_number(k, "k", 1)
-        query = Query(
-            text=text,
-            k=k if self.reranker is None else max(k, self.rerank_k or RERANKED),
-            retrieve=self.retrieve,
-            search_type=self.search_type,
-            fusion=self.fusion,
-            passage_size=self.passage_size,
-            passage_threshold=self.passage_threshold,
-            max_tokens=budget if self.reranker is None else None,
-            max_children=max_children,
-            **{name: options.pop(name) for name in _QUERY_OPTIONS if name in options},
-        )
+        query, filters = self._read_options(text, kwargs)
         reranker = self.reranker
+        needed = query if reranker is None else for_reranking(query)
         if not isinstance(reranker, BaseDocumentCompressor):
-            results = await self._search(query, options, reranker)
+            results = await self._search(needed, filters, reranker)
         else:
-            documents: Any = list(map(to_result, await self._search(query, options, None)))
+            documents: Any = list(map(to_result, await self._search(needed, filters, None)))
             if documents:
                 documents = await call_method(
                     reranker, "compress_documents", documents, text, callbacks=callbacks
                 )
-            if budget is None:
-                return list(documents)[:k]
             results = list(map(to_entry, documents))
-        results = results[:k] if budget is None else fit_results(results[:k], budget)
-        return list(map(to_result, results))
+        return list(map(to_result, limit_results(query, results)))
+
+    def _read_options(self, text: str, kwargs: Mapping[str, Any]) -> tuple[Query, dict[str, Any]]:
+        """Return the query, and what is left for the vector store.
+
+        What is passed with the question comes before `search_kwargs`, and these before the fields.
+        """
+        call_options = {name: kwargs[name] for name in QueryOptions.model_fields if name in kwargs}
+        others = {key: value for key, value in kwargs.items() if key not in call_options}
+        search_kwargs = self._check_k({**self.search_kwargs, **others})
+        if "k" in search_kwargs:
+            search_kwargs["max_children"] = search_kwargs.pop("k")
+        options = {name: getattr(self, name) for name in QueryOptions.model_fields}
+        for name in options.keys() & search_kwargs.keys():
+            options[name] = search_kwargs.pop(name)
+        return Query.of(text, options | call_options), search_kwargs
 
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
@@ -342,7 +295,18 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], DocumentInde
     _document = staticmethod(to_document)
 
 
-@check_keywords()
+class _Options(QueryKeywords, total=False):
+    k: int | None
+    score_threshold: float | None
+    fetch_k: int
+    lambda_mult: float
+    search_kwargs: dict[str, Any]
+    reranker: Reranker | BaseDocumentCompressor | None
+    child_metadata_fields: Sequence[str] | None
+    batch_size: int | None
+
+
+@check_keywords(ParentDocumentRetriever)
 def parent_document_retriever(
     documents: Iterable[Document] | None = None,
     *,
@@ -354,22 +318,13 @@ def parent_document_retriever(
     byte_store: ByteStore | None = None,
     child_splitter: TextSplitter | None = None,
     parent_splitter: TextSplitter | EllipsisType | None = ...,
-    k: int | None = None,
     retrieve: Retrieve | None = None,
-    passage_size: int = 500,
-    passage_threshold: float = 0.9,
-    max_tokens: int | None = None,
     search_type: SearchType | None = None,
-    fusion: Fusion = "relative",
-    search_kwargs: dict[str, Any] | None = None,
     smoothing: float | None = None,
     headings: bool | None = None,
-    reranker: Reranker | BaseDocumentCompressor | None = None,
-    rerank_k: int | None = None,
     id_key: str = "parent_id",
-    child_metadata_fields: Sequence[str] | None = None,
-    batch_size: int | None = None,
     collection_name: str = "rag_splitters",
+    **options: Unpack[_Options],
 ) -> ParentDocumentRetriever:
     """Set up a `ParentDocumentRetriever`, and add `documents` to it.
 
@@ -404,7 +359,7 @@ def parent_document_retriever(
     """
     if vectorstore is not None and embeddings is not None:
         raise ValueError("pass embeddings or vectorstore, not both: the vectorstore has its own")
-    options = search_options(vectorstore is None, search_type, smoothing, headings)
+    defaults = search_options(vectorstore is None, search_type, smoothing, headings)
     is_classic = byte_store is not None or id_key == CLASSIC_ID_KEY
     if isinstance(parent_splitter, EllipsisType):
         parent_splitter = RecursiveTextSplitter(**PARENTS) if byte_store is None else None
@@ -420,18 +375,9 @@ def parent_document_retriever(
             byte_store=byte_store,
             child_splitter=child_splitter or RecursiveTextSplitter(**CHILDREN),
             parent_splitter=parent_splitter,
-            k=k,
             retrieve=retrieve or ("parents" if is_classic else "passages"),
-            passage_size=passage_size,
-            passage_threshold=passage_threshold,
-            max_tokens=max_tokens,
-            fusion=fusion,
-            search_kwargs=search_kwargs or {},
-            reranker=reranker,
-            rerank_k=rerank_k,
             id_key=id_key,
-            child_metadata_fields=child_metadata_fields,
-            batch_size=batch_size,
+            **defaults,
             **options,
         )
         return place.hand_over(retriever, documents)

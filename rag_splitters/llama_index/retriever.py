@@ -16,10 +16,10 @@ from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.storage.kvstore.types import BaseKVStore
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
-from typing_extensions import override
+from typing_extensions import Unpack, override
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import check_keywords, whole_number
+from rag_splitters.fields import check_keywords, plain_errors, whole_number
 from rag_splitters.llama_index.adapters import (
     call_method,
     from_node,
@@ -34,7 +34,7 @@ from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.models.clients import is_embedding_client
-from rag_splitters.parent_child.budget import fit_results
+from rag_splitters.parent_child.budget import limit_results
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.opening import (
@@ -44,17 +44,15 @@ from rag_splitters.parent_child.opening import (
     Place,
     search_options,
 )
-from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.search import (
-    MAX_RESULTS,
-    RERANKED,
-    Fusion,
+from rag_splitters.parent_child.options import (
     Query,
-    Reranker,
+    QueryKeywords,
     Retrieve,
     SearchType,
-    one_of,
+    rename_options,
 )
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.search import Reranker, for_reranking
 from rag_splitters.parent_child.stores import Stores
 
 if TYPE_CHECKING:
@@ -63,6 +61,39 @@ if TYPE_CHECKING:
 
 Docstore = KeyValueStore | BaseKVStore | BaseDocumentStore
 """Stores that can hold the parents."""
+
+
+OPTION_NAMES = {
+    "k": "similarity_top_k",
+    "score_threshold": "similarity_cutoff",
+    "lambda_mult": "mmr_threshold",
+    "fetch_k": "mmr_prefetch_k",
+}
+"""Options that have another name in LlamaIndex."""
+LlamaIndexOptions = rename_options("LlamaIndexOptions", OPTION_NAMES)
+
+
+class _Options(QueryKeywords, total=False):
+    similarity_top_k: int | None
+    similarity_cutoff: float | None
+    mmr_threshold: float
+    mmr_prefetch_k: int
+
+
+class _AllOptions(_Options, total=False):
+    retrieve: Retrieve
+    search_type: SearchType
+
+
+class _FactoryOptions(_Options, total=False):
+    filters: MetadataFilters | None
+    reranker: Reranker | BaseNodePostprocessor | None
+    batch_size: int | None
+    callback_manager: CallbackManager | None
+
+
+def _attribute(name: str) -> str:
+    return "retrieve_kind" if name == "retrieve" else name
 
 
 class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetriever):
@@ -91,27 +122,6 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         child_parser: node parser that cuts parents into children.
         parent_parser: node parser that cuts documents into parents; None: each document is one
             parent.
-        similarity_top_k: number of results: parents or, depending on `retrieve`, passages or
-            children. None: 4 or, with `max_tokens`, as many as fit.
-        retrieve: what a query returns: "parents"; "children"; or "passages", which are the best
-            children with their neighbours in the parent that match, too. No two passages share
-            text. The attribute is `retrieve_kind`, because `retrieve` is a method.
-        passage_size: number of characters up to which a passage always takes in neighbouring
-            children.
-        passage_threshold: beyond `passage_size`, a passage takes in a neighbour only if its score
-            is at least this share of the score of the passage's best child.
-        max_tokens: maximum number of tokens in all results of a query together; None: no limit.
-            Results that do not fit are shortened to whole sentences or left out, but one is always
-            returned.
-        search_type: how to find children: "similarity" of vectors; "similarity_score_threshold",
-            similarity of at least `similarity_cutoff`; "mmr", maximal marginal relevance; or
-            "hybrid", similarity and keywords (BM25).
-        fusion: how "hybrid" search combines its two rankings: by "relative" scores, each scaled
-            between the worst and the best child in its ranking; or by ranks, "rrf" (reciprocal rank
-            fusion).
-        similarity_cutoff: minimum score of the children to use.
-        mmr_threshold: for "mmr": 1 for the nearest children, 0 for the most diverse.
-        mmr_prefetch_k: for "mmr": the number of children to choose from.
         filters: metadata that children must have.
         smoothing: standard deviation, in children, of a Gaussian that mixes each child's vector
             with those of its neighbours in the document; the neighbours' words then also count half
@@ -121,12 +131,13 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             same.
         reranker: function (question, texts) -> scores, or node postprocessor, that reorders the
             results.
-        rerank_k: number of results to pass to the reranker; None: 50, or `similarity_top_k` if that
-            is more.
         id_key: key in a child's metadata that holds its parent's UUID.
         batch_size: number of children to embed and write at once; None: 4,000, or fewer if the
             store accepts fewer.
         callback_manager: LlamaIndex's callback manager.
+        options: how questions are answered; `help(LlamaIndexOptions)` lists them. Each is an
+            attribute that can be set; that of `retrieve` is `retrieve_kind`, because `retrieve` is
+            a method.
 
     Raises ValueError for a vector store that keeps no texts, and for numbers out of range.
 
@@ -140,7 +151,11 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
     _own_options = ("filters",)
 
-    @check_keywords()
+    if TYPE_CHECKING:  # the options, which are set as attributes
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    @check_keywords(LlamaIndexOptions)
     def __init__(
         self,
         *,
@@ -149,24 +164,14 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         embed_model: Any,
         child_parser: NodeParser,
         parent_parser: NodeParser | None = None,
-        similarity_top_k: int | None = None,
-        retrieve: Retrieve = "parents",
-        passage_size: int = 500,
-        passage_threshold: float = 0.9,
-        max_tokens: int | None = None,
-        search_type: SearchType = "similarity",
-        fusion: Fusion = "relative",
-        similarity_cutoff: float | None = None,
-        mmr_threshold: float = 0.5,
-        mmr_prefetch_k: int = 20,
         filters: MetadataFilters | None = None,
         smoothing: float = 0.0,
         headings: bool = False,
         reranker: Reranker | BaseNodePostprocessor | None = None,
-        rerank_k: int | None = None,
         id_key: str = "parent_id",
         batch_size: int | None = None,
         callback_manager: CallbackManager | None = None,
+        **options: Unpack[_AllOptions],
     ) -> None:
         super().__init__(callback_manager=callback_manager)
         if not vector_store.stores_text:
@@ -179,27 +184,18 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         self.embed_model = embed_model
         self.child_parser = child_parser
         self.parent_parser = parent_parser
-        self.similarity_top_k = _count_or_none(similarity_top_k, "similarity_top_k")
-        self.retrieve_kind = one_of(retrieve, "retrieve", Retrieve)
-        self.passage_size = whole_number(passage_size, "passage_size", 1)
-        if not 0 <= passage_threshold <= 1:
-            raise ValueError(f"passage_threshold must be between 0 and 1, got {passage_threshold}")
-        self.passage_threshold = passage_threshold
-        self.max_tokens = _count_or_none(max_tokens, "max_tokens")
-        self.search_type = one_of(search_type, "search_type", SearchType)
-        self.fusion = one_of(fusion, "fusion", Fusion)
-        self.similarity_cutoff = similarity_cutoff
-        self.mmr_threshold = mmr_threshold
-        self.mmr_prefetch_k = whole_number(mmr_prefetch_k, "mmr_prefetch_k", 1)
+        with plain_errors(LlamaIndexOptions):
+            values = dict(LlamaIndexOptions(**options))
+        for name, value in values.items():
+            setattr(self, _attribute(name), value)
         self.filters = filters
         if not 0 <= smoothing <= 10:
             raise ValueError(f"smoothing must be between 0 and 10 children, got {smoothing}")
         self.smoothing = smoothing
         self.headings = headings
         self.reranker = reranker
-        self.rerank_k = _count_or_none(rerank_k, "rerank_k")
         self.id_key = id_key
-        self.batch_size = _count_or_none(batch_size, "batch_size")
+        self.batch_size = None if batch_size is None else whole_number(batch_size, "batch_size", 1)
         self.shared = Shared()
 
     def __copy__(self) -> ParentDocumentRetriever:
@@ -238,34 +234,27 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         return await arun(self._find(query_bundle))
 
     async def _find(self, bundle: QueryBundle) -> list[NodeWithScore]:
-        budget, reranker = self.max_tokens, self.reranker
-        most = None if budget is None else min(budget, MAX_RESULTS)
-        k = next(each for each in (self.similarity_top_k, most, 4) if each is not None)
-        query = Query(
-            text=bundle.query_str,
-            k=k if reranker is None else max(k, self.rerank_k or RERANKED),
-            retrieve=self.retrieve_kind,
-            search_type=self.search_type,
-            fusion=self.fusion,
-            score_threshold=self.similarity_cutoff,
-            fetch_k=self.mmr_prefetch_k,
-            lambda_mult=self.mmr_threshold,
-            passage_size=self.passage_size,
-            passage_threshold=self.passage_threshold,
-            max_tokens=budget if reranker is None else None,
-        )
+        query, reranker = self._read_options(bundle.query_str), self.reranker
+        needed = query if reranker is None else for_reranking(query)
         filters = {"filters": self.filters}
         if not isinstance(reranker, BaseNodePostprocessor):
-            results = await self._search(query, filters, reranker)
+            results = await self._search(needed, filters, reranker)
         else:
-            nodes = list(map(self._result, await self._search(query, filters, None)))
+            nodes = list(map(self._result, await self._search(needed, filters, None)))
             if nodes:
                 nodes = await call_method(reranker, "postprocess_nodes", nodes, bundle)
-            if budget is None:
-                return nodes[:k]
+            if query.max_tokens is None:
+                return nodes[: query.limit]
             results = list(map(from_node, nodes))
-        results = results[:k] if budget is None else fit_results(results[:k], budget)
-        return list(map(self._result, results))
+        return list(map(self._result, limit_results(query, results)))
+
+    def _read_options(self, text: str) -> Query:
+        """Return the query, with the options that are set now."""
+        options = {name: getattr(self, _attribute(name)) for name in LlamaIndexOptions.model_fields}
+        with plain_errors(LlamaIndexOptions):
+            LlamaIndexOptions(**options)
+        names = {own: name for name, own in OPTION_NAMES.items()}
+        return Query.of(text, {names.get(name, name): value for name, value in options.items()})
 
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
@@ -294,11 +283,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         return NodeWithScore(node=to_node(entry, self.id_key), score=entry.metadata.get("score"))
 
 
-def _count_or_none(value: int | None, name: str) -> int | None:
-    return None if value is None else whole_number(value, name, 1)
-
-
-@check_keywords(ParentDocumentRetriever)
+@check_keywords(ParentDocumentRetriever, LlamaIndexOptions)
 def parent_document_retriever(
     documents: Iterable[BaseNode] | None = None,
     *,
@@ -309,16 +294,13 @@ def parent_document_retriever(
     docstore: Docstore | None = None,
     child_parser: NodeParser | None = None,
     parent_parser: NodeParser | EllipsisType | None = ...,
-    similarity_top_k: int | None = None,
     retrieve: Retrieve | None = None,
     search_type: SearchType | None = None,
-    filters: MetadataFilters | None = None,
     smoothing: float | None = None,
     headings: bool | None = None,
-    reranker: Reranker | BaseNodePostprocessor | None = None,
     id_key: str = "parent_id",
     collection_name: str = "rag_splitters",
-    **options: Any,
+    **options: Unpack[_FactoryOptions],
 ) -> ParentDocumentRetriever:
     """Set up a `ParentDocumentRetriever`, and add `documents` to it.
 
@@ -348,7 +330,7 @@ def parent_document_retriever(
     model = HashingEmbeddings() if embed_model is None else embed_model
     if not is_embedding_client(model):
         model = Embedder(model)  # a function, or a factory
-    options |= search_options(vector_store is None, search_type, smoothing, headings)
+    defaults = search_options(vector_store is None, search_type, smoothing, headings)
     with Place(path, client, vector_store, docstore, "vector_store") as place:
         if vector_store is None:
             vector_store = _open_chroma(place, model, collection_name)
@@ -362,11 +344,9 @@ def parent_document_retriever(
             parent_parser=RecursiveNodeParser(**PARENTS)
             if isinstance(parent_parser, EllipsisType)
             else parent_parser,
-            similarity_top_k=similarity_top_k,
             retrieve=retrieve or ("parents" if id_key == CLASSIC_ID_KEY else "passages"),
-            filters=filters,
-            reranker=reranker,
             id_key=id_key,
+            **defaults,
             **options,
         )
         return place.hand_over(retriever, documents)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.results import read_matches
 from rag_splitters.text.ids import chunk_id
@@ -15,6 +16,12 @@ from rag_splitters.text.sizing import sizer
 def count_tokens(text: str) -> int:
     """Return how many tokens a text has, as `length_function="tokens"` counts them."""
     return sizer("tokens")(text).length(0, len(text))
+
+
+def limit_results(query: Query, results: Sequence[Entry]) -> list[Entry]:
+    """Return as many of the best results as a query asks for."""
+    results = results[: query.limit]
+    return list(results) if query.max_tokens is None else fit_results(results, query.max_tokens)
 
 
 def fit_results(results: Sequence[Entry], max_tokens: int) -> list[Entry]:

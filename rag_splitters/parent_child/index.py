@@ -19,9 +19,10 @@ from rag_splitters.parent_child.guard import Guard
 from rag_splitters.parent_child.indexing import add, check_ids, check_refusals, get, remove
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.losses import check_few_results, check_first_query
+from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
-from rag_splitters.parent_child.search import Query, Reranker, rerank, search
+from rag_splitters.parent_child.search import Reranker, is_enough, rerank, search
 from rag_splitters.parent_child.stores import AtomicDocstore, ClassicParents, Stores
 
 A = TypeVar("A")
@@ -232,7 +233,7 @@ class ParentChildIndex(Generic[A, D]):
             await check_first_query(stores, query)
             self.shared.is_checked = True
         results = await search(stores, query)
-        if not query.is_met_by(results):
+        if not is_enough(query, results):
             await check_few_results(stores, query, results)
         if reranker is not None:
             results = await rerank(reranker, query.text, results)

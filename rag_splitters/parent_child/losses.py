@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
+from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record
-from rag_splitters.parent_child.search import Query
 from rag_splitters.parent_child.stores import Stores
 
 _SAMPLE = 64

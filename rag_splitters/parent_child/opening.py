@@ -13,7 +13,7 @@ from rag_splitters.parent_child.disk import explaining_full_disk
 from rag_splitters.parent_child.guard import Guard, own_folder
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.search import SearchType
+from rag_splitters.parent_child.options import SearchType
 from rag_splitters.parent_child.stores import ClassicParents
 
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ import logging
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
-from typing import Any, Literal, get_args
+from typing import Any
 
 from rag_splitters.calls import Call, call
-from rag_splitters.fields import whole_number
 from rag_splitters.parent_child.budget import count_tokens
 from rag_splitters.parent_child.keyword_index import KeywordIndex, KeywordMatches
+from rag_splitters.parent_child.options import Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, find_passages
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import (
@@ -29,9 +29,6 @@ from rag_splitters.text.surrogates import without_surrogates
 
 logger = logging.getLogger(__name__)
 
-Retrieve = Literal["passages", "parents", "children"]
-SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"]
-Fusion = Literal["relative", "rrf"]
 Reranker = Callable[[str, list[str]], Any]
 """(question, texts) -> a score for each text, higher is better; may be a coroutine function."""
 
@@ -46,79 +43,31 @@ _MIN_FUSED = 100  # children of each ranking that are read, at least, before the
 _MIN_COMPARED = 250  # children that a filter lets through, and that are compared in any case
 _MIN_UNFILTERED = 500  # nearest children that are searched, in any case, for those that pass
 _MAX_TIED = 1000  # children with one score that are put in order
-MAX_RESULTS = 1_000_000
-"""Maximum number of results, and of children to choose from."""
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
 
 
-def one_of(value: Any, name: str, choices: Any) -> Any:
-    """Return the value if it is one of a `Literal`'s; otherwise raise ValueError."""
-    if value not in get_args(choices):
-        raise ValueError(f"{name} must be one of {', '.join(get_args(choices))}, got {value!r}")
-    return value
+def first_read(query: Query) -> int:
+    """Return how many children are read first."""
+    least = _MIN_NEIGHBOURS if query.retrieve == "passages" else 1
+    k = query.limit
+    if query.max_tokens is not None:
+        k = min(k, 1 + query.max_tokens // _TOKENS_PER_RESULT)
+    return max(k * _CHILDREN_PER_RESULT[query.retrieve], least)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """A question and how it is to be answered."""
+def first_depth(query: Query) -> int:
+    """Return how many children are ranked first."""
+    depth = first_read(query)
+    if query.search_type == "hybrid":
+        return max(depth, _MIN_FUSED)
+    return min(depth, query.max_children or depth)
 
-    text: str
-    k: int
-    retrieve: Retrieve = "parents"
-    search_type: SearchType = "similarity"
-    fusion: Fusion = "relative"
-    score_threshold: float | None = None
-    """The least score of a child that is used."""
-    fetch_k: int = 20
-    lambda_mult: float = 0.5
-    passage_size: int = 500
-    """Up to how many characters a passage grows in any case."""
-    passage_threshold: float = 0.9
-    """From which share of its best child's score a neighbour joins a longer passage."""
-    max_tokens: int | None = None
-    """Results of so many tokens together are enough, even if they are fewer than k."""
-    max_children: int | None = None
-    """Only so many of the best children are used; None: as many as the results need."""
 
-    def __post_init__(self) -> None:
-        """Check what may have been set since the retriever was made."""
-        one_of(self.retrieve, "retrieve", Retrieve)
-        one_of(self.search_type, "search_type", SearchType)
-        one_of(self.fusion, "fusion", Fusion)
-        for name in ("k", "fetch_k", "passage_size"):
-            whole_number(getattr(self, name), name, 1)
-        if not 0 <= self.passage_threshold <= 1:
-            raise ValueError(
-                f"passage_threshold must be between 0 and 1, got {self.passage_threshold}"
-            )
-        for name in ("k", "fetch_k"):
-            if getattr(self, name) > MAX_RESULTS:
-                raise ValueError(
-                    f"{name} must be at most {MAX_RESULTS:,}, got {getattr(self, name):,}"
-                )
-
-    @property
-    def first_read(self) -> int:
-        """How many children are read first."""
-        least = _MIN_NEIGHBOURS if self.retrieve == "passages" else 1
-        k = self.k
-        if self.max_tokens is not None:
-            k = min(k, 1 + self.max_tokens // _TOKENS_PER_RESULT)
-        return max(k * _CHILDREN_PER_RESULT[self.retrieve], least)
-
-    def is_met_by(self, results: Sequence[Entry]) -> bool:
-        """Are these results enough?"""
-        if len(results) >= self.k or self.max_tokens is None:
-            return len(results) >= self.k
-        return sum(count_tokens(result.text) for result in results) >= self.max_tokens
-
-    @property
-    def first_depth(self) -> int:
-        """How many children are ranked first."""
-        depth = self.first_read
-        if self.search_type == "hybrid":
-            return max(depth, _MIN_FUSED)
-        return min(depth, self.max_children or depth)
+def is_enough(query: Query, results: Sequence[Entry]) -> bool:
+    """Return whether a query needs no more results."""
+    if len(results) >= query.limit or query.max_tokens is None:
+        return len(results) >= query.limit
+    return sum(count_tokens(result.text) for result in results) >= query.max_tokens
 
 
 async def search(stores: Stores, query: Query) -> list[Entry]:
@@ -126,7 +75,7 @@ async def search(stores: Stores, query: Query) -> list[Entry]:
 
     Their metadata has the `score` and the `matches`.
     """
-    depth, previous = query.first_depth, -1
+    depth, previous = first_depth(query), -1
     parents: dict[str, Entry | None] = {}
     while True:
         ranking, is_complete = await _rank_children(stores, query, depth)
@@ -135,7 +84,7 @@ async def search(stores: Stores, query: Query) -> list[Entry]:
             ranking = ranking[: query.max_children]
         children, results = await _results_from_ranking(stores, query, ranking, parents)
         # The last test is for stores that never return as many as they are asked for.
-        if query.is_met_by(results) or is_complete or len(ranking) == previous:
+        if is_enough(query, results) or is_complete or len(ranking) == previous:
             break
         depth, previous = max(depth * 2, len(ranking) + 1), len(ranking)
     if children and not _children_with_parent(stores, children):
@@ -154,13 +103,13 @@ async def _results_from_ranking(
     children: list[Match] = []
     start, end = 0, len(ranking)
     if query.search_type == "hybrid":
-        end = query.first_read
+        end = first_read(query)
     while True:
         batch = ranking[start:end]
         children += await _load(stores, query, batch) if query.search_type == "hybrid" else batch
         matches = await _load_parents(stores, children, parents)
         results = await _build_results(stores, query, matches, parents, _worst_score(ranking))
-        if query.is_met_by(results) or end >= len(ranking):
+        if is_enough(query, results) or end >= len(ranking):
             return children, results
         start, end = end, 2 * end
 
@@ -407,9 +356,9 @@ async def _build_results(
 ) -> list[Entry]:
     present = {name: parent for name, parent in parents.items() if parent is not None}
     if query.retrieve == "parents":
-        return build_parents(stores, matches, present, query.k)
+        return build_parents(stores, matches, present, query.limit)
     if query.retrieve == "children":
-        return build_children(stores, matches, present, query.k)
+        return build_children(stores, matches, present, query.limit)
     passages = await _find_passages(stores, query, matches, present, worst)
     return build_passages(stores, passages, present)
 
@@ -424,7 +373,9 @@ async def _find_passages(
     """Find passages, and load their children."""
     size, threshold = query.passage_size, query.passage_threshold
     while True:
-        passages = find_passages(matches, parents, stores.id_key, query.k, worst, size, threshold)
+        passages = find_passages(
+            matches, parents, stores.id_key, query.limit, worst, size, threshold
+        )
         used_matches = [child.match for passage in passages for child in passage.children]
         ids = list(dict.fromkeys(m.child.id or "" for m in used_matches if m.is_located))
         children = dict(zip(ids, await stores.children.read(ids), strict=True))
@@ -474,6 +425,12 @@ def _warn_of_missing_parents(parents: dict[str, Entry | None]) -> None:
             len(missing),
             ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else ""),
         )
+
+
+def for_reranking(query: Query) -> Query:
+    """Return the query whose results a reranker puts into order."""
+    changes = {"k": max(query.limit, query.rerank_k or RERANKED), "max_tokens": None}
+    return query.model_copy(update=changes)
 
 
 async def rerank(reranker: Reranker, question: str, results: Sequence[Entry]) -> list[Entry]:

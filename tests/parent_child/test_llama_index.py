@@ -258,8 +258,8 @@ def test_options_can_be_set_later_and_copies_share_the_stores() -> None:
     [
         ({"vector_store": SimpleVectorStore()}, "must keep texts, and SimpleVectorStore"),
         ({"similarity_top_k": 0}, "similarity_top_k must be a whole number of at least 1, got 0"),
-        ({"retrieve": "all"}, "retrieve must be one of passages, parents, children, got 'all'"),
-        ({"search_type": "bm25"}, "search_type must be one of similarity.*got 'bm25'"),
+        ({"retrieve": "all"}, "retrieve must be 'passages', 'parents' or 'children', got 'all'"),
+        ({"search_type": "bm25"}, "search_type must be 'similarity'.*got 'bm25'"),
         ({"smoothing": -1}, "smoothing must be between 0 and 10 children, got -1"),
         ({"passage_size": 0}, "passage_size must be a whole number of at least 1, got 0"),
         ({"rerank_k": 0}, "rerank_k must be a whole number of at least 1, got 0"),

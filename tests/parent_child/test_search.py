@@ -28,8 +28,8 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from rag_splitters import SentenceChunker, langchain, llama_index
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.options import SearchType
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.search import SearchType
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.terms import final_characters, text_terms
 from tests.support.front_ends import FRONT_ENDS, FrontEnd, Result, every_front_end, sentence
@@ -726,8 +726,8 @@ def test_the_rerankers_of_a_framework_are_taken(front: FrontEnd) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"search_type": "bm25"}, "search_type must be one of similarity, .*hybrid, got 'bm25'"),
-        ({"retrieve": "all"}, "retrieve must be one of passages, parents, children, got 'all'"),
+        ({"search_type": "bm25"}, "search_type must be 'similarity', .*'hybrid', got 'bm25'"),
+        ({"retrieve": "all"}, "retrieve must be 'passages', 'parents' or 'children', got 'all'"),
         ({"k": 0}, "k must be a whole number of at least 1, got 0"),
         ({"passage_size": 0}, "passage_size must be a whole number of at least 1, got 0"),
     ],

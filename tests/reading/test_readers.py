@@ -22,7 +22,7 @@ from rag_splitters.langchain import (
     parent_document_retriever,
 )
 from rag_splitters.llama_index import FileReader, SentenceNodeParser
-from rag_splitters.parent_child.search import Retrieve
+from rag_splitters.parent_child.options import Retrieve
 from rag_splitters.reading.files import read_sources, read_text
 from rag_splitters.reading.typesetting import join_hyphenated, without_running_heads
 from tests.support.cases import CASES, no_propositions
