@@ -28,11 +28,11 @@ from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
 import rag_splitters
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import build_chunker, default_as_python, parameter_docs
-from rag_splitters.fields import field_descriptions
+from rag_splitters.contract.chunker import Chunker
 from rag_splitters.llama_index.retriever import OPTION_NAMES
+from rag_splitters.parameters.descriptions import field_descriptions
 from rag_splitters.parent_child.options import QueryOptions
 
 _DIRECTIVE = re.compile(

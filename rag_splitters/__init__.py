@@ -5,12 +5,25 @@ The chunkers here work without a framework. `rag_splitters.langchain` offers eac
 """
 
 from rag_splitters import chunkers
-from rag_splitters.chunker import Chunker, SizedChunker, register
 from rag_splitters.chunkers import *
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import register
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import RagSplittersError
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.coloured import Chunks, show
 
 __version__ = "0.1.0"
 
-__all__ = ["Chunk", "Chunker", "Chunks", "SizedChunker", "Source", "Span", "register", "show"]
+__all__ = [
+    "Chunk",
+    "Chunker",
+    "Chunks",
+    "RagSplittersError",
+    "SizedChunker",
+    "Source",
+    "Span",
+    "register",
+    "show",
+]
 __all__ += chunkers.__all__

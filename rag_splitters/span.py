@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, TypedDict
 
+from rag_splitters.errors import InputTypeError
+
 
 class Details(TypedDict, total=False):
     """Keys of `Span.metadata` that individual strategies set.
@@ -89,7 +91,7 @@ class Source:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
             kind = type(self.text).__name__
-            raise TypeError(f"the text must be a string, got {kind}: {self.text!r:.40}")
+            raise InputTypeError(f"the text must be a string, got {kind}: {self.text!r:.40}")
 
     def part(self, text: str, start: int, metadata: Mapping[str, Any]) -> Source:
         """Return a part of this source, which begins at `start`, as a source of its own."""

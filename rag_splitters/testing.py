@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import regex
 
-from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.segmenters import segmenter_cuts

@@ -13,7 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from rag_splitters.azure.contract import answer_records
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.web.http import TooLargeError, error_response, json_response, within_limit
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,6 @@ def _query_of(request: Request) -> dict[str, str]:
     query: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
         if name in query:
-            raise ValueError(f"the query has {name!r} twice")
+            raise InputError(f"the query has {name!r} twice")
         query[name] = value
     return query

@@ -13,7 +13,9 @@ from typing import Any, TypeAlias
 
 from rag_splitters.azure.outputs import outputs, utf16_length
 from rag_splitters.azure.parameters import PARAMETERS, SplitParameters
-from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.models import ModelError, collect_failures
 from rag_splitters.span import Source, Span
 from rag_splitters.text.sentences import sentence_spans
@@ -99,21 +101,21 @@ class _Record:
     ) -> None:
         """Read the record's inputs. Raises ValueError if they are invalid."""
         if not isinstance(self.value, dict):
-            raise ValueError(f"a record must be an object, got {self.value!r:.100}")
+            raise InputError(f"a record must be an object, got {self.value!r:.100}")
         record_id, data = self.value.get("recordId"), self.value.get("data")
         if not isinstance(record_id, str):
-            raise ValueError(f"recordId must be a string, got {record_id!r:.100}")
+            raise InputError(f"recordId must be a string, got {record_id!r:.100}")
         if record_id in ids:
-            raise ValueError(f"recordId {record_id!r:.100} occurs more than once")
+            raise InputError(f"recordId {record_id!r:.100} occurs more than once")
         ids.add(record_id)
         if not isinstance(data, dict):
-            raise ValueError(f"data must be an object, got {data!r:.100}")
+            raise InputError(f"data must be an object, got {data!r:.100}")
         own = {name: data[name] for name in PARAMETERS if data.get(name) is not None}
         self.parameters = read_parameters(json.dumps({**query, **own}, sort_keys=True))
         self.metadata = _metadata_of(data)
         text, language = data.get("text"), data.get("languageCode")
         if language is not None and not isinstance(language, str):
-            raise ValueError(f"languageCode must be a string, got {language!r:.100}")
+            raise InputError(f"languageCode must be a string, got {language!r:.100}")
         if self.parameters.special_tokens:
             self.warn(_SPECIAL_TOKENS)
         if text is None:
@@ -122,7 +124,7 @@ class _Record:
         elif isinstance(text, str):
             self.text = text
         else:
-            raise ValueError(f"text must be a string, got {text!r:.100}")
+            raise InputError(f"text must be a string, got {text!r:.100}")
 
     def fail(self, error: object) -> None:
         """Answer with an error."""
@@ -138,7 +140,7 @@ class _Record:
         if limit and self.parameters.mode == "pages":
             spans = spans[:limit]
         if len(spans) > MAX_ITEMS:
-            raise ValueError(f"more than {MAX_ITEMS} text items: raise maximumPageLength")
+            raise InputError(f"more than {MAX_ITEMS} text items: raise maximumPageLength")
         self.answer["data"] = outputs(self.text, self.metadata, spans)
         for note in dict.fromkeys(span.metadata.get("fallback") for span in spans):
             if note:
@@ -210,12 +212,12 @@ def _records_of(body: bytes) -> list[_Record]:
     try:
         values = json.loads(body, parse_constant=lambda name: name)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the request is not JSON: {error}") from None
+        raise InputError(f"the request is not JSON: {error}") from None
     records = values.get("values") if isinstance(values, dict) else None
     if not isinstance(records, list):
-        raise ValueError('the request must be {"values": [{"recordId": ..., "data": {...}}, ...]}')
+        raise InputError('the request must be {"values": [{"recordId": ..., "data": {...}}, ...]}')
     if len(records) > MAX_RECORDS:
-        raise ValueError(
+        raise InputError(
             f"the request has {len(records)} records and the limit is {MAX_RECORDS}: lower the "
             "skill's batchSize"
         )
@@ -236,5 +238,5 @@ def _metadata_of(data: Mapping[str, Any]) -> dict[str, Any]:
     for name in metadata:
         lower = {each.lower(): each for each in names}
         if near := get_close_matches(name.lower(), lower, n=1, cutoff=0.9):
-            raise ValueError(f"unknown input {name!r}: did you mean {lower[near[0]]!r}?")
+            raise InputError(f"unknown input {name!r}: did you mean {lower[near[0]]!r}?")
     return metadata

@@ -8,8 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from rag_splitters.chunker import Chunker, SizedChunker
-from rag_splitters.fields import did_you_mean
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.messages import did_you_mean
 
 ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base", "p50k_base", "p50k_edit")
 """The allowed values of `encoderModelName`, the default first."""
@@ -52,7 +54,7 @@ class SplitParameters:
         values = {name: value for name, value in values.items() if value is not None}
         for name in values:
             if name not in PARAMETERS:
-                raise ValueError(f"unknown parameter {name!r}: {did_you_mean(name, PARAMETERS)}")
+                raise InputError(f"unknown parameter {name!r}: {did_you_mean(name, PARAMETERS)}")
         tokenizer = _tokenizer_parameters(values)
         return cls(
             mode=_one_of(values, "textSplitMode", ("pages", "sentences")) or "pages",
@@ -82,7 +84,7 @@ class SplitParameters:
         if not sizes:
             return chunker
         if not isinstance(chunker, SizedChunker):
-            raise ValueError(
+            raise InputError(
                 f"{type(chunker).__name__} has no chunk_size of its own: leave out "
                 "maximumPageLength, pageOverlapLength and unit, and set the sizes where the skill "
                 "is served"
@@ -94,18 +96,18 @@ class SplitParameters:
     def _check_sizes(self, chunker: SizedChunker) -> None:
         length = self.page_length
         if length is None and self.unit is not None:
-            raise ValueError(f"unit={self.unit} needs maximumPageLength")
+            raise InputError(f"unit={self.unit} needs maximumPageLength")
         is_characters = self.unit == "characters" or (
             self.unit is None and chunker.length_function == "characters"
         )
         least, unit = (300, "characters") if is_characters else (50, "tokens")
         if length is not None and not least <= length <= 50_000:
-            raise ValueError(
+            raise InputError(
                 f"maximumPageLength must be from {least} to 50000 {unit}, got {length}"
             )
         length = chunker.chunk_size if length is None else length
         if self.overlap is not None and self.overlap >= length:
-            raise ValueError(
+            raise InputError(
                 f"pageOverlapLength must be smaller than maximumPageLength ({length}), "
                 f"got {self.overlap}"
             )
@@ -133,18 +135,18 @@ def _tokenizer_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
     with suppress(ValueError, RecursionError):  # invalid JSON is no object, either
         options = json.loads(options) if isinstance(options, str) else options
     if not isinstance(options, dict):
-        raise ValueError(f"azureOpenAITokenizerParameters must be an object, got {options!r:.200}")
+        raise InputError(f"azureOpenAITokenizerParameters must be an object, got {options!r:.200}")
     for name in options:
         if name not in names:
             hint = did_you_mean(name, names)
-            raise ValueError(f"azureOpenAITokenizerParameters has no {name!r}: {hint}")
+            raise InputError(f"azureOpenAITokenizerParameters has no {name!r}: {hint}")
     return {**{name: value for name, value in options.items() if value is not None}, **own}
 
 
 def _one_of(values: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str | None:
     value = values.get(name)
     if value is not None and value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(choices)}; got {value!r:.200}")
+        raise InputError(f"{name} must be one of {', '.join(choices)}; got {value!r:.200}")
     return value
 
 
@@ -156,5 +158,5 @@ def _whole_number(values: Mapping[str, Any], name: str, least: int) -> int | Non
     is_whole = isinstance(value, float) and value.is_integer()
     number = int(value) if is_digits or is_whole else value
     if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r:.200}")
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r:.200}")
     return number

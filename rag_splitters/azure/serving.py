@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.auto import AutoChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.web.server import is_local, run_server
 
@@ -55,16 +56,16 @@ def create_skill_app(
         from rag_splitters.azure.application import application
     except ImportError as error:
         hint = install_command("azure")
-        raise ImportError(f"the Azure skill needs Starlette: {hint}") from error
+        raise MissingExtraError(f"the Azure skill needs Starlette: {hint}") from error
     chunker = AutoChunker(chunk_size=5000) if chunker is None else chunker
     if not isinstance(chunker, Chunker):
-        raise TypeError(f"chunker must be a Chunker, got an object of type {type(chunker)}")
+        raise InputTypeError(f"chunker must be a Chunker, got an object of type {type(chunker)}")
     if max_bytes < 1:
-        raise ValueError(f"max_bytes must be at least 1, got {max_bytes}")
+        raise InputError(f"max_bytes must be at least 1, got {max_bytes}")
     if api_key is not None and not (api_key.isascii() and api_key.isprintable() and api_key):
-        raise ValueError("api_key must have printable ASCII characters only, and at least one")
+        raise InputError("api_key must have printable ASCII characters only, and at least one")
     if api_key is not None and api_key != api_key.strip():
-        raise ValueError("api_key must not begin or end with a space")
+        raise InputError("api_key must not begin or end with a space")
     return application(chunker, api_key, max_bytes)
 
 

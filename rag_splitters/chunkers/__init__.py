@@ -3,7 +3,6 @@
 A new strategy is a file here, a line in the catalogue, and a class in each front end.
 """
 
-from rag_splitters.chunker import Chunker, register
 from rag_splitters.chunkers.agentic import AgenticChunker
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.cluster import ClusterChunker
@@ -31,6 +30,8 @@ from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.chunkers.titled import TitledChunker
 from rag_splitters.chunkers.token import TokenChunker
 from rag_splitters.chunkers.topic import TopicChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import register
 
 __all__ = [
     "CATALOGUE",
@@ -64,33 +65,36 @@ __all__ = [
 ]
 
 CATALOGUE: dict[str, type[Chunker]] = {
-    "auto": AutoChunker,
-    "separator": SeparatorChunker,
-    "fixed_size": FixedSizeChunker,
-    "sliding_window": SlidingWindowChunker,
-    "token": TokenChunker,
-    "recursive": RecursiveChunker,
-    "sentence": SentenceChunker,
-    "sentence_window": SentenceWindowChunker,
-    "paragraph": ParagraphChunker,
-    "keyword": KeywordChunker,
-    "page": PageChunker,
-    "content_aware": ContentAwareChunker,
-    "hierarchical": HierarchicalChunker,
-    "table": TableChunker,
-    "modality": ModalityChunker,
-    "code": CodeChunker,
-    "json": JsonChunker,
-    "hybrid": HybridChunker,
-    "titled": TitledChunker,
-    "semantic": SemanticChunker,
-    "embedding": EmbeddingChunker,
-    "cluster": ClusterChunker,
-    "topic": TopicChunker,
-    "entity": EntityChunker,
-    "agentic": AgenticChunker,
-    "proposition": PropositionChunker,
-    "contextual": ContextualChunker,
+    kind.strategy: kind
+    for kind in (
+        AutoChunker,
+        SeparatorChunker,
+        FixedSizeChunker,
+        SlidingWindowChunker,
+        TokenChunker,
+        RecursiveChunker,
+        SentenceChunker,
+        SentenceWindowChunker,
+        ParagraphChunker,
+        KeywordChunker,
+        PageChunker,
+        ContentAwareChunker,
+        HierarchicalChunker,
+        TableChunker,
+        ModalityChunker,
+        CodeChunker,
+        JsonChunker,
+        HybridChunker,
+        TitledChunker,
+        SemanticChunker,
+        EmbeddingChunker,
+        ClusterChunker,
+        TopicChunker,
+        EntityChunker,
+        AgenticChunker,
+        PropositionChunker,
+        ContextualChunker,
+    )
 }
 """All strategies by name, in the order in which the documentation lists them."""
 

@@ -6,12 +6,14 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, Field
 
-from rag_splitters.chunker import Chunker, Nested, SizedChunker
-from rag_splitters.fields import FunctionOrName
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import Nested
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.meaning.windows import (
     Window,
@@ -25,6 +27,7 @@ from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import Cache, check_cache
 from rag_splitters.models.failures import Failure, settle
 from rag_splitters.models.prompts import Form, check_prompt, fill
+from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import outline_of_part
 from rag_splitters.text.atoms import Atoms
@@ -96,6 +99,8 @@ class AgenticChunker(SizedChunker):
     >>> [chunk.text for chunk in chunker.chunk("Tea is hot. I like it. Rain fell. It was cold.")]
     ['Tea is hot. I like it.', 'Rain fell. It was cold.']
     """
+
+    strategy: ClassVar[str] = "agentic"
 
     llm: Llm
     """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer."""
@@ -260,10 +265,10 @@ class _Question:
         starts = answer.starts if isinstance(answer, Starts) else numbers_in(str(answer))
         count = self.window.last - self.window.first
         if not starts:
-            raise ValueError("it names no sentence")
+            raise InputError("it names no sentence")
         for start in starts:
             if not 1 <= start <= count:
-                raise ValueError(f"it names sentence {start}, and there are 1 to {count}")
+                raise InputError(f"it names sentence {start}, and there are 1 to {count}")
         return [self.window.first + start - 1 for start in starts]
 
     def break_at(self, starts: Sequence[int]) -> None:

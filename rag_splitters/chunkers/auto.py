@@ -6,18 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, ConfigDict
 
 from rag_splitters.calls import together
-from rag_splitters.chunker import (
-    Chunker,
-    Nested,
-    SizedChunker,
-    registered_name_of,
-    registered_strategy,
-)
 from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
@@ -27,6 +20,10 @@ from rag_splitters.chunkers.parts import in_order
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.chunkers.table import TableChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import Nested, registered_strategy
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.models import Embeddings
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.grammars import GRAMMARS
@@ -86,6 +83,8 @@ class AutoChunker(SizedChunker):
     'separator'
     """
 
+    strategy: ClassVar[str] = "auto"
+
     model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
 
     rules: Annotated[Mapping[str, str | Nested], AfterValidator(_Rules)] = _Rules()
@@ -104,7 +103,7 @@ class AutoChunker(SizedChunker):
                 try:
                     self._by_name(rule)
                 except ValueError as error:
-                    raise ValueError(f"rules[{pattern!r}]: {error}") from None
+                    raise InputError(f"rules[{pattern!r}]: {error}") from None
 
     def fits(self, content: str) -> bool:
         return super().fits(content) or any(each.fits(content) for each in self._chunkers_in_rules)
@@ -158,7 +157,7 @@ class AutoChunker(SizedChunker):
         )
         results: list[list[Span]] = [[] for _ in sources]
         for chunker, own, plans in zip(chunkers, indexes, planned, strict=True):
-            name = {"strategy": registered_name_of(chunker)}
+            name = {"strategy": chunker.strategy or type(chunker).__name__}
             for index, spans in zip(own, plans, strict=True):
                 results[index] = [replace(s, metadata={**s.metadata, **name}) for s in spans]
         return results

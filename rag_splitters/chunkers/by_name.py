@@ -12,10 +12,12 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
-from rag_splitters.fields import did_you_mean, field_descriptions, unknown_parameter
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.models.named import load_embeddings, load_function, load_llm
+from rag_splitters.parameters.descriptions import field_descriptions
+from rag_splitters.parameters.messages import did_you_mean, unknown_parameter
 
 MODEL_PARAMETERS = {
     "embeddings": "an embedding model",
@@ -42,17 +44,11 @@ def chunker_class(name: str) -> type[Chunker]:
     for each, kind in CATALOGUE.items():
         if letters in (_letters(each), f"{_letters(each)}chunker"):
             return kind
-    raise ValueError(f"unknown strategy {name!r}: {did_you_mean(name, CATALOGUE)}")
+    raise InputError(f"unknown strategy {name!r}: {did_you_mean(name, CATALOGUE)}")
 
 
 def _letters(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
-
-
-def strategy_name(chunker: Chunker) -> str:
-    """Return the strategy's name in the catalogue, or the class name if it is not in it."""
-    names = {kind: name for name, kind in CATALOGUE.items()}
-    return names.get(type(chunker), type(chunker).__name__)
 
 
 def build_chunker(name: str, parameters: Mapping[str, Any]) -> Chunker:
@@ -70,7 +66,7 @@ def build_chunker(name: str, parameters: Mapping[str, Any]) -> Chunker:
     50
     >>> build_chunker("recursive", {"chunk_size": 0})
     Traceback (most recent call last):
-    ValueError: chunk_size must be a whole number of at least 1, got 0
+    rag_splitters.errors.InputError: chunk_size must be a whole number of at least 1, got 0
     """
     kind = chunker_class(name)
     values = {
@@ -78,11 +74,8 @@ def build_chunker(name: str, parameters: Mapping[str, Any]) -> Chunker:
     }
     for key in required_models(kind):
         if key not in values:
-            raise ValueError(f"{name} needs {MODEL_PARAMETERS[key]} (parameter {key!r})")
-    try:
-        return kind(**values)
-    except (AttributeError, ImportError, TypeError) as error:
-        raise ValueError(f"{name} cannot be set up: {error}") from error
+            raise InputError(f"{name} needs {MODEL_PARAMETERS[key]} (parameter {key!r})")
+    return kind(**values)
 
 
 def parameter_field(name: str, parameter: str) -> FieldInfo:
@@ -112,7 +105,7 @@ def default_as_python(value: Any) -> str:
     "['paragraph', 'sentence']"
     """
     if isinstance(value, Chunker):
-        return repr(strategy_name(value))
+        return repr(value.strategy)
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(default_as_python, value))}]"
     return repr(value)
@@ -195,7 +188,7 @@ def _build_nested(value: Any) -> Any:
         return build_chunker(value, {})
     if isinstance(value, Mapping):
         if not isinstance(value.get("strategy"), str):
-            raise ValueError(f'{json.dumps(value)} does not name its "strategy"')
+            raise InputError(f'{json.dumps(value)} does not name its "strategy"')
         parameters = {key: each for key, each in value.items() if key != "strategy"}
         return build_chunker(value["strategy"], parameters)
     return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -46,6 +46,8 @@ class ClusterChunker(EmbeddingSizes):
     >>> [chunk.text == part for chunk, part in zip(chunker.chunk(f"{cats} {tax}"), (cats, tax))]
     [True, True]
     """
+
+    strategy: ClassVar[str] = "cluster"
 
     piece_size: int | None = Field(default=None, ge=1)
     """Maximum size of a piece, in units of `length_function`. Longer sentences are cut between

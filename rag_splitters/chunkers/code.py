@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.languages import LANGUAGES, preset_for
 from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks.indents import IndentPacker
 from rag_splitters.structure.grammars import GRAMMARS
@@ -54,6 +54,8 @@ class CodeChunker(SizedChunker):
     >>> chunks[1].metadata["definitions"]
     ['Tree', 'fall']
     """
+
+    strategy: ClassVar[str] = "code"
 
     language: Annotated[str, BeforeValidator(_plain)] = "auto"
     """Name of the programming language, such as "python"; "auto" detects it from the metadata

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
-from rag_splitters.chunker import SizedChunker
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.layout import pack_blocks
@@ -54,6 +55,8 @@ class ContentAwareChunker(SizedChunker):
     [('# Tea\\n\\nBoil water. Wait.', ['Tea']), ('## Green\\n\\nCool it down.', ['Tea', 'Green'])]
     """
 
+    strategy: ClassVar[str] = "content_aware"
+
     format: Format = "auto"
     """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
     metadata and the text."""
@@ -68,7 +71,7 @@ class ContentAwareChunker(SizedChunker):
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.min_chunk_size > self.chunk_size:
-            raise ValueError(
+            raise InputError(
                 f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
                 f"got {self.min_chunk_size}"
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -14,8 +14,9 @@ from pydantic import (
     WrapValidator,
 )
 
-from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import Nested
 from rag_splitters.meaning.situating import (
     Situations,
     anchor_of,
@@ -93,6 +94,8 @@ class ContextualChunker(Chunker):
     >>> chunker.chunk("It is hot.")[0].text
     'About tea.\\n\\nIt is hot.'
     """
+
+    strategy: ClassVar[str] = "contextual"
 
     chunker: Nested = RecursiveChunker()
     """The chunker that cuts the text."""

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from rag_splitters.chunker import Chunker, Nested, SizedChunker
-from rag_splitters.fields import FunctionOrName
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import Nested
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.meaning.units import Range
 from rag_splitters.models import Embeddings, ModelError
 from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
 from rag_splitters.models.embedder import Place, Row, rows_of
 from rag_splitters.models.failures import Failure, settle
+from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
@@ -76,11 +79,11 @@ class EmbeddingSizes(SizedChunker):
         super().check_parameters()
         least = self.min_chunk_size
         if isinstance(least, float) and not 0 <= least <= 1:
-            raise ValueError(
+            raise InputError(
                 f"min_chunk_size must be a share in [0, 1] or a whole number, got {least!r}"
             )
         if least < 0 or least > self.chunk_size:
-            raise ValueError(
+            raise InputError(
                 f"min_chunk_size must be from 0 to chunk_size ({self.chunk_size}), got {least}"
             )
         check_cache(self.cache, self.embeddings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -44,6 +44,8 @@ class EmbeddingChunker(EmbeddingSizes):
     >>> [chunk.text == part for chunk, part in zip(chunker.chunk(f"{cats} {tax}"), (cats, tax))]
     [True, True]
     """
+
+    strategy: ClassVar[str] = "embedding"
 
     similarity_threshold: float = Field(default=0.7, ge=-1, le=1)
     """Minimum cosine similarity, from -1 to 1, to a chunk's mean for a sentence to join it."""

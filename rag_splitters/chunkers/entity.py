@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
 from rag_splitters.calls import call
-from rag_splitters.chunker import MergingChunker
-from rag_splitters.fields import FunctionOrName, Texts
+from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.meaning.entities import Recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention
+from rag_splitters.parameters.fields import FunctionOrName, Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, cluster_end, cluster_floor, positions, words
@@ -57,6 +57,8 @@ class EntityChunker(MergingChunker):
     >>> chunks[1].metadata["entities"]
     [{'text': 'Bern', 'label': 'NAME', 'start': 31, 'end': 35}]
     """
+
+    strategy: ClassVar[str] = "entity"
 
     ner: Recogniser
     """Entity recogniser: a spaCy pipeline or its name, a Hugging Face pipeline, a GLiNER model, or

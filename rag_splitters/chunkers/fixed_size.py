@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from rag_splitters.chunker import SizedChunker
-from rag_splitters.fields import Overlap
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.parameters.fields import Overlap
 from rag_splitters.span import Span
 from rag_splitters.text.packing import pack
 
@@ -22,6 +22,8 @@ class FixedSizeChunker(SizedChunker):
     >>> [chunk.text for chunk in FixedSizeChunker(chunk_size=4).chunk("abcdefghij")]
     ['abcd', 'efgh', 'ij']
     """
+
+    strategy: ClassVar[str] = "fixed_size"
 
     chunk_overlap: Overlap = 0
     """How much of the end of a window the next one repeats, exactly: a number of units (an int), or

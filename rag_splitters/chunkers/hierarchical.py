@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from typing_extensions import Self
 
-from rag_splitters.chunker import SizedChunker
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.indents import line_start
@@ -51,6 +52,8 @@ class HierarchicalChunker(SizedChunker):
     2 '# Milk\\n\\nIf you like.'
     """
 
+    strategy: ClassVar[str] = "hierarchical"
+
     format: Format = "auto"
     """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
     metadata and the text."""
@@ -82,15 +85,15 @@ class HierarchicalChunker(SizedChunker):
         super().check_parameters()
         sizes = self.chunk_sizes
         if not all(keyword.strip() for keyword in self.section_keywords):
-            raise ValueError(
+            raise InputError(
                 f"section_keywords must not be blank, got {list(self.section_keywords)}"
             )
         if sizes is None:
             return
         if not sizes or any(one <= other for one, other in pairwise(sizes)):
-            raise ValueError(f"chunk_sizes must decrease from level to level, got {list(sizes)}")
+            raise InputError(f"chunk_sizes must decrease from level to level, got {list(sizes)}")
         if sizes[-1] != self.chunk_size:
-            raise ValueError(
+            raise InputError(
                 f"chunk_size must be the last of chunk_sizes ({sizes[-1]}), got {self.chunk_size}"
             )
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from pydantic import field_validator
 
-from rag_splitters.chunker import Chunker, NestedMany
 from rag_splitters.chunkers.paragraph import ParagraphChunker
 from rag_splitters.chunkers.parts import plan_parts, spans_as_parts
 from rag_splitters.chunkers.sentence import SentenceChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import NestedMany
+from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
 
 
@@ -31,6 +34,8 @@ class HybridChunker(Chunker):
     [('A b. C d.', 1), ('E f.', 2)]
     """
 
+    strategy: ClassVar[str] = "hybrid"
+
     stages: NestedMany = (ParagraphChunker(), SentenceChunker())
     """The chunkers, in the order in which they cut."""
 
@@ -38,7 +43,7 @@ class HybridChunker(Chunker):
     @classmethod
     def _check_stages(cls, value: Sequence[Chunker]) -> Sequence[Chunker]:
         if not value:
-            raise ValueError("stages must hold at least one chunker")
+            raise InputError("stages must hold at least one chunker")
         return value
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from dataclasses import replace
+from typing import ClassVar
 
-from rag_splitters.chunker import MergingChunker
 from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
 from rag_splitters.structure.json_members import InvalidJsonError, JsonMembers, read_members
 from rag_splitters.text.atoms import Atoms
@@ -52,6 +53,8 @@ class JsonChunker(MergingChunker):
     $.prices[0:2] "prices": [{"green": 4}, {"black": 3},
     $.prices[2] {"white": 5}]}
     """
+
+    strategy: ClassVar[str] = "json"
 
     with_path: bool = False
     """Whether to put the path before each chunk. The path counts towards the size, and its first

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from typing import ClassVar
 
-from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.fields import Texts
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import UNSPACED
 from rag_splitters.text.packing import pack
@@ -35,6 +37,8 @@ class KeywordChunker(SizedChunker):
     ['Preamble', 'Article 1\\nText', 'Article 2']
     """
 
+    strategy: ClassVar[str] = "keyword"
+
     keywords: Texts = ()
     """Words or phrases: a chunk begins at each line with one of them, as a whole word."""
 
@@ -50,14 +54,14 @@ class KeywordChunker(SizedChunker):
     def check_parameters(self) -> None:
         super().check_parameters()
         if not self.keywords and not self.patterns:
-            raise ValueError("KeywordChunker needs keywords or patterns")
+            raise InputError("KeywordChunker needs keywords or patterns")
         if not all(keyword.strip() for keyword in self.keywords):
-            raise ValueError(f"keywords must not be blank, got {list(self.keywords)}")
+            raise InputError(f"keywords must not be blank, got {list(self.keywords)}")
         for pattern in self.patterns:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"invalid regular expression {pattern!r}: {error}") from None
+                raise InputError(f"invalid regular expression {pattern!r}: {error}") from None
 
     def spans(self, text: str) -> list[Span]:
         marks: dict[int, str] = {}

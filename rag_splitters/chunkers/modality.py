@@ -5,14 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter
 
-from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import Nested
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
@@ -157,6 +158,8 @@ class ModalityChunker(Chunker):
     >>> [(c.metadata["modality"], c.text) for c in ModalityChunker(code="drop").chunk(text)]
     [('text', 'A cat:'), ('image', 'Tom\\ntom.png')]
     """
+
+    strategy: ClassVar[str] = "modality"
 
     text: Handling = RecursiveChunker()
     """Chunker for prose, with its headings, lists and quotes; or "keep" or "drop"."""

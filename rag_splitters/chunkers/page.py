@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.text.packing import pack
 from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
@@ -29,6 +30,8 @@ class PageChunker(SizedChunker):
     >>> [(chunk.text, chunk.metadata["page_start"]) for chunk in chunks]
     [('first page', 1), ('second page', 2)]
     """
+
+    strategy: ClassVar[str] = "page"
 
     page_break: str = "\f"
     """Regular expression for the break between two pages; by default, a form feed."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rag_splitters.chunker import MergingChunker
+from typing import ClassVar
+
+from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import paragraph_cuts, paragraphs, sentences, words
 from rag_splitters.text.packing import pack
@@ -21,6 +23,8 @@ class ParagraphChunker(MergingChunker):
     >>> [chunk.text for chunk in ParagraphChunker(group=False).chunk(text)]
     ['One.', 'Two.', 'Three.']
     """
+
+    strategy: ClassVar[str] = "paragraph"
 
     group: bool = True
     """Whether to pack neighbouring paragraphs up to `chunk_size`."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import groupby, pairwise
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.fields import FunctionOrName
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.meaning.windows import number_sentences
@@ -20,6 +20,7 @@ from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import Cache, check_cache
 from rag_splitters.models.failures import settle
 from rag_splitters.models.prompts import Form, check_prompt, fill
+from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import (
     at_cluster,
@@ -94,6 +95,8 @@ class PropositionChunker(SizedChunker):
     [('Tea is hot when it is made.', 0, 23), ('Rain fell.', 24, 34)]
     """
 
+    strategy: ClassVar[str] = "proposition"
+
     llm: Llm
     """A LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer."""
 
@@ -124,7 +127,7 @@ class PropositionChunker(SizedChunker):
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.chunk_overlap:
-            raise ValueError(
+            raise InputError(
                 "PropositionChunker takes no chunk_overlap, because propositions do not overlap; "
                 f"got {self.chunk_overlap}"
             )

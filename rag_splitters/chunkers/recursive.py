@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from rag_splitters.chunker import MergingChunker
 from rag_splitters.chunkers.languages import LANGUAGES
-from rag_splitters.fields import Texts
+from rag_splitters.contract.sized import MergingChunker
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import uncut_headings
 from rag_splitters.structure.signatures import find_signatures
@@ -45,6 +46,8 @@ class RecursiveChunker(MergingChunker):
     ['A first paragraph.', 'A second one.', 'It is longer.']
     """
 
+    strategy: ClassVar[str] = "recursive"
+
     separators: Texts | None = None
     """Separators from coarse to fine; None: paragraphs, lines, sentences, clauses and words, or the
     separators of `language`."""
@@ -69,10 +72,10 @@ class RecursiveChunker(MergingChunker):
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.language is not None and self.separators is not None:
-            raise ValueError(f"pass separators or language ({self.language!r}), not both")
+            raise InputError(f"pass separators or language ({self.language!r}), not both")
         if self.language is not None and self.language not in LANGUAGES:
             names = ", ".join(sorted(LANGUAGES))
-            raise ValueError(f"language must be one of {names}; got {self.language!r}")
+            raise InputError(f"language must be one of {names}; got {self.language!r}")
         separator_pattern([each for each in self.separators or () if each], self.is_regex)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
+from rag_splitters.errors import InputError
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
 from rag_splitters.meaning.units import Range, sentence_units, unit_texts
 from rag_splitters.text.atoms import Atoms
@@ -58,6 +59,8 @@ class SemanticChunker(EmbeddingSizes):
     [True, True]
     """
 
+    strategy: ClassVar[str] = "semantic"
+
     buffer_size: int = Field(default=1, ge=0)
     """Number of neighbours on each side that are embedded together with a sentence."""
 
@@ -80,12 +83,12 @@ class SemanticChunker(EmbeddingSizes):
         if amount is None:
             return
         if self.number_of_chunks is not None:
-            raise ValueError(
+            raise InputError(
                 f"pass number_of_chunks ({self.number_of_chunks}) or "
                 f"breakpoint_threshold_amount ({amount}), not both"
             )
         if self.breakpoint_threshold_type in ("percentile", "gradient") and amount > 100:
-            raise ValueError(
+            raise InputError(
                 f"breakpoint_threshold_amount must be a percentile from 0 to 100, got {amount}"
             )
 

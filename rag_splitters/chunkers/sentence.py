@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.chunker import SizedChunker
-from rag_splitters.fields import FunctionOrName
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import uncut_headings
 from rag_splitters.text.atoms import Atoms, find_atoms
@@ -38,6 +39,8 @@ class SentenceChunker(SizedChunker):
     ['Rain fell. It was cold.', 'Nobody came.']
     """
 
+    strategy: ClassVar[str] = "sentence"
+
     overlap_sentences: int = Field(default=0, ge=0)
     """Maximum number of whole sentences that the next chunk repeats; an alternative to
     `chunk_overlap`."""
@@ -62,7 +65,7 @@ class SentenceChunker(SizedChunker):
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.overlap_sentences and self.chunk_overlap:
-            raise ValueError(
+            raise InputError(
                 f"pass overlap_sentences ({self.overlap_sentences}) or "
                 f"chunk_overlap ({self.chunk_overlap}), not both"
             )

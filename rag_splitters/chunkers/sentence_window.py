@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.chunker import SizedChunker
-from rag_splitters.fields import FunctionOrName
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Span
 from rag_splitters.text.atoms import Atoms, find_atoms
 from rag_splitters.text.boundaries import positions, words
@@ -37,6 +37,8 @@ class SentenceWindowChunker(SizedChunker):
     >>> chunks[0].text, chunks[0].metadata["window"]
     ('Rain fell.', 'Rain fell. It was cold.')
     """
+
+    strategy: ClassVar[str] = "sentence_window"
 
     window_size: int = Field(default=3, ge=0)
     """Number of sentences in the window before each sentence, and the same after it."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import ClassVar
 
 from pydantic import field_validator
 from typing_extensions import Self
 
-from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.recursive import recursive_levels
-from rag_splitters.fields import Size, Texts
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.fields import Size, Texts
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.separators import (
@@ -37,6 +39,8 @@ class SeparatorChunker(SizedChunker):
     ['a;b', 'c']
     """
 
+    strategy: ClassVar[str] = "separator"
+
     chunk_size: Size | None = None  # type: ignore[assignment]
     """Maximum chunk size, overlap included, in units of `length_function`; None: each piece is a
     chunk of its own, however large."""
@@ -59,13 +63,13 @@ class SeparatorChunker(SizedChunker):
     @classmethod
     def _check_separators(cls, value: Texts) -> Texts:
         if not value:
-            raise ValueError("separators must hold at least one separator")
+            raise InputError("separators must hold at least one separator")
         return value
 
     def check_parameters(self) -> None:
         super().check_parameters()
         if self.chunk_size is None and self.chunk_overlap:
-            raise ValueError(
+            raise InputError(
                 f"chunk_overlap ({self.chunk_overlap}) needs a chunk_size: without one, each piece "
                 "is a chunk of its own"
             )

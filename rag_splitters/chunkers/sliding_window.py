@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rag_splitters.chunkers.fixed_size import FixedSizeChunker
-from rag_splitters.fields import Overlap
+from rag_splitters.parameters.fields import Overlap
 
 
 class SlidingWindowChunker(FixedSizeChunker):
@@ -20,6 +22,8 @@ class SlidingWindowChunker(FixedSizeChunker):
     >>> [chunk.text for chunk in chunker.chunk("one two three four five")]
     ['one two three ', 'three four five']
     """
+
+    strategy: ClassVar[str] = "sliding_window"
 
     chunk_overlap: Overlap = 0.1
     """How much of the end of a window the next one repeats, exactly: a number of units (an int), or

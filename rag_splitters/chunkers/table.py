@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from pydantic import Field
 
-from rag_splitters.chunker import Nested, SizedChunker
 from rag_splitters.chunkers.parts import Part, Parts, plan_parts
 from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.contract.registry import Nested
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
@@ -52,6 +54,8 @@ class TableChunker(SizedChunker):
     [{"tea": "green", "price": "4"}]
     [{"tea": "black", "price": "3"}]
     """
+
+    strategy: ClassVar[str] = "table"
 
     render: Render = "source"
     """How to write tables: as in the "source", in "markdown", or in "json" with an object for each

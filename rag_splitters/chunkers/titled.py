@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from rag_splitters.calls import together
-from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import Nested
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
 
@@ -30,6 +32,8 @@ class TitledChunker(Chunker):
     >>> [chunk.text for chunk in chunker.chunk("# Cats\\n\\nThey sleep.\\n\\nThey hunt.")]
     ['# Cats\\n\\nThey sleep.', 'Cats\\n\\nThey hunt.']
     """
+
+    strategy: ClassVar[str] = "titled"
 
     chunker: Nested = ContentAwareChunker()
     """The chunker that cuts the text; the default drops the tags and the menus of HTML."""

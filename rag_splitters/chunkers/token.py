@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
-from rag_splitters.fields import Size, Unit
+from rag_splitters.parameters.fields import Size, Unit
 from rag_splitters.span import Span
 from rag_splitters.text.packing import pack
 
@@ -21,6 +23,8 @@ class TokenChunker(SlidingWindowChunker):
     >>> [chunk.text for chunk in chunker.chunk("Tokens are not words.")]
     ['Tokens are not', ' words.']
     """
+
+    strategy: ClassVar[str] = "token"
 
     chunk_size: Size = 256
     """Maximum size of a window, overlap included, in tokens."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.chunker import MergingChunker
-from rag_splitters.fields import FunctionOrName
+from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.meaning.topics import Segment, find_segments
 from rag_splitters.meaning.units import unit_cuts
+from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
@@ -53,6 +53,8 @@ class TopicChunker(MergingChunker):
     >>> [(chunk.text, chunk.metadata["topic"]) for chunk in chunks]
     [('Bees make honey. Bees store honey.', 0), ('A rook takes a pawn. The pawn takes a rook.', 1)]
     """
+
+    strategy: ClassVar[str] = "topic"
 
     model: Literal["nmf", "lda"] = "nmf"
     """The topic model: "nmf", or "lda" (slower, and less accurate in our measurements)."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.by_name import chunker_class
 from rag_splitters.cli.options import (
     BaseUrlOption,
@@ -19,6 +18,8 @@ from rag_splitters.cli.options import (
     read_parameters,
 )
 from rag_splitters.cli.views import console, note_left_out
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import FileError, InputError
 from rag_splitters.reading.files import find_files, read_text
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def compare(
     outputs = {form: path for form, path in formats.items() if path is not None}
     for path in outputs.values():  # before anything is computed
         if path.is_dir() or not path.parent.is_dir():
-            raise OSError(f"{path} cannot be written: name a file in a folder that exists")
+            raise FileError(f"{path} cannot be written: name a file in a folder that exists")
     from rag_splitters import evaluation
     from rag_splitters.models import HashingEmbeddings
 
@@ -124,7 +125,7 @@ def _chunkers(specifications: Sequence[str], models: Mapping[str, Any]) -> dict[
     for specification in specifications:
         name, _, parameters = specification.partition(":")
         if specification in chunkers:
-            raise ValueError(f"the strategy {specification!r} is given twice")
+            raise InputError(f"the strategy {specification!r} is given twice")
         fields = chunker_class(name).model_fields
         own_models = {key: model for key, model in models.items() if key in fields}
         pairs = parameters.split(",") if parameters else []

@@ -10,6 +10,7 @@ import typer
 from rag_splitters.cli.index import document_name
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
 from rag_splitters.cli.stored_index import check_is_index, open_index
+from rag_splitters.errors import InputError
 
 
 def delete(
@@ -33,4 +34,4 @@ def delete(
     removed = sum(counts.values())
     typer.echo(f"{folder}: {removed} document{'' if removed == 1 else 's'} removed")
     if unknown := [name for name, count in counts.items() if not count]:
-        raise ValueError(f"not in the index: {', '.join(unknown)}")
+        raise InputError(f"not in the index: {', '.join(unknown)}")

@@ -13,6 +13,7 @@ import typer
 from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
 from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, open_index
 from rag_splitters.cli.views import note_left_out, progress_bar
+from rag_splitters.errors import FileError, InputError
 from rag_splitters.reading.files import find_files, read_file
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def index(
     typer.echo(f"{folder}: {counts}")
     note_left_out(others)
     if counts.errors:
-        raise ValueError(f"not indexed: {counts.error_summary}")
+        raise InputError(f"not indexed: {counts.error_summary}")
 
 
 @dataclass
@@ -121,9 +122,9 @@ def _check_folder(folder: Path) -> None:
     if folder.is_dir() and not is_index(folder):
         names = {path.name for path in folder.iterdir()} - {SETTINGS}
         if any(not name.startswith(".") for name in names):
-            raise ValueError(f"{folder} holds other files and no index: name a new folder")
+            raise InputError(f"{folder} holds other files and no index: name a new folder")
     elif folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file: name a folder for the index")
+        raise FileError(f"{folder} is a file: name a folder for the index")
 
 
 def _documents(
@@ -162,7 +163,7 @@ def _documents(
             counts.mailboxes[name] = documents
         yield from documents
     if must_read_all and counts.errors:  # or `sync` would remove what is known of these files
-        raise ValueError(f"nothing was removed: {counts.error_summary}")
+        raise InputError(f"nothing was removed: {counts.error_summary}")
 
 
 def document_name(path: Path) -> str:

@@ -21,11 +21,12 @@ from rag_splitters.cli.serve_skill import serve_skill
 from rag_splitters.cli.split import split
 from rag_splitters.cli.strategies import strategies
 from rag_splitters.cli.views import unwrapped
+from rag_splitters.errors import RagSplittersError
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # click's, wherever this Typer keeps it
 
 
-class CommandError(Exception):
+class CommandError(RagSplittersError):
     """An error that the user can put right; only its message is shown."""
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import (
     MODEL_PARAMETERS,
@@ -20,11 +19,12 @@ from rag_splitters.chunkers.by_name import (
     parameter_field,
     required_models,
     split_union,
-    strategy_name,
 )
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.extras import install_command
-from rag_splitters.fields import unknown_parameter
 from rag_splitters.models.named import load_embeddings, load_llm
+from rag_splitters.parameters.messages import unknown_parameter
 
 
 class Format(str, Enum):
@@ -87,7 +87,7 @@ def models_from_options(
     Raises: ValueError if a name is not a model's, or if a model has no API key.
     """
     if base_url is not None and not any(str(x).startswith("openai:") for x in (embeddings, llm)):
-        raise ValueError("--base-url needs a model on that server: pass --embeddings openai:NAME")
+        raise InputError("--base-url needs a model on that server: pass --embeddings openai:NAME")
     models: dict[str, Any] = {}
     if embeddings is not None:
         models["embeddings"] = load_embeddings(embeddings, base_url)
@@ -104,7 +104,7 @@ def chunker_from_options(name: str, parameters: Mapping[str, Any]) -> Chunker:
     for key in required_models(chunker_class(name)):
         if key not in parameters:
             extra = f" ({install_command('ner')})" if key == "ner" else ""
-            raise ValueError(f"{name} needs {MODEL_PARAMETERS[key]}: {_HINTS[key]}{extra}")
+            raise InputError(f"{name} needs {MODEL_PARAMETERS[key]}: {_HINTS[key]}{extra}")
     return build_chunker(name, parameters)
 
 
@@ -121,7 +121,7 @@ def with_sizes(chunker: Chunker, sizes: Mapping[str, Any]) -> Chunker:
     """
     resized: Chunker = _with_sizes(chunker, sizes)
     if resized is chunker:
-        raise unknown_parameter(strategy_name(chunker), next(iter(sizes)), chunker.model_fields)
+        raise unknown_parameter(chunker.strategy, next(iter(sizes)), chunker.model_fields)
     return resized
 
 
@@ -132,12 +132,12 @@ def _with_sizes(value: Any, sizes: Mapping[str, Any]) -> Any:
         return (
             parts if any(new is not old for new, old in zip(parts, value, strict=True)) else value
         )
-    if not isinstance(value, Chunker) or strategy_name(value) not in CATALOGUE:
+    if not isinstance(value, Chunker) or value.strategy not in CATALOGUE:
         return value
     fields = type(value).model_fields
     if sizes.keys() <= fields.keys():
         for key in sizes.keys() & value.model_fields_set:
-            raise ValueError(f"{key} is given twice")
+            raise InputError(f"{key} is given twice")
         changes = dict(sizes)
     else:
         inner = {
@@ -146,7 +146,7 @@ def _with_sizes(value: Any, sizes: Mapping[str, Any]) -> Any:
         changes = {key: new for key, (old, new) in inner.items() if new is not old}
     if not changes:
         return value
-    return build_chunker(strategy_name(value), {**changed_parameters(value), **changes})
+    return build_chunker(value.strategy, {**changed_parameters(value), **changes})
 
 
 def read_parameters(name: str, pairs: Iterable[str]) -> dict[str, Any]:
@@ -160,11 +160,11 @@ def read_parameters(name: str, pairs: Iterable[str]) -> dict[str, Any]:
         key, equals, text = pair.partition("=")
         key = key.strip().replace("-", "_")
         if not equals or not key:
-            raise ValueError(f"a parameter is given as name=value, got {pair!r}")
+            raise InputError(f"a parameter is given as name=value, got {pair!r}")
         value = _value(parameter_field(name, key), text)
         if key in values:
             if not isinstance(value, list):
-                raise ValueError(f"{key} is given twice")
+                raise InputError(f"{key} is given twice")
             value = [*values[key], *value]
         values[key] = value
     return values

@@ -16,7 +16,8 @@ from rag_splitters.cli.options import (
 )
 from rag_splitters.cli.stored_index import check_is_index, open_index
 from rag_splitters.cli.views import console, passage_row, passage_view, write_line
-from rag_splitters.fields import field_descriptions
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.descriptions import field_descriptions
 from rag_splitters.parent_child.options import QueryOptions, Retrieve
 
 _EXCERPT = 400  # characters of a result that are shown
@@ -54,10 +55,10 @@ def query(
     for `index`.
     """
     if json and form is Format.table:
-        raise ValueError("--json and --format table cannot be used together")
+        raise InputError("--json and --format table cannot be used together")
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     if not question.strip():
-        raise ValueError("the question is blank")
+        raise InputError("the question is blank")
     check_is_index(folder)
     options = {
         "retrieve": retrieve,

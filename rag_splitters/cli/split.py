@@ -11,7 +11,6 @@ from typing import IO, Annotated
 import typer
 from rich.text import Text
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.by_name import chunker_class
 from rag_splitters.cli.options import (
     BaseUrlOption,
@@ -33,6 +32,8 @@ from rag_splitters.cli.views import (
     progress_bar,
     write_line,
 )
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import FileError, InputError
 from rag_splitters.reading.files import find_files, read_bytes, read_file
 from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
@@ -120,13 +121,13 @@ def split(
         strategy, pairs or [], size_pairs, models_from_options(embeddings, llm, base_url)
     )
     if show and form is not None:
-        raise ValueError("--show and --format cannot be used together")
+        raise InputError("--show and --format cannot be used together")
     _check_encoding(encoding)
     names = files or ["-"]
     if names.count("-") > 1:
-        raise ValueError("standard input (-) can be read only once")
+        raise InputError("standard input (-) can be read only once")
     if not files and sys.stdin.isatty():
-        raise ValueError("nothing to split: name files or folders, or pipe a text in")
+        raise InputError("nothing to split: name files or folders, or pipe a text in")
     named = [Path(name) for name in names if name != "-"]
     errors = [f"{path}: no such file or folder" for path in named if not path.exists()]
     paths, others = find_files([path for path in named if path.exists()])
@@ -142,9 +143,9 @@ def split(
             _write(source, chunks, chunker, form, file, show=show)
     note_left_out(others)
     if len(errors) == 1:
-        raise ValueError(errors[0])
+        raise InputError(errors[0])
     if errors:
-        raise ValueError(f"{len(errors)} files cannot be read: {'; '.join(errors)}")
+        raise InputError(f"{len(errors)} files cannot be read: {'; '.join(errors)}")
 
 
 def _chunker(
@@ -156,7 +157,7 @@ def _chunker(
     )
     parameters = read_parameters(name, [*pairs, *(size_pairs if own_sizes else [])])
     for key in parameters.keys() & models.keys():
-        raise ValueError(f"{key} is given twice")
+        raise InputError(f"{key} is given twice")
     chunker = chunker_from_options(name, {**parameters, **models})
     if size_pairs and not own_sizes:
         return with_sizes(chunker, read_parameters("recursive", size_pairs))
@@ -167,7 +168,7 @@ def _open(path: Path) -> IO[str]:
     try:
         return path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n")
     except OSError as error:
-        raise OSError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise FileError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 def _write(
@@ -207,7 +208,7 @@ def _sources(
     if "-" in names:
         data = sys.stdin.buffer.read()
         if not data and not is_named:
-            raise ValueError("nothing to split: name files or folders, or pipe a text in")
+            raise InputError("nothing to split: name files or folders, or pipe a text in")
         try:
             yield from read_bytes(_as_utf8(data, "-", encoding), "-")
         except (ValueError, ImportError) as error:
@@ -229,7 +230,7 @@ def _check_encoding(encoding: str | None) -> None:
     try:
         "a".encode(encoding or "utf-8")
     except LookupError as error:
-        raise ValueError(f"unknown encoding {encoding!r}: try utf-8, cp1252 or utf-16") from error
+        raise InputError(f"unknown encoding {encoding!r}: try utf-8, cp1252 or utf-16") from error
 
 
 def _as_utf8(data: bytes, name: str, encoding: str | None) -> bytes:
@@ -239,4 +240,4 @@ def _as_utf8(data: bytes, name: str, encoding: str | None) -> bytes:
     try:
         return data.decode(encoding).encode()
     except UnicodeError as error:
-        raise ValueError(f"{name} is not in {encoding}: {error}") from error
+        raise InputError(f"{name} is not in {encoding}: {error}") from error

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.errors import InputError, MissingFileError
 from rag_splitters.models import Embedder
 from rag_splitters.parent_child.errors import FolderInUseError, StoreError
 
@@ -49,7 +50,7 @@ class IndexSettings:
         changes: dict[str, Any] = {k: size for k, size in sizes.items() if size is not None}
         settings = replace(settings, **changes)
         if settings.child_size > settings.parent_size:
-            raise ValueError(
+            raise InputError(
                 f"--child-size must not be above --parent-size ({settings.parent_size}), "
                 f"got {settings.child_size}"
             )
@@ -61,10 +62,10 @@ class IndexSettings:
             values = json.loads(file.read_text(encoding="utf-8"))
             settings = cls(**values)
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{file} is damaged: {error}") from error
+            raise InputError(f"{file} is damaged: {error}") from error
         sizes = (settings.child_size, settings.parent_size)
         if settings.strategy not in _SPLITTERS or not all(type(n) is int and n > 0 for n in sizes):
-            raise ValueError(f"{file} is damaged: it says {values}")
+            raise InputError(f"{file} is damaged: it says {values}")
         return settings
 
     def write(self, folder: Path) -> None:
@@ -93,7 +94,7 @@ def is_index(folder: Path) -> bool:
 def check_is_index(folder: Path) -> None:
     """Raise FileNotFoundError if the folder holds no index."""
     if not is_index(folder):
-        raise FileNotFoundError(
+        raise MissingFileError(
             f"{folder} holds no index: make one with rag-splitters index {folder} FILE..."
         )
 
@@ -119,6 +120,6 @@ def open_index(
         with closing(opened) as retriever:
             yield retriever
     except FolderInUseError as error:
-        raise ValueError(str(error)) from error
+        raise InputError(str(error)) from error
     except (ChromaError, StoreError, sqlite3.Error) as error:
-        raise ValueError(f"the index in {folder} cannot be used: {error}") from error
+        raise InputError(f"the index in {folder} cannot be used: {error}") from error

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import chunker_class, default_as_python, parameter_docs
 from rag_splitters.cli.options import complete_strategy
 from rag_splitters.cli.views import console, unwrapped
+from rag_splitters.contract.chunker import Chunker
 
 
 def strategies(

@@ -17,7 +17,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.reading.files import describe_files
 from rag_splitters.span import Chunk
 from rag_splitters.text.coloured import printable

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.distributed.columns import arrow
+from rag_splitters.errors import InputError
 from rag_splitters.parent_child.drafts import Draft
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.text.surrogates import without_surrogates
@@ -68,7 +69,7 @@ class Checkpoint:
         system.create_dir(root, recursive=True)
         others = [each.path for each in system.get_file_info(FileSelector(root))]
         if others and self.read_state() is None:
-            raise ValueError(
+            raise InputError(
                 f"checkpoint={self.path!r} is not the folder of a checkpoint, because it holds "
                 f"{Path(others[0]).name!r}: pass a new folder"
             )

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.errors import InputError, InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
-from rag_splitters.fields import whole_number
+from rag_splitters.parameters.checks import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +32,7 @@ def arrow() -> Any:
     try:
         import pyarrow
     except ImportError as error:
-        raise ImportError(
+        raise MissingExtraError(
             f"tables need pyarrow: {install_command('ray')} (or the extra spark)"
         ) from error
     return pyarrow
@@ -72,12 +73,12 @@ def check_options(
 ) -> None:
     """Raise ValueError if options for tables of documents are invalid."""
     if isinstance(metadata_columns, str):
-        raise ValueError(f"metadata_columns must be a list of names, got {metadata_columns!r}")
+        raise InputError(f"metadata_columns must be a list of names, got {metadata_columns!r}")
     if text_column == id_column:
-        raise ValueError(f"text_column and id_column must differ, got {id_column!r} twice")
+        raise InputError(f"text_column and id_column must differ, got {id_column!r} twice")
     whole_number(batch_size, "batch_size", 1)
     if on_error not in ("raise", "row"):
-        raise ValueError(f"on_error must be 'raise' or 'row', got {on_error!r}")
+        raise InputError(f"on_error must be 'raise' or 'row', got {on_error!r}")
 
 
 def input_columns(text_column: str, id_column: str | None) -> list[str]:
@@ -90,9 +91,9 @@ def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
     counts = Counter(schema.names)
     for name in names:
         if counts[name] == 0:
-            raise ValueError(f"the table has no column {name!r}; it has {schema.names}")
+            raise InputError(f"the table has no column {name!r}; it has {schema.names}")
         if counts[name] > 1:
-            raise ValueError(f"the table has {counts[name]} columns {name!r}: rename all but one")
+            raise InputError(f"the table has {counts[name]} columns {name!r}: rename all but one")
 
 
 def metadata_fields(
@@ -108,7 +109,7 @@ def metadata_fields(
     """
     check_names(schema, names)
     if clashes := [name for name in names if is_own(name, own)]:
-        raise ValueError(
+        raise InputError(
             f"chunks have their own columns {clashes}: rename these columns of the documents, or "
             "list in metadata_columns only those that chunks should repeat"
         )
@@ -123,7 +124,7 @@ def is_own(name: str, own: Sequence[pa.Field]) -> bool:
 def check_text_type(name: str, kind: pa.DataType) -> None:
     """Raise TypeError if a column does not hold texts; it may hold only nulls."""
     if "ArrowPythonObjectType" in str(kind):  # Ray's type for strings that Arrow refuses
-        raise TypeError(
+        raise InputTypeError(
             f"column {name!r} holds Python objects: replace lone surrogates, which Arrow cannot "
             "hold, before you create the dataset: text.encode('utf-8', 'replace').decode()"
         )
@@ -138,9 +139,11 @@ def check_id_type(name: str, kind: pa.DataType) -> None:
         raise wrong_type(name, "strings or whole numbers", kind)
 
 
-def wrong_type(name: str, expected: str, kind: object) -> TypeError:
+def wrong_type(name: str, expected: str, kind: object) -> InputTypeError:
     """Return the error for a column of the wrong type."""
-    return TypeError(f"column {name!r} must hold {expected}, but its type is {kind}: cast it first")
+    return InputTypeError(
+        f"column {name!r} must hold {expected}, but its type is {kind}: cast it first"
+    )
 
 
 def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -154,7 +157,7 @@ def array(name: str, values: Sequence[Any], kind: pa.DataType) -> pa.Array:
             raise pa.ArrowTypeError("got a string")  # Arrow would make a list of its letters
         return pa.array(values, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise TypeError(f"the metadata {name!r} of chunks must be {kind}: {error}") from None
+        raise InputTypeError(f"the metadata {name!r} of chunks must be {kind}: {error}") from None
 
 
 def _is_string(kind: pa.DataType) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
 from rag_splitters.distributed.runs import IndexSummary, Progress, make_job, run_job
 from rag_splitters.distributed.splitter import TableSplitter, asks_model, load_splitter
 from rag_splitters.distributed.stages import (
@@ -18,8 +18,9 @@ from rag_splitters.distributed.stages import (
     prepare,
     work,
 )
+from rag_splitters.errors import InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
-from rag_splitters.fields import whole_number
+from rag_splitters.parameters.checks import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -269,9 +270,9 @@ def _ray(function: str, dataset: object) -> Any:
         import ray.cloudpickle
         import ray.data
     except ImportError as error:
-        raise ImportError(f"{function} needs Ray: {install_command('ray')}") from error
+        raise MissingExtraError(f"{function} needs Ray: {install_command('ray')}") from error
     if not isinstance(dataset, ray.data.Dataset):
-        raise TypeError(f"dataset must be a ray.data.Dataset, got {type(dataset).__name__}")
+        raise InputTypeError(f"dataset must be a ray.data.Dataset, got {type(dataset).__name__}")
     return ray
 
 

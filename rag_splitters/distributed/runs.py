@@ -23,6 +23,7 @@ from rag_splitters.distributed.stages import (
     WorkStage,
     repeated_message,
 )
+from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.indexing import settings_of
 from rag_splitters.parent_child.stores import Docstore
 
@@ -107,7 +108,7 @@ def run_job(job: Job, engine: Engine, *, resume: bool, progress: Progress | None
         counts = _merge(engine.work(job, "count", shards))
         _LOG.info("all documents have been cut: %s", counts)
         if counts["repeated"]:
-            raise ValueError(repeated_message(counts["repeated"]))
+            raise InputError(repeated_message(counts["repeated"]))
         total = counts["added"] + counts["changed"]
         if total:
             with _report(worker.stores.docstore, job, total, progress or _log_progress):
@@ -115,7 +116,7 @@ def run_job(job: Job, engine: Engine, *, resume: bool, progress: Progress | None
         _LOG.info("all documents have been written; checking them in the docstore")
         settled = _merge(engine.work(job, "settle", shards))
         if settled["missing"]:
-            raise RuntimeError(
+            raise OperationError(
                 "documents were written, but they are missing in the docstore: "
                 f"{', '.join(map(repr, settled['missing']))}. Another process may have deleted them"
             )
@@ -154,7 +155,7 @@ def _prepare(job: Job, engine: Engine, settings: str, resume: bool) -> None:
         engine.prepare(job)
         job.checkpoint.write_state({"is_prepared": True, "settings": settings})
     elif state["settings"] != settings:
-        raise ValueError(
+        raise InputError(
             "smoothing, headings or the version of rag_splitters have changed since the "
             f"checkpoint {job.checkpoint.path!r} was written: leave out resume=True"
         )
@@ -174,7 +175,7 @@ def _merge(results: Iterable[Row]) -> Row:
 
 def _check_children(stored: int | None, expected: int) -> None:
     if stored is not None and stored < expected:
-        raise RuntimeError(
+        raise OperationError(
             f"the vector store has {stored:,} children, and the documents have {expected:,}: "
             "open_index must open the same server in every worker and in this process"
         )

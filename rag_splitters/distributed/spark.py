@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
 from rag_splitters.distributed.checkpoint import document_schema
 from rag_splitters.distributed.columns import arrow, chunk_fields, input_columns, wrong_type
 from rag_splitters.distributed.runs import IndexSummary, Progress, make_job, run_job
 from rag_splitters.distributed.splitter import TableSplitter, load_splitter
 from rag_splitters.distributed.stages import Job, OpenIndex, Row, WorkStage, prepare, work
+from rag_splitters.errors import InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
-from rag_splitters.fields import whole_number
+from rag_splitters.parameters.checks import whole_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,9 +186,9 @@ def _pyspark(function: str, dataframe: object) -> Any:
         import pyspark.cloudpickle
         import pyspark.sql.pandas.types
     except ImportError as error:
-        raise ImportError(f"{function} needs Spark: {install_command('spark')}") from error
+        raise MissingExtraError(f"{function} needs Spark: {install_command('spark')}") from error
     if not hasattr(dataframe, "mapInArrow"):
-        raise TypeError(f"dataframe must be a Spark DataFrame, got {type(dataframe).__name__}")
+        raise InputTypeError(f"dataframe must be a Spark DataFrame, got {type(dataframe).__name__}")
     return pyspark
 
 

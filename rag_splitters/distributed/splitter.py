@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
 from rag_splitters.distributed.columns import (
     ERROR,
     METADATA,
@@ -27,10 +27,11 @@ from rag_splitters.distributed.columns import (
     is_own,
     metadata_fields,
 )
+from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError, collect_failures
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.span import Source, Span
-from rag_splitters.text.ids import ChunkIds, source_identity
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -110,9 +111,9 @@ class TableSplitter:
 
     def __post_init__(self) -> None:
         if not isinstance(self.chunker, Chunker):
-            raise TypeError(f"chunker must be a Chunker, got {self.chunker!r}")
+            raise InputTypeError(f"chunker must be a Chunker, got {self.chunker!r}")
         if getattr(self.chunker, "id_func", None) is not None:
-            raise ValueError(
+            raise InputError(
                 "id_func cannot be used with tables, because it needs nodes: create the parser "
                 "without it"
             )
@@ -234,7 +235,7 @@ def _split_sources(chunker: Chunker, sources: Sequence[Source]) -> Iterator[list
         except ImportError:
             raise
         except ModelError as error:
-            raise ValueError(f"{error}{_names(str(error), sources)}") from error
+            raise InputError(f"{error}{_names(str(error), sources)}") from error
         except Exception as error:
             # A plan takes many sources at once: split them one by one to find the one that fails.
             for each in sources:
@@ -345,8 +346,8 @@ def _name(source: Source) -> str:
     return repr(source.id) if source.id is not None else f"(no id) {source.text[:60]!r}"
 
 
-def _failure(source: Source, error: Exception) -> ValueError:
-    return ValueError(
+def _failure(source: Source, error: Exception) -> InputError:
+    return InputError(
         f"document {_name(source)} could not be split: {type(error).__name__}: {error}"
     )
 

@@ -37,6 +37,8 @@ from rag_splitters.distributed.columns import (
     check_text_type,
     input_columns,
 )
+from rag_splitters.errors import InputError, InputTypeError, OperationError
+from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import has_metadata
 from rag_splitters.parent_child.consistency import check_scope
@@ -56,7 +58,6 @@ from rag_splitters.parent_child.records import (
     Record,
     record_key,
 )
-from rag_splitters.text.ids import source_identity, stable_uuid
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Job:
 
     def __post_init__(self) -> None:
         if not callable(self.open_index):
-            raise TypeError(
+            raise InputTypeError(
                 "open_index must be a function without parameters that opens the index, got "
                 f"{type(self.open_index).__name__}: open stores cannot be sent to workers"
             )
@@ -129,7 +130,7 @@ class Worker:
         self.job = job
         self.index = job.open_index()
         if not isinstance(self.index, ParentChildIndex):
-            raise TypeError(
+            raise InputTypeError(
                 "open_index must return what parent_document_retriever returns, got "
                 f"{type(self.index).__name__}"
             )
@@ -231,7 +232,7 @@ class Worker:
             identity = source_identity(document.text, document.metadata, document.id)
             other = documents.setdefault(identity, document)
             if other is not document and _content(other) != _content(document):
-                raise ValueError(repeated_message([identity]))
+                raise InputError(repeated_message([identity]))
         drafts: list[tuple[Draft, str]] = []
         for document, result in self._cut(documents):
             if isinstance(result, Exception):
@@ -297,7 +298,7 @@ class Worker:
         Raises ValueError unless `on_error` is "row".
         """
         if self.job.on_error == "raise":
-            raise ValueError(reason)
+            raise InputError(reason)
         identity = source_identity(document.text, document.metadata, document.id)
         return {
             "document_id": identity,
@@ -317,7 +318,7 @@ class Worker:
             remaining = [draft for draft in drafts if draft.identity in changed]
             if not remaining:
                 return
-        raise RuntimeError(
+        raise OperationError(
             f"documents such as {remaining[0].identity!r} were written, but are missing in the "
             "stores: either a store has lost data, or another process writes the same documents. "
             "Run it again with resume=True"

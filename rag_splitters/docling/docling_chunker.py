@@ -10,9 +10,11 @@ from docling_core.transforms.chunker.doc_chunk import DocChunk, DocMeta
 from docling_core.types.doc.document import DocItem, DoclingDocument, FloatingItem
 from pydantic import Field, field_validator
 
-from rag_splitters.chunker import Chunker, Nested
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.registry import Nested
 from rag_splitters.docling.docling_text import DoclingText, read_docling
+from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline
 
@@ -44,7 +46,7 @@ class DoclingChunker(BaseChunker):
     @classmethod
     def _check(cls, value: Any) -> Any:
         if not isinstance(value, Chunker):
-            raise ValueError(f"chunker must be a Chunker, got an object of type {type(value)}")
+            raise InputError(f"chunker must be a Chunker, got an object of type {type(value)}")
         return value
 
     def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[BaseChunk]:

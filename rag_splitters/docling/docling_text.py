@@ -22,6 +22,7 @@ from docling_core.types.doc.document import (
     TitleItem,
 )
 
+from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source
 from rag_splitters.structure.outlined import Heading
 
@@ -163,7 +164,7 @@ def read_docling(document: DoclingDocument, metadata: Mapping[str, Any] | None =
     """
     if not isinstance(document, DoclingDocument):
         kind = type(document).__name__
-        raise TypeError(f"document must be a DoclingDocument, got an object of type {kind}")
+        raise InputTypeError(f"document must be a DoclingDocument, got an object of type {kind}")
     whole = DoclingText.of(document)
     name = document.origin.filename if document.origin else document.name
     title = next((each.text for each in whole.headings if each.level == 1), None)

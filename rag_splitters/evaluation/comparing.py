@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from rag_splitters.chunker import Chunker, SizedChunker
 from rag_splitters.chunkers import ParagraphChunker, RecursiveChunker, SentenceChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.cached_embeddings import CachedEmbeddings
 from rag_splitters.evaluation.locating import LocatedChunk, locate_chunks
 from rag_splitters.evaluation.measuring import ChunkIndex, measure_questions
@@ -170,7 +172,7 @@ def named(chunkers: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
                 name = f"{base_name} {count}"
             by_name[name] = chunker
     if not by_name:
-        raise ValueError("there are no strategies to compare: pass at least one chunker")
+        raise InputError("there are no strategies to compare: pass at least one chunker")
     return by_name
 
 
@@ -189,7 +191,7 @@ def _name(chunker: Any) -> str:
 
 def _check(documents: Mapping[str, str], questions: Sequence[Question]) -> None:
     if not questions:
-        raise ValueError("there are no questions: a comparison needs at least one")
+        raise InputError("there are no questions: a comparison needs at least one")
     for question in questions:
         check_question(question, documents)
 
@@ -202,7 +204,7 @@ def _chunks(
 ) -> list[LocatedChunk]:
     chunks = locate_chunks(chunker, documents, bar)
     if not chunks:
-        raise ValueError(f"{name} gives no chunks for these documents")
+        raise InputError(f"{name} gives no chunks for these documents")
     return chunks
 
 

@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.metrics import Range
 from rag_splitters.structure.blocks import detect_format, read_blocks
 from rag_splitters.structure.outline import Outline
@@ -92,7 +93,7 @@ class DocumentFigures:
         ranges = list(find(self.text))
         for start, end in ranges:
             if not 0 <= start < end <= len(self.text):
-                raise ValueError(
+                raise InputError(
                     f"references returned ({start}, {end}) for a text of {len(self.text)} "
                     "characters: a range must be inside the text"
                 )

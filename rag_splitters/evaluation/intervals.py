@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rag_splitters.errors import InputError
+
 _Z = 1.959963984540054  # 95 % of a normal distribution lie within this many standard deviations
 
 
@@ -37,7 +39,7 @@ def resampled(size: int, resamples: int = 2000, seed: int = 0) -> NDArray[np.flo
     resample, both are asked the same questions. The same seed gives the same rows on every machine.
     """
     if size < 1 or resamples < 1:
-        raise ValueError(f"size and resamples must be at least 1, got {size} and {resamples}")
+        raise InputError(f"size and resamples must be at least 1, got {size} and {resamples}")
     counts = np.zeros((resamples, size))
     sample = np.random.default_rng(seed).integers(size, size=(resamples, size))
     np.add.at(counts, (np.arange(resamples)[:, None], sample), 1.0)

@@ -17,13 +17,14 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers import (
     ContentAwareChunker,
     ParagraphChunker,
     RecursiveChunker,
     SentenceChunker,
 )
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.cached_embeddings import CachedEmbeddings
 from rag_splitters.evaluation.comparing import named, progress, sizes_of
 from rag_splitters.evaluation.figures import (
@@ -45,7 +46,7 @@ from rag_splitters.evaluation.metrics import Range
 from rag_splitters.evaluation.page.intrinsic_page import intrinsic_page
 from rag_splitters.evaluation.printing import plain_text, write
 from rag_splitters.evaluation.tables import rich_verdict
-from rag_splitters.fields import whole_number
+from rag_splitters.parameters.checks import whole_number
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import LengthFunction
 
@@ -309,10 +310,10 @@ def intrinsic(
     """
     least, most = whole_number(sizes[0], "the smallest size", 0), whole_number(sizes[1], "sizes", 1)
     if least > most:
-        raise ValueError(f"sizes must be (smallest, largest), got {sizes}")
+        raise InputError(f"sizes must be (smallest, largest), got {sizes}")
     whole_number(context_size, "context_size", 1)
     if not any(text.strip() for text in documents.values()):
-        raise ValueError("there are no documents: pass at least one text that is not blank")
+        raise InputError("there are no documents: pass at least one text that is not blank")
     by_name, bar = named(chunkers), partial(progress, show=show_progress)
     is_cached = isinstance(embeddings, CachedEmbeddings) and cache is None
     model = embeddings if is_cached or embeddings is None else CachedEmbeddings(embeddings, cache)
@@ -322,7 +323,7 @@ def intrinsic(
     for name, chunker in by_name.items():
         chunks = locate_chunks(chunker, documents, bar(f"Chunking: {name}"))
         if not chunks:
-            raise ValueError(f"{name} gives no chunks for these documents")
+            raise InputError(f"{name} gives no chunks for these documents")
         lengths = sizes_of(chunks, length_function).tolist()
         counts[name], mean_sizes[name] = len(chunks), sum(lengths) / len(lengths)
         by_document = _by_document(chunks, lengths)

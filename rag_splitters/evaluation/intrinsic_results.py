@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.figures import FIGURES, mean_of, score
 
 Figures = dict[str, float | None]
@@ -44,12 +45,12 @@ class IntrinsicResults:
         """
         for value, values in ((name, self.figures), (figure, FIGURES)):
             if value not in values:
-                raise ValueError(f"there is no {value!r}: there are {', '.join(values)}")
+                raise InputError(f"there is no {value!r}: there are {', '.join(values)}")
         documents = self.figures[name]
         if document is None:
             return mean_of(each[figure] for each in documents.values())
         if document not in documents:
-            raise ValueError(f"there is no document {document!r}")
+            raise InputError(f"there is no document {document!r}")
         return documents[document][figure]
 
     def score(self, name: str, document: str | None = None) -> float | None:

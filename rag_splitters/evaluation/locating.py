@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputTypeError
 from rag_splitters.evaluation.metrics import Range
 from rag_splitters.span import Source
 
@@ -137,7 +138,7 @@ def _splitter(chunker: Any) -> Callable[[str], Iterable[Any]]:
         return chunker.split_text  # type: ignore[no-any-return]
     if callable(chunker) and not isinstance(chunker, type):
         return chunker  # type: ignore[no-any-return]
-    raise TypeError(
+    raise InputTypeError(
         "a chunker is a Chunker, a LangChain TextSplitter, a LlamaIndex NodeParser or a function "
         f"from a text to chunks, got {chunker!r}"
     )
@@ -153,7 +154,7 @@ def _content(part: Any) -> tuple[str, int | None]:
         return part, None
     text = next((getattr(part, name) for name in _TEXTS if hasattr(part, name)), None)
     if not isinstance(text, str):
-        raise TypeError(f"a chunk must be a string or an object with a text, got {part!r}")
+        raise InputTypeError(f"a chunk must be a string or an object with a text, got {part!r}")
     starts = [getattr(part, name, None) for name in _STARTS]
     metadata = getattr(part, "metadata", None)
     if isinstance(metadata, Mapping):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rag_splitters.errors import InputError, MissingFileError
 from rag_splitters.evaluation.metrics import Range
 from rag_splitters.reading.files import read_text
 
@@ -40,21 +41,21 @@ class Benchmark:
 def check_question(question: Question, documents: Mapping[str, str]) -> None:
     """Raise a ValueError if a question does not fit the documents.
 
-    >>> check_question(Question("Who?", "tale", ((0, 9),)), {"tale": "Ann."})
+    >>> check_question(Question("Who?", "tale", ((0, 9),)), {"tale": "Ann."})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: question 'Who?': a reference is at 0 to 9, but 'tale' has 4 characters
+    rag_splitters.errors.InputError: question 'Who?': a reference is at 0 to 9, ...
     """
     name = f"question {_shortened(question.text)}"
     if not question.text.strip():
-        raise ValueError("a question is blank")
+        raise InputError("a question is blank")
     if question.document not in documents:
-        raise ValueError(f"{name}: {_unknown(question.document, documents)}")
+        raise InputError(f"{name}: {_unknown(question.document, documents)}")
     if not question.references:
-        raise ValueError(f"{name} has no references: name the passages that answer it")
+        raise InputError(f"{name} has no references: name the passages that answer it")
     length = len(documents[question.document])
     for start, end in question.references:
         if not 0 <= start < end <= length:
-            raise ValueError(
+            raise InputError(
                 f"{name}: a reference is at {start} to {end}, but {question.document!r} has "
                 f"{length} characters"
             )
@@ -72,7 +73,7 @@ def read_benchmark(folder: str | Path) -> Benchmark:
     corpora = Path(folder) / "corpora"
     files = sorted(path for path in corpora.glob("*") if path.suffix in (".md", ".txt"))
     if not files:
-        raise FileNotFoundError(f"{corpora} holds no .md or .txt files: put the documents there")
+        raise MissingFileError(f"{corpora} holds no .md or .txt files: put the documents there")
     documents = {path.stem: read_text(path) for path in files}
     path = Path(folder) / "questions.csv"
     return Benchmark(documents, [_csv_question(*row, documents) for row in _csv_rows(path)])
@@ -104,7 +105,7 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
             texts.update([_inline_document(where, line, texts)])
     questions = [_json_question(where, line, texts) for where, line in lines if "question" in line]
     if not questions:
-        raise ValueError(f'{path} has no questions: a question is a line with a "question"')
+        raise InputError(f'{path} has no questions: a question is a line with a "question"')
     return Benchmark(texts, questions)
 
 
@@ -113,7 +114,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     missing = {"question", "references", "corpus_id"} - set(reader.fieldnames or ())
     if missing:
-        raise ValueError(f"{path}: the first line names no column {sorted(missing)[0]!r}")
+        raise InputError(f"{path}: the first line names no column {sorted(missing)[0]!r}")
     for row in reader:
         yield f"{path}, line {reader.line_num}", row
 
@@ -122,7 +123,7 @@ def _csv_question(where: str, row: Mapping[str, str], documents: Mapping[str, st
     try:
         references = json.loads(row["references"])
     except (json.JSONDecodeError, TypeError) as error:
-        raise ValueError(f"{where}: references is not JSON: {error}") from None
+        raise InputError(f"{where}: references is not JSON: {error}") from None
     renamed = {"content": "text", "start_index": "start", "end_index": "end"}
     parts = [
         {renamed.get(key, key): value for key, value in part.items()}
@@ -141,9 +142,9 @@ def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         try:
             value = json.loads(line)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{where} is not JSON: {error}") from None
+            raise InputError(f"{where} is not JSON: {error}") from None
         if not isinstance(value, dict) or not {"question", "text"} & set(value):
-            raise ValueError(
+            raise InputError(
                 f'{where}: expected {{"question", "document", "references"}} or '
                 '{"document", "text"}'
             )
@@ -155,9 +156,9 @@ def _inline_document(
 ) -> tuple[str, str]:
     name, text = line.get("document"), line["text"]
     if not isinstance(name, str) or not isinstance(text, str):
-        raise ValueError(f'{where}: "document" (its name) and "text" must be strings')
+        raise InputError(f'{where}: "document" (its name) and "text" must be strings')
     if name in documents:
-        raise ValueError(f"{where}: there is already a document {name!r}: choose another name")
+        raise InputError(f"{where}: there is already a document {name!r}: choose another name")
     return name, text
 
 
@@ -166,7 +167,7 @@ def _json_question(where: str, line: Mapping[str, Any], documents: Mapping[str, 
     if name is None and len(documents) == 1:
         name = next(iter(documents))
     if not isinstance(text, str) or not isinstance(name, str):
-        raise ValueError(f'{where}: "question" and "document" must be strings')
+        raise InputError(f'{where}: "question" and "document" must be strings')
     matches = [each for each in documents if each == name or each.endswith(f"/{name}")]
     name = matches[0] if len(matches) == 1 else name
     references = _as_list(where, line.get("references"))
@@ -178,13 +179,13 @@ def _question(
 ) -> Question:
     """The question, with its references located or checked."""
     if name not in documents:
-        raise ValueError(f"{where}: {_unknown(name, documents)}")
+        raise InputError(f"{where}: {_unknown(name, documents)}")
     try:
         positions = tuple(_reference(part, documents[name]) for part in references)
         question = Question(text, name, positions)
         check_question(question, documents)
     except ValueError as error:
-        raise ValueError(f"{where}: {error}") from None
+        raise InputError(f"{where}: {error}") from None
     return question
 
 
@@ -192,14 +193,14 @@ def _reference(part: Any, text: str) -> Range:
     """The position of a reference in the text."""
     fields = {"text": part} if isinstance(part, str) else part
     if not isinstance(fields, Mapping):
-        raise ValueError(f"a reference is a quotation, or start and end, got {part!r}")
+        raise InputError(f"a reference is a quotation, or start and end, got {part!r}")
     quotation, start, end = (fields.get(key) for key in ("text", "start", "end"))
     if start is None and end is None and isinstance(quotation, str) and quotation:
         return _only_position(quotation, text)
     if type(start) is not int or type(end) is not int:
-        raise ValueError(f"start and end must be whole numbers, got {start!r} and {end!r}")
+        raise InputError(f"start and end must be whole numbers, got {start!r} and {end!r}")
     if quotation is not None and text[max(start, 0) : max(end, 0)] != quotation:
-        raise ValueError(
+        raise InputError(
             f"the document has {_shortened(text[max(start, 0) : max(end, 0)])} at {start} to "
             f"{end}, not {_shortened(str(quotation))}: offsets count code points; has the document "
             "changed?"
@@ -210,9 +211,9 @@ def _reference(part: Any, text: str) -> Range:
 def _only_position(quotation: str, text: str) -> Range:
     start = text.find(quotation)
     if start < 0:
-        raise ValueError(f"{_shortened(quotation)} is not in the document: quote it exactly")
+        raise InputError(f"{_shortened(quotation)} is not in the document: quote it exactly")
     if text.find(quotation, start + 1) >= 0:
-        raise ValueError(
+        raise InputError(
             f"{_shortened(quotation)} is in the document more than once: quote more of it, or give "
             "start and end"
         )
@@ -221,7 +222,7 @@ def _only_position(quotation: str, text: str) -> Range:
 
 def _as_list(where: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ValueError(f"{where}: references must be a list, got {_shortened(str(value))}")
+        raise InputError(f"{where}: references must be a list, got {_shortened(str(value))}")
     return value
 
 

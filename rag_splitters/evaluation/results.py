@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.intervals import Estimate, estimate, resampled
 from rag_splitters.evaluation.locating import LocatedChunk
 from rag_splitters.evaluation.measuring import METRICS, Measurements
 from rag_splitters.evaluation.questions import Question
-from rag_splitters.fields import whole_number
-from rag_splitters.text.sizing import LengthFunction, check_length_function
+from rag_splitters.parameters.checks import check_length_function, whole_number
+from rag_splitters.text.sizing import LengthFunction
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Settings:
         for budget in self.budgets:
             whole_number(budget, "every budget", 1)
         if not self.budgets:
-            raise ValueError("budgets must hold at least one number of units, got none")
+            raise InputError("budgets must hold at least one number of units, got none")
 
     @property
     def unit(self) -> str:
@@ -104,7 +105,7 @@ class Results:
         strategies = {strategy.name: strategy for strategy in self.strategies}
         if name not in strategies:
             names = ", ".join(map(repr, strategies))
-            raise ValueError(f"there is no strategy {name!r}: there are {names}")
+            raise InputError(f"there is no strategy {name!r}: there are {names}")
         return strategies[name]
 
     def values(self, name: str, metric: str) -> NDArray[np.float64]:
@@ -113,7 +114,7 @@ class Results:
         if metric in measurements.values:
             return measurements.values[metric]
         if metric not in self.settings.metrics:
-            raise ValueError(
+            raise InputError(
                 f"there is no metric {metric!r}: there are {', '.join(self.settings.metrics)}"
             )
         budget = int(metric.partition("@")[2])
@@ -144,7 +145,7 @@ class Results:
             return estimate(values, self.weights)
         mask = np.array([question.document == document for question in self.questions])
         if not mask.any():
-            raise ValueError(f"there are no questions about {document!r}")
+            raise InputError(f"there are no questions about {document!r}")
         return estimate(values[mask], self._resampled(int(mask.sum())))
 
     @property

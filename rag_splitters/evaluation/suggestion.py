@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.by_name import required_models
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.intervals import Estimate, leads_over
 from rag_splitters.evaluation.results import Results, Strategy
-from rag_splitters.fields import whole_number
+from rag_splitters.parameters.checks import whole_number
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ def suggestion(results: Results, metric: str | None = None, *, folds: int = 5) -
     budgets = results.settings.budgets
     metric = metric or f"recall@{budgets[len(budgets) // 2]}"
     if metric == "retrieved":
-        raise ValueError("metric must be one of which more is better, got 'retrieved'")
+        raise InputError("metric must be one of which more is better, got 'retrieved'")
     names = [strategy.name for strategy in results.strategies]
     values = np.stack([results.values(name, metric) for name in names])
     best, *others = np.argsort(-values.mean(axis=1), kind="stable").tolist()
@@ -224,7 +225,7 @@ def _folds(results: Results, folds: int) -> NDArray[np.int64]:
     """The number of each question's fold; each document's questions are shuffled and dealt out."""
     count, documents = len(results.questions), results.documents_with_questions
     if count < 2:
-        raise ValueError("cross-validation needs at least 2 questions, got 1")
+        raise InputError("cross-validation needs at least 2 questions, got 1")
     order = np.random.default_rng(results.settings.seed).permutation(count).tolist()
     order.sort(key=lambda row: documents.index(results.questions[row].document))
     fold_of = np.zeros(count, dtype=np.int64)

@@ -11,7 +11,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.intervals import Estimate
 from rag_splitters.evaluation.results import Results, Strategy
 from rag_splitters.evaluation.suggestion import verdict

@@ -15,6 +15,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 
 from rag_splitters.calls import Call
+from rag_splitters.errors import InputError, InputTypeError, OperationError
 from rag_splitters.langchain.kvstores import DocumentStore, PostgresStore, RedisStore, SQLiteStore
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import batched
@@ -208,7 +209,9 @@ def _load_document(value: bytes | None) -> Document | None:
         return None
     document = loads(value.decode(), allowed_objects=[Document])
     if not isinstance(document, Document):
-        raise TypeError(f"the byte store holds a {type(document).__name__} instead of a document")
+        raise InputTypeError(
+            f"the byte store holds a {type(document).__name__} instead of a document"
+        )
     return document
 
 
@@ -229,7 +232,7 @@ def make_child_store(
     rest = dict(search_kwargs)
     where = {"where": rest.pop("filter", None), "where_document": rest.pop("where_document", None)}
     if rest:
-        raise ValueError(
+        raise InputError(
             f"unknown search_kwargs {sorted(rest)}: use filter, where_document, score_threshold, "
             "fetch_k or lambda_mult"
         )
@@ -283,7 +286,7 @@ class VectorStoreChildren(ChildStore):
     async def remove(self, ids: Sequence[str]) -> None:
         for batch in batched(ids, self._batch_size):
             if await call_method(self._vectorstore, "delete", list(batch)) is False:
-                raise RuntimeError(f"the vector store did not delete {len(batch)} children")
+                raise OperationError(f"the vector store did not delete {len(batch)} children")
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         children: dict[str | None, Entry] = {}

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
+from rag_splitters.ids import ChunkIds
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import repeated_metadata
-from rag_splitters.text.ids import ChunkIds
 from rag_splitters.text.sources import copier, copies_of, offset_in_source
 
 _new_document = copies_of(Document(page_content=""), ("page_content", "metadata", "id"))

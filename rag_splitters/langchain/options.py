@@ -7,7 +7,8 @@ from operator import attrgetter
 from typing import Any
 
 from rag_splitters import chunkers
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.text.sizing import sizer
 
 _NAMES = {"is_separator_regex": "is_regex", "separator": "separators"}
@@ -43,12 +44,12 @@ def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[s
             continue
         if ours in fields:
             if ours in options:
-                raise ValueError(f"pass {name} or {ours}, not both")
+                raise InputError(f"pass {name} or {ours}, not both")
             options[ours] = (options.pop(name),) if name == "separator" else options.pop(name)
         elif _changes_nothing(kind, name, value):
             del options[name]
         elif name in _HINTS:
-            raise ValueError(f"leave {name} out: {_HINTS[name]}; got {value!r}")
+            raise InputError(f"leave {name} out: {_HINTS[name]}; got {value!r}")
     return options
 
 
@@ -67,12 +68,12 @@ def _with_tokenizer(options: dict[str, Any]) -> dict[str, Any]:
     """Replace the name of a tokenizer in the options by a length function."""
     encoding, model, special, _ = (options.pop(name, None) for name in _TOKENIZER)
     if special:
-        raise ValueError(
+        raise InputError(
             f"leave allowed_special out: special tokens are ordinary text here, got {special!r}"
         )
     if model or encoding:
         if "length_function" in options:
-            raise ValueError("pass only one of encoding_name, model_name and length_function")
+            raise InputError("pass only one of encoding_name, model_name and length_function")
         options["length_function"] = f"tokens:{model or encoding}"
     return options
 

@@ -22,7 +22,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import check_keywords, plain_errors, whole_number
+from rag_splitters.errors import InputError
 from rag_splitters.langchain.adapters import (
     ByteDocuments,
     call_method,
@@ -37,6 +37,8 @@ from rag_splitters.langchain.adapters import (
 from rag_splitters.langchain.kvstores import SQLiteStore
 from rag_splitters.langchain.splitters import RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.parameters.checks import check_keywords, whole_number
+from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.budget import limit_results
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.opening import (
@@ -152,16 +154,16 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
             return values
         documents = ByteDocuments(values["byte_store"])
         if values.get("docstore") not in (None, documents):
-            raise ValueError("pass docstore or byte_store, not both: either one holds the parents")
+            raise InputError("pass docstore or byte_store, not both: either one holds the parents")
         return {**values, "docstore": documents}
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
         if not self.id_key:
-            raise ValueError("id_key must not be empty")
+            raise InputError("id_key must not be empty")
         option = f"smoothing={self.smoothing:g}" if self.smoothing else "headings=True"
         if (self.smoothing or self.headings) and chroma_collection(self.vectorstore) is None:
-            raise ValueError(
+            raise InputError(
                 f"{option} needs Chroma: {type(self.vectorstore).__name__} computes its own vectors"
             )
         return self
@@ -358,7 +360,7 @@ def parent_document_retriever(
     another model; FolderInUseError (a RuntimeError) for a folder that another process has open.
     """
     if vectorstore is not None and embeddings is not None:
-        raise ValueError("pass embeddings or vectorstore, not both: the vectorstore has its own")
+        raise InputError("pass embeddings or vectorstore, not both: the vectorstore has its own")
     defaults = search_options(vectorstore is None, search_type, smoothing, headings)
     is_classic = byte_store is not None or id_key == CLASSIC_ID_KEY
     if isinstance(parent_splitter, EllipsisType):
@@ -401,7 +403,7 @@ def _open_chroma(place: Place, embeddings: Any, name: str) -> VectorStore:
 
 def _refuse_children_alone(add_to_docstore: bool) -> None:
     if not add_to_docstore:
-        raise ValueError(
+        raise InputError(
             "add_to_docstore=False is not supported, because it would write children whose parents "
             "may not exist: leave it out; unchanged documents are not written again"
         )

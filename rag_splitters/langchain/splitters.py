@@ -13,9 +13,8 @@ from pydantic import AfterValidator
 from typing_extensions import Self, override
 
 from rag_splitters import chunkers
-from rag_splitters.chunker import FrontEnd
 from rag_splitters.chunkers.languages import LANGUAGES
-from rag_splitters.fields import Overlap, Size, Texts
+from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.langchain.documents import chunk_documents
 from rag_splitters.langchain.options import (
     keep_separator,
@@ -24,6 +23,7 @@ from rag_splitters.langchain.options import (
     our_parameters,
     strip_whitespace,
 )
+from rag_splitters.parameters.fields import Overlap, Size, Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.text.sources import Identities

@@ -9,6 +9,7 @@ from typing import Any
 from llama_index.core.storage.kvstore.types import DEFAULT_COLLECTION, BaseKVStore
 
 from rag_splitters.calls import arun, run
+from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
@@ -150,5 +151,5 @@ class PostgresKVStore(JSONKVStore):
 
 def _key(collection: str, key: str) -> str:
     if _SEPARATOR in collection:
-        raise ValueError(f"the name of a collection must not contain NUL, got {collection!r}")
+        raise InputError(f"the name of a collection must not contain NUL, got {collection!r}")
     return f"{collection}{_SEPARATOR}{key}"

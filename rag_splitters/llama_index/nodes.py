@@ -21,9 +21,9 @@ from llama_index.core.schema import (
     TextNode,
 )
 
+from rag_splitters.ids import stable_uuid
 from rag_splitters.span import Span
 from rag_splitters.structure.outlined import repeated_metadata
-from rag_splitters.text.ids import stable_uuid
 from rag_splitters.text.sources import copier, copies_of, offset_in_source
 
 _IMAGE = {"image_data": "image", "image_url": "image_url", "image_mimetype": "image_mimetype"}

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from rag_splitters import chunkers
-from rag_splitters.chunker import Chunker
-from rag_splitters.text.conversions import SentenceSpans, length_in_tokens
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.conversions import SentenceSpans, length_in_tokens
 
 _Rule: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 """A function from one of LlamaIndex's names and all parameters to our parameters instead."""
@@ -29,7 +30,7 @@ def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[s
         values = {name: parameters[name]} if rule is None else rule(name, parameters)
         for own_name, value in values.items():
             if own_name in ours:
-                raise ValueError(f"pass {own_name} or {name}, not both")
+                raise InputError(f"pass {own_name} or {name}, not both")
             ours[own_name] = value
     return ours
 
@@ -59,7 +60,7 @@ def _only(defaults: Sequence[Any], advice: str) -> _Rule:
         value = parameters[name]
         if value is None or value in defaults:
             return {}
-        raise ValueError(f"{name}={value!r} is not supported: {advice}")
+        raise InputError(f"{name}={value!r} is not supported: {advice}")
 
     return rule
 
@@ -76,7 +77,7 @@ def _code_size(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     is_token = tokens is not None and characters is None
     mode = parameters.get("count_mode") or ("token" if is_token else "char")
     if mode not in ("token", "char"):
-        raise ValueError(f'count_mode must be "token" or "char", got {mode!r}')
+        raise InputError(f'count_mode must be "token" or "char", got {mode!r}')
     sizes = {"token": (tokens, "max_tokens"), "char": (characters, "max_chars")}
     size, name_of_size = sizes[mode]
     if name != (name_of_size if size is not None else "count_mode"):

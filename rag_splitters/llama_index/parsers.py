@@ -20,9 +20,11 @@ from typing_extensions import Self, override
 
 from rag_splitters import chunkers
 from rag_splitters.calls import together
-from rag_splitters.chunker import Chunker, FrontEnd, Nested, NestedMany
 from rag_splitters.chunkers.modality import Handling
-from rag_splitters.fields import Function, Overlap, Size, Unit, names_within_process
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.front_end import FrontEnd
+from rag_splitters.contract.registry import Nested, NestedMany
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
     chunk_nodes,
     holds_more_than_text,
@@ -32,8 +34,10 @@ from rag_splitters.llama_index.nodes import (
 )
 from rag_splitters.llama_index.options import our_parameters
 from rag_splitters.models.calling import showing
+from rag_splitters.parameters.conversions import length_in_tokens
+from rag_splitters.parameters.fields import Function, Overlap, Size, Unit
+from rag_splitters.parameters.functions import names_within_process
 from rag_splitters.span import Source, Span
-from rag_splitters.text.conversions import length_in_tokens
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.text.sizing import LengthFunction
 from rag_splitters.text.sources import Identities
@@ -165,7 +169,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
                 pickle.dumps(value)
             except Exception as error:
                 if name != "callback_manager":  # a process has its own
-                    raise TypeError(
+                    raise InputTypeError(
                         f"{type(self).__name__} cannot be pickled because of {name}={value!r}: "
                         f"use a name, or a function at the top level of a module ({error})"
                     ) from error
@@ -243,7 +247,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         if not self.fits(f"{metadata} x"):
             size = getattr(self, "chunk_size", None)
             of_size = "" if size is None else f" (chunk_size={size})"
-            raise ValueError(
+            raise InputError(
                 f"the metadata of {owner} leaves no room for text in a chunk{of_size}: raise "
                 "chunk_size, exclude keys (excluded_embed_metadata_keys and "
                 "excluded_llm_metadata_keys), or pass count_metadata=False"
@@ -266,7 +270,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             if self.id_func:
                 ids = [self.id_func(index, node) for index in range(len(spans))]
                 if other := [each for each in ids if not isinstance(each, str)]:
-                    raise ValueError(f"id_func must return a string, got {other[0]!r}")
+                    raise InputError(f"id_func must return a string, got {other[0]!r}")
             else:
                 new_id = identities.ids_of(source.text, source.metadata, source.id).of
                 ids = [new_id(span.start, span.end, span.content) for span in spans]

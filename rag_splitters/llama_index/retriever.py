@@ -19,7 +19,7 @@ from llama_index.core.vector_stores.types import BasePydanticVectorStore, Metada
 from typing_extensions import Unpack, override
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import check_keywords, plain_errors, whole_number
+from rag_splitters.errors import InputError
 from rag_splitters.llama_index.adapters import (
     call_method,
     from_node,
@@ -34,6 +34,8 @@ from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import RecursiveNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.models.clients import is_embedding_client
+from rag_splitters.parameters.checks import check_keywords, whole_number
+from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.budget import limit_results
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
@@ -175,7 +177,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
     ) -> None:
         super().__init__(callback_manager=callback_manager)
         if not vector_store.stores_text:
-            raise ValueError(
+            raise InputError(
                 f"vector_store must keep texts, and {type(vector_store).__name__} keeps only "
                 "vectors: pass another one, or leave it out to use Chroma"
             )
@@ -190,7 +192,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             setattr(self, _attribute(name), value)
         self.filters = filters
         if not 0 <= smoothing <= 10:
-            raise ValueError(f"smoothing must be between 0 and 10 children, got {smoothing}")
+            raise InputError(f"smoothing must be between 0 and 10 children, got {smoothing}")
         self.smoothing = smoothing
         self.headings = headings
         self.reranker = reranker

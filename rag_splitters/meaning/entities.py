@@ -12,7 +12,8 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from rag_splitters.fields import describe, registered_name, restore
+from rag_splitters.errors import InputError
+from rag_splitters.ids import stable_uuid
 from rag_splitters.meaning.mentions import (
     Mention,
     mention_windows,
@@ -21,7 +22,7 @@ from rag_splitters.meaning.mentions import (
 )
 from rag_splitters.models.loop import run_async
 from rag_splitters.models.secrets import without_secrets
-from rag_splitters.text.ids import stable_uuid
+from rag_splitters.parameters.functions import describe, registered_name, restore
 from rag_splitters.text.segmenters import spacy_pipeline
 
 _SPACY_WINDOW = 100_000  # characters: spaCy needs about 1 GB for a million
@@ -74,7 +75,7 @@ def find_mentions(
             number = index if numbers is None else numbers[index]
             details = without_secrets(f"{type(error).__name__}: {error}", ner)
             message = f"EntityChunker: document {number}: the recogniser failed: {details}"
-            raise ValueError(message) from (error if str(error) in details else None)
+            raise InputError(message) from (error if str(error) in details else None)
     return list(map(remove_overlaps, texts, mentions))
 
 
@@ -127,13 +128,13 @@ def _ask(ner: Any, parts: list[str], labels: Sequence[str]) -> _Answers:
         return map(partial(_ask_function, ner), parts)
     if kind == "gliner":
         if not labels:
-            raise ValueError("a GLiNER model needs the labels to look for: pass labels=[...]")
+            raise InputError("a GLiNER model needs the labels to look for: pass labels=[...]")
         return map(partial(_ask_gliner, ner, list(labels)), parts)
     if kind == "transformers":
         return _ask_transformers(ner, parts)
     pipeline = _pipeline(ner)
     if not pipeline.pipe_names:
-        raise ValueError(f"{describe_recogniser(pipeline)} has no component that finds entities")
+        raise InputError(f"{describe_recogniser(pipeline)} has no component that finds entities")
     return (
         [(each.start_char, each.end_char, each.label_) for each in document.ents]
         for document in pipeline.pipe(parts, batch_size=16)
@@ -151,7 +152,7 @@ def _ask_transformers(ner: Any, parts: Sequence[str]) -> Iterator[list[tuple[Any
         if len(batch) == 1 and (not answers or isinstance(answers[0], Mapping)):
             answers = [answers]
         if len(answers) != len(batch):
-            raise ValueError(f"the pipeline returned {len(answers)} answers for {len(batch)} texts")
+            raise InputError(f"the pipeline returned {len(answers)} answers for {len(batch)} texts")
         yield from map(_group_tokens, answers)
 
 
@@ -161,7 +162,7 @@ def _group_tokens(answer: Iterable[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
     for each in answer:
         start, end = each["start"], each["end"]
         if start is None or end is None:
-            raise ValueError("the pipeline returns no positions: use a fast tokenizer")
+            raise InputError("the pipeline returns no positions: use a fast tokenizer")
         prefix, _, label = str(each.get("entity", "")).rpartition("-")
         if "entity_group" in each:
             entities.append((start, end, each["entity_group"]))
@@ -211,7 +212,7 @@ def _check(value: Any) -> Any:
     """Return a field's value. Raises ValueError if it is not a recogniser."""
     value = restore(value, "ner")
     if not _kind(value) or value == "":
-        raise ValueError(
+        raise InputError(
             "ner must be a spaCy pipeline or its name, a Hugging Face token "
             "classification pipeline, a GLiNER model, or a function from text to a list of "
             f"(start, end, label), got {value!r}"
@@ -248,7 +249,7 @@ def describe_recogniser(ner: Any) -> str:
         name = getattr(owner, key, None)
         if isinstance(name, str) and name:
             return f"recogniser:{kind}:{name}{_weights(ner) if kind == 'gliner' else ''}"
-    raise ValueError(
+    raise InputError(
         f"{type(ner).__qualname__} has no name by which another process could recognise it: "
         "give it a name_or_path or model_name"
     )

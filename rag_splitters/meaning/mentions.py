@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from rag_splitters.errors import InputError
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.overlaps import counted_overlap, longest_overlap, word_starts
 from rag_splitters.text.packing import Packer
@@ -33,7 +34,7 @@ def read_mention(answer: Any, text: str) -> Mention:
     except (TypeError, ValueError):
         mention = Mention(-1, -1, "")
     if not 0 <= mention.start < mention.end <= len(text):
-        raise ValueError(
+        raise InputError(
             f"the recogniser answered {answer!r} for a text of {len(text)} characters "
             f"({text[:40]!r}...): a mention is (start, end, label) with "
             f"0 <= start < end <= {len(text)}"

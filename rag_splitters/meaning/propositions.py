@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, Field
 
+from rag_splitters.errors import InputError
+
 _LINE = re.compile(r"(?:[-*•][ \t]+)?(\[?\d[\d \t,;\[\]–-]*):[ \t]*(\S.*)")
 _BREAK = re.compile(r"\r\n|\n|\r")
 _DASH = re.compile(r" ?[-–] ?")
@@ -50,12 +52,12 @@ class Passage:
             propositions = propositions_in(str(answer))
         for index, proposition in enumerate(propositions, 1):
             if not proposition.text.strip():
-                raise ValueError(f"proposition {index} has no text")
+                raise InputError(f"proposition {index} has no text")
             if not proposition.evidence:
-                raise ValueError(f"proposition {index} names no sentence")
+                raise InputError(f"proposition {index} names no sentence")
             for number in proposition.evidence:
                 if not 1 <= number <= len(self.sentences):
-                    raise ValueError(
+                    raise InputError(
                         f"proposition {index} names sentence {number}, and there are 1 to "
                         f"{len(self.sentences)}"
                     )
@@ -78,7 +80,7 @@ def propositions_in(answer: str) -> list[Proposition]:
             continue
         match = _LINE.fullmatch(line)
         if not match:
-            raise ValueError(f'{line[:40]!r} is not a line like "3-4: text"')
+            raise InputError(f'{line[:40]!r} is not a line like "3-4: text"')
         propositions.append(Proposition(evidence=_evidence(match.group(1)), text=match.group(2)))
     return propositions
 
@@ -93,6 +95,6 @@ def _evidence(numbers: str) -> list[int]:
             (int(match.group(1)), int(match.group(2) or match.group(1))) if match else (1, 0)
         )
         if last < first or last - first > 10_000:
-            raise ValueError(f"{numbers!r} is not a list of sentence numbers")
+            raise InputError(f"{numbers!r} is not a list of sentence numbers")
         sentences += range(first, last + 1)
     return sentences

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_splitters.ids import stable_uuid
 from rag_splitters.models import ModelError
 from rag_splitters.models.prompts import Prompt, fill
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outline import Outline, title_of
 from rag_splitters.text.boundaries import cluster_floor, last_word, next_word
-from rag_splitters.text.ids import stable_uuid
 
 AT_ONCE = 256
 """Maximum number of prompts in memory, because each holds a part of its document."""

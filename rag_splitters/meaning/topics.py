@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rag_splitters.errors import MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.text.terms import find_words, word_terms
 
@@ -120,7 +121,7 @@ def _fit(
         from threadpoolctl import threadpool_limits
     except ImportError as error:
         hint = install_command("topics")
-        raise ImportError(f"TopicChunker needs scikit-learn: {hint}") from error
+        raise MissingExtraError(f"TopicChunker needs scikit-learn: {hint}") from error
     counter = CountVectorizer(analyzer=list, max_features=_MAX_TERMS)
     counts = counter.fit_transform(terms).astype(float)
     with threadpool_limits(limits=1), warnings.catch_warnings():

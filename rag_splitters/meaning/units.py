@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from rag_splitters.fields import Function
+from rag_splitters.parameters.fields import Function
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import sentences, skip_space, trim_space, words
 from rag_splitters.text.leads import lead_start

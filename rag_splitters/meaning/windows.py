@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rag_splitters.errors import InputError
 from rag_splitters.text.boundaries import words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import Segmenter, segmenter_cuts
@@ -94,17 +95,17 @@ def numbers_in(answer: str) -> list[int]:
     [1, 5, 9]
     """
     if answer.rstrip().endswith((",", ";", "-")):
-        raise ValueError("it ends in the middle")
+        raise InputError("it ends in the middle")
     if _NO_LIST.search(answer):
-        raise ValueError("it holds ranges, fractions or numbered lines")
+        raise InputError("it holds ranges, fractions or numbered lines")
     lists = [
         [int(each[:12]) for each in _NUMBER.findall(m.group())] for m in _LIST.finditer(answer)
     ]
     if not lists:
-        raise ValueError("it holds no number")
+        raise InputError("it holds no number")
     *others, last = lists
     if others and (last[0] != 1 or len(last) < 2 or any(numbers[0] == 1 for numbers in others)):
-        raise ValueError("it holds numbers in several places")
+        raise InputError("it holds numbers in several places")
     if len(last) > 2 and last[-1] < last[-2] and last[:-1] == sorted(last[:-1]):
-        raise ValueError(f"it ends in the middle, with {last[-1]} after {last[-2]}")
+        raise InputError(f"it ends in the middle, with {last[-1]} after {last[-2]}")
     return last

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel
 
 from rag_splitters.calls import Batch, Call, arun, run
+from rag_splitters.errors import InputError
 from rag_splitters.models.cache import TextCache, answer_keys, answer_text, read_answer
 from rag_splitters.models.chat import Asking, ChatModel
 from rag_splitters.models.embedder import Embedder, Place, Row, rows_of
@@ -246,5 +247,5 @@ def check_whole(prose: str) -> str:
     """
     text = prose.rstrip()
     if len(text) > _LONG and text[-1].isalnum() and _SENTENCE_END.search(text):
-        raise ValueError(f"it ends in the middle, with {text[-40:]!r}")
+        raise InputError(f"it ends in the middle, with {text[-40:]!r}")
     return prose

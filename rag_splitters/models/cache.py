@@ -18,9 +18,10 @@ from pydantic import BaseModel, BeforeValidator, PlainSerializer
 from typing_extensions import Self
 
 from rag_splitters.calls import Call, call
+from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.ids import stable_uuid
 from rag_splitters.models.describing import cache_name
 from rag_splitters.sqlite import Database, decode, encode
-from rag_splitters.text.ids import stable_uuid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +71,7 @@ def text_cache(cache: Any, name: str) -> TextCache:
     for kind, methods in ((_LangChainCache, ("mget", "mset")), (_LlamaIndexCache, ("get", "put"))):
         if all(callable(getattr(cache, method, None)) for method in methods):
             return kind(cache, name)
-    raise TypeError(
+    raise InputTypeError(
         "cache must be a LangChain BaseStore, a LlamaIndex BaseKVStore or the path of a folder, "
         f"got a {type(cache).__qualname__}"
     )
@@ -134,7 +135,7 @@ class _StoreCache(TextCache):
         return self
 
     def __reduce__(self) -> str | tuple[Any, ...]:
-        raise TypeError(
+        raise InputTypeError(
             f"cache={self!r} cannot be pickled: pass the path of a folder, which processes share"
         )
 
@@ -243,7 +244,7 @@ def _load_cache(value: Any) -> TextCache | None:
     try:
         return None if value is None else text_cache(value, "answers")
     except TypeError as error:
-        raise ValueError(str(error)) from None
+        raise InputError(str(error)) from None
 
 
 Cache = Annotated[

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import Call, arun, run
-from rag_splitters.fields import whole_number
+from rag_splitters.errors import InputTypeError
 from rag_splitters.models.calling import Stop, for_each, retrying
 from rag_splitters.models.clients import (
     ask_calls,
@@ -22,6 +22,7 @@ from rag_splitters.models.clients import (
 from rag_splitters.models.describing import describe_model, load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.pickling import ModelHolder
+from rag_splitters.parameters.checks import whole_number
 from rag_splitters.text.surrogates import without_surrogates
 
 Answer: TypeAlias = "str | BaseModel | ModelError"
@@ -77,7 +78,7 @@ class ChatModel(ModelHolder):
         super().__post_init__()
         is_client = is_chat_client(self.model)
         if isinstance(self.model, type) or not (is_client or callable(self.model)):
-            raise TypeError(f"llm must be {_KINDS}, got {describe_model(self.model)}")
+            raise InputTypeError(f"llm must be {_KINDS}, got {describe_model(self.model)}")
         if self.max_concurrency is None:
             default = 4 if is_client or is_awaitable(self.model) else 1
             object.__setattr__(self, "max_concurrency", default)

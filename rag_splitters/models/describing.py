@@ -10,9 +10,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from rag_splitters.fields import function_name, name_within_process, registered_name, restore
+from rag_splitters.errors import InputError
+from rag_splitters.ids import stable_uuid
 from rag_splitters.models.secrets import SAFE_HEADERS, is_secret
-from rag_splitters.text.ids import stable_uuid
+from rag_splitters.parameters.functions import (
+    function_name,
+    name_within_process,
+    registered_name,
+    restore,
+)
 
 _NAMES = ("model_name", "model", "model_id", "azure_deployment", "deployment_name", "repo_id")
 _NUMBERS = ("dimensions", "temperature", "top_p", "max_tokens", "seed")
@@ -165,11 +171,11 @@ def load_model(value: Any, field: str, kinds: str, wrap: Callable[[Any], Any]) -
     """
     model = restore(value, field)
     if isinstance(model, str):
-        raise ValueError(
+        raise InputError(
             f"{field} must be {kinds}, got {value!r}: a configuration names a model but does not "
             f"contain it, so pass the model again as {field}="
         )
     try:
         return wrap(model)
     except TypeError as error:
-        raise ValueError(str(error)) from None
+        raise InputError(str(error)) from None

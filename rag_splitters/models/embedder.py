@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import whole_number
+from rag_splitters.errors import InputTypeError
 from rag_splitters.models.cache import TextCache, read_vector, vector_keys, vector_text
 from rag_splitters.models.calling import Stop, for_each, retrying
 from rag_splitters.models.clients import (
@@ -28,6 +28,7 @@ from rag_splitters.models.hashing import HashingEmbeddings
 from rag_splitters.models.limits import Request, limits, requests, token_counts
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.models.validating import BatchError, as_vectors
+from rag_splitters.parameters.checks import whole_number
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Embedder(ModelHolder):
         super().__post_init__()
         is_model = is_embedding_client(self.model) or callable(self.model)
         if isinstance(self.model, type) or not is_model:
-            raise TypeError(f"embeddings must be {_KINDS}, got {describe_model(self.model)}")
+            raise InputTypeError(f"embeddings must be {_KINDS}, got {describe_model(self.model)}")
         for name in ("max_texts", "max_tokens", "max_concurrency", "max_retries"):
             if (value := getattr(self, name)) is not None:
                 whole_number(value, name, 0 if name == "max_retries" else 1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rag_splitters.errors import InputError
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.faults import is_fatal, is_transient
 from rag_splitters.models.secrets import without_secrets
 
 
-class ModelError(ValueError):
+class ModelError(InputError):
     """A model failed, or its answer is invalid.
 
     Parameters:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.fields import whole_number
+from rag_splitters.parameters.checks import whole_number
 from rag_splitters.text.terms import text_terms
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from rag_splitters.errors import OperationError
+
 T = TypeVar("T")
 
 
@@ -67,7 +69,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     loop, thread = _running()
     if threading.current_thread() is thread:
         work.close()
-        raise RuntimeError(
+        raise OperationError(
             "an asynchronous model cannot wait for a synchronous call that needs the same event "
             "loop: await the asynchronous method instead, such as asplit()"
         )

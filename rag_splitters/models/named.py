@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pkgutil import resolve_name
 from typing import Any, TypeVar
 
+from rag_splitters.errors import InputError
 from rag_splitters.models import ChatModel, Embedder, HashingEmbeddings, chat_model
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ def load_embeddings(name: str, base_url: str | None = None) -> Embedder:
     if kind == "function":
         return load_function(name, "embeddings", Embedder)
     if kind not in _VARIABLES or not rest:
-        raise ValueError(f"embeddings must be hashing, {_KINDS}, got {name!r}")
+        raise InputError(f"embeddings must be hashing, {_KINDS}, got {name!r}")
     from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
 
     # Send texts: to send token numbers, the client would download a vocabulary first.
@@ -54,7 +55,7 @@ def load_llm(name: str, base_url: str | None = None) -> ChatModel:
     if kind == "function":
         return load_function(name, "llm", chat_model)
     if kind not in _VARIABLES or not rest:
-        raise ValueError(f"llm must be {_KINDS}, got {name!r}")
+        raise InputError(f"llm must be {_KINDS}, got {name!r}")
     from langchain_openai import AzureChatOpenAI, ChatOpenAI
 
     client = ChatOpenAI if kind == "openai" else AzureChatOpenAI
@@ -67,11 +68,11 @@ def _client_options(name: str, base_url: str | None) -> Mapping[str, Any]:
     missing = [variable for variable in _VARIABLES[kind] if not os.environ.get(variable)]
     if kind == "openai" and base_url is not None:
         if not base_url.startswith(("http://", "https://")):
-            raise ValueError(f"base_url must begin with http:// or https://, got {base_url!r}")
+            raise InputError(f"base_url must begin with http:// or https://, got {base_url!r}")
         # Self-hosted servers often need no key, but the client does.
         return {"model": model, "base_url": base_url, **({"api_key": "none"} if missing else {})}
     if missing:
-        raise ValueError(f"{name} needs {' and '.join(missing)} in the environment")
+        raise InputError(f"{name} needs {' and '.join(missing)} in the environment")
     return {"azure_deployment" if kind == "azure" else "model": model}
 
 
@@ -88,4 +89,4 @@ def load_function(name: str, parameter: str, wrap: Callable[[Any], T]) -> T:
     try:
         return wrap(resolve_name(name.removeprefix("function:")))
     except Exception as error:  # the user's module may raise anything
-        raise ValueError(f"{parameter}: {name} cannot be used: {error}") from error
+        raise InputError(f"{parameter}: {name} cannot be used: {error}") from error

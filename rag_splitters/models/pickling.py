@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 from typing_extensions import Self
 
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.models.describing import describe_model
 from rag_splitters.models.secrets import SAFE_HEADERS, is_secret, secrets_of
 
@@ -108,7 +109,7 @@ def _pack_model(model: Any) -> Any:
     packer = _Packer()
     packed = packer.pack(model)
     if packer.problems:
-        raise TypeError(
+        raise InputTypeError(
             f"{describe_model(model)} ({type(model).__qualname__}) cannot be pickled safely because"
             f" of {', '.join(packer.problems)}: pass a factory instead of the model, which is a "
             "function without parameters at the top level of a module that returns it"
@@ -238,12 +239,12 @@ def _create(kind: type[BaseModel], settings: Mapping[str, Any], servers: set[str
     try:
         model = kind(**settings)
     except Exception as error:  # a foreign class may raise anything
-        raise ValueError(
+        raise InputError(
             f"{kind.__qualname__} cannot be created from its pickle, which holds no keys or "
             f"passwords: set them in the environment of this process ({error})"
         ) from error
     if servers and (others := _servers(model) - servers):
-        raise ValueError(
+        raise InputError(
             f"{kind.__qualname__} was pickled with the server {', '.join(sorted(servers))}, and "
             f"the environment of this process would lead to {', '.join(sorted(others))}"
         )

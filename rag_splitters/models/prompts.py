@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 from typing_extensions import Self
 
+from rag_splitters.errors import InputError
+
 _TAG = re.compile(r"(</?)([A-Za-z][\w-]*)(>)")
 _BRACKETS = str.maketrans(dict.fromkeys("‹〈⟨❮«", "<"))  # and those that NFKC turns into "<"
 _OPENING = re.compile(r"<[/\\]*([\w-]{1,64})")
@@ -58,7 +60,7 @@ def check_prompt(template: str, *names: str) -> str:
     """Return the template. Raises ValueError if it lacks one of these placeholders."""
     for name in names:
         if f"{{{name}}}" not in template:
-            raise ValueError(f"prompt must contain {{{name}}}, got {beginning(template)}")
+            raise InputError(f"prompt must contain {{{name}}}, got {beginning(template)}")
     return template
 
 

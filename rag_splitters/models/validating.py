@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.errors import InputError
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-class BatchError(ValueError):
+class BatchError(InputError):
     """An answer is invalid as a whole; smaller batches of the same texts may succeed."""
 
 
@@ -34,7 +36,7 @@ def as_vectors(
     try:
         length = len(answer)
     except TypeError:
-        raise ValueError(f"answered with {type(answer).__name__} instead of vectors") from None
+        raise InputError(f"answered with {type(answer).__name__} instead of vectors") from None
     if length != count:
         raise BatchError(f"answered with {length} vectors for {count} texts")
     try:
@@ -53,7 +55,7 @@ def as_vectors(
     return vectors, problems
 
 
-def _shape_error(answer: Any, where: Callable[[int], str]) -> ValueError:
+def _shape_error(answer: Any, where: Callable[[int], str]) -> InputError:
     """Return the error about the shape of an answer."""
     width = None
     for row, vector in enumerate(answer):
@@ -63,11 +65,11 @@ def _shape_error(answer: Any, where: Callable[[int], str]) -> ValueError:
             return BatchError(f"answered with {kind} instead of numbers for {where(row)}")
         width = len(vector) if width is None else width
         if len(vector) != width or not width:
-            return ValueError(
+            return InputError(
                 f"answered with a vector of {len(vector)} numbers for {where(row)}, and of {width}"
                 f" for {where(0)}"
             )
-    return ValueError("answered with something other than vectors")
+    return InputError("answered with something other than vectors")
 
 
 def _is_number(value: Any) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.results import read_matches
-from rag_splitters.text.ids import chunk_id
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer
 

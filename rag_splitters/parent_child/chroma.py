@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import call
+from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
@@ -98,7 +99,7 @@ def _ensure_collection(client: ClientAPI, name: str, model: str, place: str) -> 
     if metadata.get(MODEL_KEY) in (None, model):
         return collection
     if collection.count():
-        raise ValueError(
+        raise InputError(
             f"collection {name!r} in {place} was written with the embedding model "
             f"{metadata[MODEL_KEY]} and cannot be searched with {model}: open it with the first, "
             "or index into another one"
@@ -341,13 +342,13 @@ class ChromaChildren(ChildStore):
         except Exception as error:
             name = self._collection.name
             if type(error).__name__ == "NotFoundError":
-                raise RuntimeError(
+                raise OperationError(
                     f"the collection {name!r} is not in Chroma any more, and was deleted while "
                     "this retriever had it open: open the retriever again, and call "
                     "verify(repair=True) to make the children anew"
                 ) from error
             if "dimension" in str(error):
-                raise ValueError(
+                raise InputError(
                     f"the embedding model does not fit the collection {name!r}: {error}. Use the "
                     "model that wrote it, or index into another collection"
                 ) from error
@@ -361,7 +362,7 @@ class ChromaChildren(ChildStore):
     def _batch(self, most: int = _READ_BATCH) -> int:
         limit = self._collection._client.get_max_batch_size()
         if self._batch_size is not None and self._batch_size > limit:
-            raise ValueError(
+            raise InputError(
                 f"batch_size must not exceed what this Chroma takes ({limit}), "
                 f"got {self._batch_size}"
             )

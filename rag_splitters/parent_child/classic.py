@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from rag_splitters.errors import InputError
+from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.records import (
     SOURCE_KEY,
@@ -20,7 +22,6 @@ from rag_splitters.parent_child.records import (
     is_parent_key,
 )
 from rag_splitters.parent_child.stores import Stores, UnsupportedError
-from rag_splitters.text.ids import source_identity, stable_uuid
 
 _GROUP_ROWS = 256
 _HEAD = 32  # characters by which a text is looked for in another one
@@ -61,7 +62,7 @@ async def read_classic_children(stores: Stores, keys: Sequence[str]) -> dict[str
     try:
         children = await stores.children.read_children_of(stores.id_key, keys)
     except UnsupportedError:
-        raise ValueError(
+        raise InputError(
             f"{', '.join(keys[:5])}: these are parents and not documents that were added here, and "
             "this vector store cannot look up their children. Remove the documents that they "
             "belong to or, if langchain_classic wrote them, add the documents to a new vector "

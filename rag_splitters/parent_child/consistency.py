@@ -9,6 +9,8 @@ from functools import partial
 from typing import Any
 
 from rag_splitters.calls import call
+from rag_splitters.errors import InputError
+from rag_splitters.ids import source_identity
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import has_metadata, read_again
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError
@@ -34,7 +36,6 @@ from rag_splitters.parent_child.records import (
 )
 from rag_splitters.parent_child.revisions import is_in_step, read_revision, rebuild_keyword_index
 from rag_splitters.parent_child.stores import Stores, UnsupportedError
-from rag_splitters.text.ids import source_identity
 from rag_splitters.text.surrogates import without_surrogates
 
 _GROUP_DOCUMENTS = 256
@@ -149,7 +150,7 @@ def check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> 
     for document in documents:
         if not has_metadata(document, scope):
             name = source_identity(document.text, document.metadata, document.id)
-            raise ValueError(
+            raise InputError(
                 f"document {name!r} is outside of scope={dict(scope or {})!r}, so the next sync "
                 "would not find it: widen the scope, or leave the document out"
             )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.records import (
     PLACE_KEYS,
     POSITION_KEYS,
@@ -15,7 +16,6 @@ from rag_splitters.parent_child.records import (
 )
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.structure.outline import Outline
-from rag_splitters.text.ids import chunk_id
 from rag_splitters.text.origin import PLACES, places_of
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rag_splitters.errors import InputTypeError, OperationError, RagSplittersError
+
 __all__ = [
     "DamagedRowsError",
     "DocstoreInUseError",
@@ -16,7 +18,7 @@ __all__ = [
 ]
 
 
-class StoreError(OSError):
+class StoreError(RagSplittersError, OSError):
     """A store failed; the message names the store and contains no password."""
 
 
@@ -35,23 +37,23 @@ class DamagedRowsError(StoreError):
         return type(self), (str(self), self.keys)
 
 
-class DocstoreInUseError(RuntimeError):
+class DocstoreInUseError(OperationError):
     """Another process is writing to a docstore that allows only one writer at a time."""
 
 
-class FolderInUseError(RuntimeError):
+class FolderInUseError(OperationError):
     """Another process has the index's folder open."""
 
 
-class LockLostError(RuntimeError):
+class LockLostError(OperationError):
     """Another process took this one for dead, and has taken over its documents."""
 
 
-class MissingChildrenError(RuntimeError):
+class MissingChildrenError(OperationError):
     """The vector store lacks children of documents that are in the docstore."""
 
 
-class RefusedDocumentsError(TypeError):
+class RefusedDocumentsError(InputTypeError):
     """Some documents of a call cannot be stored. Nothing of them was written; the others were.
 
     Attributes:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from rag_splitters.errors import InputError
+from rag_splitters.ids import stable_uuid
 from rag_splitters.parent_child.records import (
     MAX_CHARACTERS,
     MAX_VALUES,
@@ -13,7 +15,6 @@ from rag_splitters.parent_child.records import (
     is_storable_key,
 )
 from rag_splitters.parent_child.stores import Stores
-from rag_splitters.text.ids import stable_uuid
 
 _PREFIX = f"{STATE_PREFIX}unsearchable/"
 
@@ -74,7 +75,7 @@ async def check_filter(stores: Stores, searchable: set[str]) -> None:
                 return
     for key, document in owners.items():
         if key not in searchable:
-            raise ValueError(f"the filter cannot find {key!r}: {_reason(stores, key, document)}")
+            raise InputError(f"the filter cannot find {key!r}: {_reason(stores, key, document)}")
 
 
 def _reason(stores: Stores, key: str, document: Entry) -> str:

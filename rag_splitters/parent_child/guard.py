@@ -12,6 +12,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from rag_splitters.calls import Call
+from rag_splitters.errors import OperationError
 from rag_splitters.parent_child.disk import explaining_full_disk
 from rag_splitters.parent_child.errors import FolderInUseError
 
@@ -55,7 +56,7 @@ class Guard:
     def _acquire(self) -> None:
         if not self._lock.acquire(blocking=False):
             if self._holder == threading.get_ident():
-                raise RuntimeError(
+                raise OperationError(
                     "an asynchronous operation on this index is under way in this thread: await "
                     "it before a synchronous one, or await both"
                 )

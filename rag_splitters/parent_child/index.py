@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 from typing_extensions import Self
 
 from rag_splitters.calls import arun, call, run
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
 from rag_splitters.parent_child.errors import StoreError
 from rag_splitters.parent_child.filters import check_filter
@@ -67,13 +68,13 @@ def stores_of_workers(index: ParentChildIndex[Any, Any]) -> Stores:
     """
     stores = index._writing_stores()
     if not isinstance(stores.docstore, AtomicDocstore):
-        raise ValueError(
+        raise InputError(
             "several processes need a docstore that can compare and write in one step, such as "
             "PostgresStore or RedisStore (LlamaIndex: PostgresKVStore or RedisKVStore): pass one "
             "as docstore"
         )
     if not stores.is_shared or stores.children.is_local:
-        raise ValueError(
+        raise InputError(
             "several processes cannot write to a Chroma in memory or in a folder: run "
             "`chroma run --path FOLDER` and pass client=chromadb.HttpClient(...)"
         )
@@ -93,7 +94,7 @@ class ParentChildIndex(Generic[A, D]):
 
     def __getstate__(self) -> NoReturn:
         """Refuse to be pickled."""
-        raise TypeError(
+        raise InputTypeError(
             f"a {type(self).__name__} cannot be pickled: it holds open stores. Open the folder or "
             "the stores again with parent_document_retriever where it is needed"
         )
@@ -195,7 +196,7 @@ class ParentChildIndex(Generic[A, D]):
         check_ids(ids, "add_documents")
         listed = list(entries)
         if len(ids) != len(listed):
-            raise ValueError(f"ids must be one for each of {len(listed)} documents, got {len(ids)}")
+            raise InputError(f"ids must be one for each of {len(listed)} documents, got {len(ids)}")
         return [replace(entry, id=each) for entry, each in zip(listed, ids, strict=True)]
 
     async def _add(self, documents: Iterable[A], ids: Sequence[str] | None) -> list[str]:

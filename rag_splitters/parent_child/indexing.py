@@ -13,7 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from rag_splitters.chunker import grouped
+from rag_splitters.contract.groups import grouped
+from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.classic import (
     find_classic_parents,
@@ -38,7 +40,6 @@ from rag_splitters.parent_child.records import (
 )
 from rag_splitters.parent_child.revisions import begin_changes, log_changes
 from rag_splitters.parent_child.stores import Stores
-from rag_splitters.text.ids import source_identity, stable_uuid
 
 _GROUP_DOCUMENTS = 512
 
@@ -266,7 +267,7 @@ async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) 
     Returns the identities of those that existed.
     """
     if ids is None and source is None:
-        raise ValueError('delete() needs ids=[...] or source="..."')
+        raise InputError('delete() needs ids=[...] or source="..."')
     check_ids(ids, "delete")
     removed = await remove_documents(stores, ids or [])
     if source is not None:
@@ -278,7 +279,7 @@ async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) 
 def check_ids(ids: Sequence[str] | None, method: str) -> None:
     """Raise a TypeError for a single id, which Python would take for one id per character."""
     if isinstance(ids, str | bytes):
-        raise TypeError(f"{method}() needs a list of ids, got {ids!r}: write [{ids!r}]")
+        raise InputTypeError(f"{method}() needs a list of ids, got {ids!r}: write [{ids!r}]")
 
 
 async def remove_documents(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.calls import Call, arun, run
+from rag_splitters.errors import InputTypeError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.errors import DamagedRowsError, StoreError
 from rag_splitters.parent_child.records import Entry
@@ -330,10 +331,9 @@ def check_json(value: object, where: str) -> None:
 
     Tuples pass, and come back as lists.
 
-    >>> check_json({"when": {1, 2}}, "metadata")
+    >>> check_json({"when": {1, 2}}, "metadata")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    TypeError: metadata['when'] is a set, which JSON cannot hold: use str, int, float, bool, \
-None, lists and dicts with string keys
+    rag_splitters.errors.InputTypeError: metadata['when'] is a set, which JSON cannot hold: ...
     """
     pending: list[tuple[object, str]] = [(value, where)]
     while pending:
@@ -347,7 +347,7 @@ None, lists and dicts with string keys
         elif not isinstance(item, str | int | float | None):
             kind = type(item).__qualname__
             kind = "dict with keys that are not strings" if kind == "dict" else kind
-            raise TypeError(
+            raise InputTypeError(
                 f"{place} is a {kind}, which JSON cannot hold: use str, int, float, bool, "
                 "None, lists and dicts with string keys"
             )

@@ -24,12 +24,12 @@ from functools import partial
 from typing import Any, TypeVar
 
 from rag_splitters.calls import Call, call, run
+from rag_splitters.ids import stable_uuid
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.claims import claim
 from rag_splitters.parent_child.errors import LockLostError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry
 from rag_splitters.parent_child.stores import AtomicDocstore, Stores
-from rag_splitters.text.ids import stable_uuid
 from rag_splitters.text.surrogates import without_surrogates
 
 LEASE = 10.0

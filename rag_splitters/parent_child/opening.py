@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rag_splitters.errors import InputError
 from rag_splitters.models import describe_model
 from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.disk import explaining_full_disk
@@ -48,7 +49,7 @@ class Place:
     ) -> None:
         has_children = vector_store is not None or client is not None
         if vector_store is not None and client is not None:
-            raise ValueError(f"client would not be used: pass either client or {name}")
+            raise InputError(f"client would not be used: pass either client or {name}")
         self._resources, self._client = ExitStack(), client
         self._is_ours = path is not None and not has_children and docstore is None
         # A folder is this process's own, and so is memory.

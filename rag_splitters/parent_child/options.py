@@ -14,7 +14,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 from typing_extensions import TypedDict
 
-from rag_splitters.fields import field_descriptions, plain_errors, whole_number
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import whole_number
+from rag_splitters.parameters.descriptions import field_descriptions
+from rag_splitters.parameters.messages import plain_errors
 
 Retrieve = Literal["passages", "parents", "children"]
 SearchType = Literal["similarity", "similarity_score_threshold", "mmr", "hybrid"]
@@ -31,7 +34,7 @@ def _check_count(value: Any, info: ValidationInfo) -> Any:
 
 def _check_limit(value: int, info: ValidationInfo) -> int:
     if value > MAX_RESULTS:
-        raise ValueError(f"{info.field_name} must be at most {MAX_RESULTS:,}, got {value:,}")
+        raise InputError(f"{info.field_name} must be at most {MAX_RESULTS:,}, got {value:,}")
     return value
 
 

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
 from rag_splitters.parent_child.keyvalue import is_as_expected
@@ -232,7 +233,7 @@ class PostgresConnections:
 def _write_statements(rows: dict[bytes, bytes]) -> list[Statement]:
     for key in rows:
         if len(key) > _MAX_KEY_BYTES:
-            raise ValueError(
+            raise InputError(
                 f"a key in PostgreSQL must not have more than {_MAX_KEY_BYTES} bytes, "
                 f"got {len(key)}: {key[:40].decode('utf-8', 'replace')!r}..."
             )
@@ -246,11 +247,11 @@ def _settings(url: str, timeout: float) -> dict[str, Any]:
         from psycopg.conninfo import conninfo_to_dict
     except ImportError as error:
         hint = install_command("postgres")
-        raise ImportError(f"PostgreSQL stores need psycopg: {hint}") from error
+        raise MissingExtraError(f"PostgreSQL stores need psycopg: {hint}") from error
     try:
         return {"connect_timeout": math.ceil(timeout), **conninfo_to_dict(url)}
     except ProgrammingError:
-        raise ValueError(  # without the URL and the cause, which may contain a password
+        raise InputError(  # without the URL and the cause, which may contain a password
             "invalid PostgreSQL URL: use postgresql://user:password@host/database"
         ) from None
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from rag_splitters.text.ids import chunk_id, stable_uuid
+from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.ids import chunk_id, stable_uuid
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -113,10 +114,10 @@ class Record:
             return None
         metadata, identity = row.metadata, row.id if row.id is not None else identity
         if identity is None:
-            raise ValueError("a record of the docstore has lost its id")
+            raise InputError("a record of the docstore has lost its id")
         number = metadata.get("format", 2)
         if number > FORMAT:
-            raise ValueError(
+            raise InputError(
                 f"document {identity!r} was written by a newer version of rag_splitters, in format "
                 f"{number}, and this one reads formats up to {FORMAT}: install the newer version"
             )
@@ -254,19 +255,21 @@ def check_metadata(metadata: Mapping[Any, Any]) -> None:
 
     >>> check_metadata({"sizes": {1: "small"}})
     Traceback (most recent call last):
-    TypeError: metadata['sizes'] has the key 1 (int): keys must be strings
+    rag_splitters.errors.InputTypeError: metadata['sizes'] has the key 1 (int): keys must be strings
     """
     pending: list[tuple[Any, str, int]] = [(metadata, "metadata", 0)]
     while pending:
         item, place, depth = pending.pop()
         if depth > _MAX_DEPTH:
             top = place[: place.index("]") + 1]
-            raise TypeError(f"{top} is nested more than {_MAX_DEPTH} levels deep: flatten it")
+            raise InputTypeError(f"{top} is nested more than {_MAX_DEPTH} levels deep: flatten it")
         if isinstance(item, Mapping):
             for key, value in item.items():
                 if not isinstance(key, str):
                     kind = type(key).__qualname__
-                    raise TypeError(f"{place} has the key {key!r} ({kind}): keys must be strings")
+                    raise InputTypeError(
+                        f"{place} has the key {key!r} ({kind}): keys must be strings"
+                    )
                 if isinstance(value, _CONTAINERS):
                     pending.append((value, f"{place}[{key!r}]", depth + 1))
         else:

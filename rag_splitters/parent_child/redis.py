@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
 from rag_splitters.parent_child.remote import RemoteKeyValueStore
@@ -136,12 +137,12 @@ def _pool(url: str, timeout: float) -> ConnectionPool:
         from redis.asyncio.retry import Retry
         from redis.backoff import NoBackoff
     except ImportError as error:
-        raise ImportError(f"Redis stores need redis: {install_command('redis')}") from error
+        raise MissingExtraError(f"Redis stores need redis: {install_command('redis')}") from error
     waits = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
     try:
         pool = ConnectionPool.from_url(url, **waits, retry=Retry(NoBackoff(), 0))
     except (ValueError, TypeError):
-        raise ValueError(  # without the URL and the cause, which may contain a password
+        raise InputError(  # without the URL and the cause, which may contain a password
             "invalid Redis URL: use redis://[user:password@]host:port/database"
         ) from None
     pool.connection_kwargs["decode_responses"] = False  # whatever the URL says: rows are bytes

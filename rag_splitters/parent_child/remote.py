@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Protocol
 
+from rag_splitters.errors import InputError
 from rag_splitters.parent_child.errors import StoreError
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 
@@ -36,7 +37,7 @@ class RemoteKeyValueStore(KeyValueStore):
 
     def __init__(self, connections: Connections, timeout: float) -> None:
         if timeout <= 0:
-            raise ValueError(f"timeout must be more than 0 seconds, got {timeout}")
+            raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
         super().__init__()
         self._slots = asyncio.Semaphore(_MAX_OPERATIONS)
         self._disconnect = weakref.finalize(self, _disconnect, connections, os.getpid())

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.passages import Passage
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry, restore_child
 from rag_splitters.parent_child.stores import Match, Stores
-from rag_splitters.text.ids import chunk_id
 from rag_splitters.text.origin import merged_places
 from rag_splitters.text.sources import copy_metadata
 

@@ -13,6 +13,7 @@ from itertools import groupby
 from typing import Any
 
 from rag_splitters.calls import Call, call
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parent_child.budget import count_tokens
 from rag_splitters.parent_child.keyword_index import KeywordIndex, KeywordMatches
 from rag_splitters.parent_child.options import Query, Retrieve
@@ -130,7 +131,7 @@ async def _rank_children(stores: Stores, query: Query, depth: int) -> tuple[list
     if threshold is None:
         return ranking, is_complete
     if any(match.score is None for match in ranking):
-        raise ValueError("a threshold needs scores, and this vector store returns none")
+        raise InputError("a threshold needs scores, and this vector store returns none")
     good = [match for match in ranking if (match.score or 0.0) >= threshold]
     is_sorted = query.search_type != "mmr"
     return good, is_complete or (is_sorted and len(good) < len(ranking))
@@ -163,7 +164,7 @@ async def _fuse(stores: Stores, query: Query, depth: int) -> tuple[list[Match], 
     The children that the vector store does not return with more than their ids must be loaded.
     """
     if stores.keywords is None:
-        raise ValueError("search_type='hybrid' needs a keyword index")
+        raise InputError("search_type='hybrid' needs a keyword index")
     nearest, is_complete = await _find_allowed(stores, stores.keywords, query.text, depth)
     children = {match.child.id or "": match.child for match in nearest}
     by_keyword = await _find_by_keyword(stores, stores.keywords, query.text, depth, list(children))
@@ -407,9 +408,9 @@ def _order_ties(matches: Sequence[Match]) -> list[Match]:
     return [match for group in ordered for match in group]
 
 
-def _no_parents_error(stores: Stores, children: Sequence[Match]) -> ValueError:
+def _no_parents_error(stores: Stores, children: Sequence[Match]) -> InputError:
     keys = ", ".join(sorted(children[0].child.metadata))
-    return ValueError(
+    return InputError(
         f"none of the {len(children)} children that match names its parent under "
         f"id_key={stores.id_key!r}; the first has {keys}: set id_key to the key that holds the "
         "parent's id (langchain_classic's retriever uses 'doc_id')"
@@ -451,7 +452,9 @@ async def rerank(reranker: Reranker, question: str, results: Sequence[Entry]) ->
 
     def score() -> Any:
         if inspect.iscoroutinefunction(reranker):
-            raise TypeError("the reranker is asynchronous: use await, or pass a plain function")
+            raise InputTypeError(
+                "the reranker is asynchronous: use await, or pass a plain function"
+            )
         return reranker(question, texts)
 
     async def score_async() -> Any:
@@ -462,7 +465,7 @@ async def rerank(reranker: Reranker, question: str, results: Sequence[Entry]) ->
 
     scores = [float(score) for score in await Call(score, score_async)]
     if len(scores) != len(results):
-        raise ValueError(
+        raise InputError(
             f"the reranker must return a score for each of {len(results)} texts, "
             f"and returned {len(scores)}"
         )

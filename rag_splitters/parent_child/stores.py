@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.known_vectors import Edition
@@ -26,7 +27,7 @@ Split = Callable[[Level, list[Entry]], Awaitable["list[list[Entry]] | None"]]
 _RECORDS_PER_READ = 256
 
 
-class UnsupportedError(Exception):
+class UnsupportedError(RagSplittersError):
     """The vector store has no such operation."""
 
 
@@ -141,7 +142,7 @@ class ChildStore(ABC):
 
     async def list_allowed(self) -> Sequence[str]:
         """Return the ids of all children that the query's filter lets through."""
-        raise ValueError(
+        raise InputError(
             "search_type='hybrid' with a filter needs Chroma: another vector store cannot tell "
             "which children the filter lets through"
         )

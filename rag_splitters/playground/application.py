@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from rag_splitters import CATALOGUE, __version__
 from rag_splitters.chunkers.by_name import required_models
+from rag_splitters.errors import InputError
 from rag_splitters.models import ModelError
 from rag_splitters.playground.chunking import MAX_CHUNKS, show_chunks
 from rag_splitters.playground.form import chunker_from_form, form
@@ -86,7 +87,7 @@ class _Api:
         """One of the texts that the playground was started with."""
         name = query.get("name", "")
         if name not in self.texts:
-            raise ValueError(f"there is no text {name!r}: there are {', '.join(self.texts)}")
+            raise InputError(f"there is no text {name!r}: there are {', '.join(self.texts)}")
         return {"name": name, "text": self.texts[name]}
 
     def read(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
@@ -137,12 +138,12 @@ def _json_object(body: bytes, **kinds: type) -> dict[str, Any]:
     try:
         values = json.loads(body, parse_constant=lambda name: name)
     except ValueError as error:
-        raise ValueError(f"the request is not JSON: {error}") from None
+        raise InputError(f"the request is not JSON: {error}") from None
     if not isinstance(values, dict) or values.keys() != kinds.keys():
-        raise ValueError(f"the request must be an object with {', '.join(kinds)}")
+        raise InputError(f"the request must be an object with {', '.join(kinds)}")
     for name, kind in kinds.items():
         if not isinstance(values[name], kind):
-            raise ValueError(f"{name} must be of type {kind.__name__}, got {values[name]!r}")
+            raise InputError(f"{name} must be of type {kind.__name__}, got {values[name]!r}")
     return values
 
 

@@ -8,7 +8,8 @@ from functools import lru_cache
 from statistics import median
 from typing import Any
 
-from rag_splitters.chunker import Chunker, SizedChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.evaluation.figures import document_figures, tiny
 from rag_splitters.evaluation.metrics import Range
 from rag_splitters.span import Source, Span

@@ -13,7 +13,6 @@ from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.by_name import (
     MODEL_PARAMETERS,
     build_chunker,
@@ -22,8 +21,9 @@ from rag_splitters.chunkers.by_name import (
     parameter_docs,
     required_models,
     split_union,
-    strategy_name,
 )
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.playground.model_set import ModelSet
 
 _CHOICES = {
@@ -62,24 +62,24 @@ def chunker_from_form(name: str, parameters: Any, models: ModelSet, *, depth: in
 
     >>> chunker_from_form("recursive", {"chunk_size": 20}, ModelSet.load()).chunk_size
     20
-    >>> chunker_from_form("sentence", {"segmenter": "spacy:./mine"}, ModelSet.load())
+    >>> chunker_from_form("sentence", {"segmenter": "x"}, ModelSet.load())  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ValueError: segmenter can be rules or punkt on this page, others in Python; got 'spacy:./mine'
+    rag_splitters.errors.InputError: segmenter can be rules or punkt on this page, ...
     """
     kind = chunker_class(name)
     if not isinstance(parameters, Mapping):
-        raise ValueError(f"parameters must be an object, got {type(parameters).__name__}")
+        raise InputError(f"parameters must be an object, got {type(parameters).__name__}")
     if depth > _MAX_DEPTH:
-        raise ValueError(f"at most {_MAX_DEPTH} chunkers can be nested")
+        raise InputError(f"at most {_MAX_DEPTH} chunkers can be nested")
     controls = {control["name"]: control for control in form(kind)}
     values: dict[str, Any] = {}
     for key in required_models(kind):
         if hint := models.missing(key):
-            raise ValueError(f"{name} needs {hint}")
+            raise InputError(f"{name} needs {hint}")
         values[key] = getattr(models, key)
     for key, value in parameters.items():
         if key in kind.model_fields and key not in controls:
-            raise ValueError(f"{key} can be set only in Python, not on this page")
+            raise InputError(f"{key} can be set only in Python, not on this page")
         values[key] = _value(value, controls.get(key, {}), models, depth)
     return build_chunker(name, values)
 
@@ -139,7 +139,7 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Chunker):
         changed = changed_parameters(value).items()
         parameters = {key: as_json(each) for key, each in changed if key not in MODEL_PARAMETERS}
-        return {"strategy": strategy_name(value), **parameters}
+        return {"strategy": value.strategy, **parameters}
     if isinstance(value, list | tuple):
         return [as_json(each) for each in value]
     return value if isinstance(value, str | int | float | bool) else None
@@ -152,13 +152,13 @@ def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int)
     """
     kind, words = control.get("control"), control.get("words", ())
     if "choices" in control and value not in control["choices"]:
-        raise ValueError(
+        raise InputError(
             f"{control['name']} can be {_or(control['choices'])} on this page, others in Python; "
             f"got {value!r}"
         )
     if kind == "model":
         if value and (hint := models.missing("llm")):
-            raise ValueError(f"{control['name']} needs {hint}")
+            raise InputError(f"{control['name']} needs {hint}")
         return models.llm if value else None
     if kind == "chunkers" and isinstance(value, list):
         return [_nested(each, models, depth) for each in value]
@@ -172,7 +172,7 @@ def _value(value: Any, control: Mapping[str, Any], models: ModelSet, depth: int)
 def _nested(value: Any, models: ModelSet, depth: int) -> Chunker:
     """A chunker inside another one, from {"strategy": name, parameter: value}."""
     if not isinstance(value, Mapping) or not isinstance(value.get("strategy"), str):
-        raise ValueError('a chunker inside another one is written {"strategy": name, ...}')
+        raise InputError('a chunker inside another one is written {"strategy": name, ...}')
     parameters = {key: each for key, each in value.items() if key != "strategy"}
     return chunker_from_form(value["strategy"], parameters, models, depth=depth + 1)
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.locating import LocatedChunk
 from rag_splitters.evaluation.measuring import ChunkIndex
-from rag_splitters.fields import whole_number
+from rag_splitters.parameters.checks import whole_number
 from rag_splitters.playground.model_set import ModelSet
 
 
@@ -34,7 +35,7 @@ def rank_chunks(
     1
     """
     if not question.strip():
-        raise ValueError("the question is empty")
+        raise InputError("the question is empty")
     whole_number(k, "k", 1)
     chunk_texts = [_chunk_text(text, chunk) for chunk in chunks]
     numbers = [number for number, each in enumerate(chunk_texts) if each.strip()]
@@ -62,4 +63,4 @@ def _chunk_text(text: str, chunk: Any) -> str:
         start, end = chunk
         if 0 <= start <= end <= len(text):
             return text[start:end]
-    raise ValueError(f"a chunk is [start, end] inside the text, or a string; got {chunk!r}")
+    raise InputError(f"a chunk is [start, end] inside the text, or a string; got {chunk!r}")

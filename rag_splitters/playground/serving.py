@@ -7,6 +7,7 @@ import webbrowser
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rag_splitters.errors import MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.web.server import is_local, run_server
@@ -60,7 +61,7 @@ def create_app(
         from rag_splitters.playground.application import application
     except ImportError as error:
         hint = install_command("play")
-        raise ImportError(f"the playground needs Starlette: {hint}") from error
+        raise MissingExtraError(f"the playground needs Starlette: {hint}") from error
     return application(texts or {}, ModelSet.load(embeddings, llm, ner, base_url), hosts)
 
 

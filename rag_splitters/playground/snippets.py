@@ -9,8 +9,8 @@ from importlib import import_module
 from textwrap import indent
 from typing import Any
 
-from rag_splitters.chunker import Chunker
-from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, changed_parameters, strategy_name
+from rag_splitters.chunkers.by_name import MODEL_PARAMETERS, changed_parameters
+from rag_splitters.contract.chunker import Chunker
 from rag_splitters.playground.form import as_json
 from rag_splitters.playground.model_set import ModelSet
 
@@ -137,7 +137,7 @@ def _shell(chunker: Chunker, models: ModelSet) -> str:
         parts.append(f"--{key} {_quoted(name)}")
     if model_keys and "base_url" in models.names:
         parts.append(f"--base-url {_quoted(models.names['base_url'])}")
-    command = [f"rag-splitters split FILE -s {strategy_name(chunker)}", *parts]
+    command = [f"rag-splitters split FILE -s {chunker.strategy}", *parts]
     line = " ".join(command)
     return line if len(line) <= _WIDTH else " \\\n  ".join(command)
 

@@ -6,6 +6,7 @@ import codecs
 import logging
 import re
 
+from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ def decode(data: bytes, name: str) -> str:
         if data.startswith(mark):
             return _decode_marked(data[len(mark) :], encoding, name)
     if (nul := data.find(0)) >= 0:
-        raise ValueError(f"{name} is not a text file: it has a NUL byte at offset {nul}")
+        raise InputError(f"{name} is not a text file: it has a NUL byte at offset {nul}")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -74,7 +75,7 @@ def _decode_marked(data: bytes, encoding: str, name: str) -> str:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
-        raise ValueError(
+        raise InputError(
             f"{name} is not a text file: its byte order mark says {encoding}, but the byte "
             f"0x{data[error.start]:02x} at offset {error.start} is invalid there"
         ) from None
@@ -97,13 +98,13 @@ def _guess(data: bytes, name: str, where: str) -> str:
     try:
         from charset_normalizer import from_bytes
     except ImportError as error:
-        raise ImportError(
+        raise MissingExtraError(
             f"{name} is not in UTF-8 ({where}): save it as UTF-8, or install what is needed to "
             f"guess its encoding: {install_command('encodings')}"
         ) from error
     match = from_bytes(data).best()
     if match is None:
-        raise ValueError(
+        raise InputError(
             f"{name} is not a text file in any known encoding; in UTF-8 it has {where}"
         )
     logger.warning("%s is not in UTF-8 (%s): reading it as %s", name, where, match.encoding)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rag_splitters.errors import FileError, InputError, MissingFileError
 from rag_splitters.reading.decoding import decode
 from rag_splitters.reading.office import read_docx, read_pptx
 from rag_splitters.reading.pdf import read_pdf
@@ -44,13 +45,13 @@ def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list
     others: list[Path] = []
     for path in paths:
         if not path.exists():
-            raise FileNotFoundError(f"{path}: no such file or folder")
+            raise MissingFileError(f"{path}: no such file or folder")
         inside = list(_files_inside(path, skip)) if path.is_dir() else []
         readable = [file for file in inside if _is_known(file)]
         passed_over = [file for file in inside if not _is_known(file)]
         if path.is_dir() and not readable:
             contents = f": there are only {describe_files(passed_over)}" if passed_over else ""
-            raise ValueError(f"{path} holds no files of a known kind{contents}")
+            raise InputError(f"{path} holds no files of a known kind{contents}")
         others += passed_over
         for file in readable or [path]:
             files.setdefault(os.path.abspath(file), file)
@@ -102,13 +103,13 @@ def read_file(path: str | Path, options: ReadingOptions = READ_ALL) -> list[Sour
     """
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"{path}: no such file")
+        raise MissingFileError(f"{path}: no such file")
     if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, not a file")
+        raise FileError(f"{path} is a folder, not a file")
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise OSError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
     return read_bytes(data, path.as_posix(), options)
 
 
@@ -161,7 +162,7 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
     try:
         readings = read_kind(text, kind, options, is_bytes=is_bytes, name=name)
     except UnreadableError as error:
-        raise ValueError(f"{name} cannot be read as {_NAMES[kind]}: {error}") from error
+        raise InputError(f"{name} cannot be read as {_NAMES[kind]}: {error}") from error
     if not readings:
         return [Source("", {"source": name}, name)]
     ids = _ids(name, readings)

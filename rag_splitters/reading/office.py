@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
+from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.text.origin import Row
 
@@ -83,13 +84,13 @@ def _library(module: str, package: str, name: str) -> Any:
         return import_module(module)
     except ImportError as error:
         hint = install_command("office")
-        raise ImportError(f"reading {name} needs {package}: {hint}") from error
+        raise MissingExtraError(f"reading {name} needs {package}: {hint}") from error
 
 
 def _check_archive(data: bytes, name: str, kind: str) -> None:
     """Raise ValueError if the file is not a ZIP archive, or is too large when unpacked."""
     if data.startswith(_OLE):
-        raise ValueError(
+        raise InputError(
             f"{name} cannot be read as {kind}: it is protected by a password or in the format "
             f"before 2007. Save a copy as {kind} without a password"
         )
@@ -99,14 +100,14 @@ def _check_archive(data: bytes, name: str, kind: str) -> None:
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise _damaged(name, kind, error) from error
     if size > _MOST_BYTES:
-        raise ValueError(
+        raise InputError(
             f"{name} is too large: it unpacks to {size:,} bytes, and the limit is {_MOST_BYTES:,}"
         )
 
 
-def _damaged(name: str, kind: str, error: Exception) -> ValueError:
+def _damaged(name: str, kind: str, error: Exception) -> InputError:
     reason = str(error) or type(error).__name__
-    return ValueError(
+    return InputError(
         f"{name} cannot be read as {kind}: {reason}. The file may be damaged: download or export "
         "it again"
     )

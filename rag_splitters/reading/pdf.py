@@ -15,6 +15,7 @@ from statistics import median
 from threading import Lock
 from typing import Any
 
+from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.reading.fonts import Font, FontHeading, Line, find_headings
 from rag_splitters.reading.typesetting import hyphen_edits, inner_lines, moved, with_edits
@@ -50,7 +51,7 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
         pdfium: Any = import_module("pypdfium2")
     except ImportError as error:
         hint = install_command("pdf")
-        raise ImportError(f"reading {name} needs pypdfium2: {hint}") from error
+        raise MissingExtraError(f"reading {name} needs pypdfium2: {hint}") from error
     try:
         with _PDFIUM, closing(pdfium.PdfDocument(data)) as document:
             pages = [_lines_of(page.get_textpage(), pdfium.raw) for page in document]
@@ -59,16 +60,16 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
             scans = [n + 1 for n in blank if any(document[n].get_objects([image], max_depth=3))]
     except pdfium.PdfiumError as error:
         if error.err_code == pdfium.raw.FPDF_ERR_PASSWORD:
-            raise ValueError(
+            raise InputError(
                 f"{name} cannot be read: it is protected by a password. Save a copy without one"
             ) from error
-        raise ValueError(
+        raise InputError(
             f"{name} cannot be read as PDF: {error} The file may be damaged: download or export it "
             "again"
         ) from error
     advice = "run text recognition over it first, for example with ocrmypdf"
     if not any(map(_has_text, pages)):
-        raise ValueError(f"{name} holds no text: its pages are probably scanned; {advice}")
+        raise InputError(f"{name} holds no text: its pages are probably scanned; {advice}")
     if scans:
         logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
     ranges = inner_lines([[line.text for line in page] for page in pages])

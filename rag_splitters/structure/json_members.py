@@ -8,6 +8,8 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 
+from rag_splitters.errors import InputError
+
 _MAX_DEPTH = 32  # members nested deeper are part of the member around them
 _MAX_NAME = 100  # characters of a name in a path
 
@@ -25,7 +27,7 @@ _decode = json.JSONDecoder(strict=False).decode
 _IDENTIFIER = re.compile(r"[^\W\d]\w*\Z")
 
 
-class InvalidJsonError(ValueError):
+class InvalidJsonError(InputError):
     """A text is not JSON; the message says where."""
 
 

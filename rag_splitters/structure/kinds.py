@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import urlsplit
 
+from rag_splitters.errors import InputError
 from rag_splitters.structure.outlined import outlined_headings
 from rag_splitters.text.origin import has_origin
 
@@ -111,7 +112,7 @@ def detect_format(text: str, metadata: Mapping[str, Any] | None = None) -> TextF
 def check_format(format: str) -> None:
     """Raise ValueError if there is no such format."""
     if format not in get_args(Format):
-        raise ValueError(f"format must be one of {', '.join(get_args(Format))}; got {format!r}")
+        raise InputError(f"format must be one of {', '.join(get_args(Format))}; got {format!r}")
 
 
 def language_of(metadata: Mapping[str, Any], text: str = "") -> str | None:

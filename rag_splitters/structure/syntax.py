@@ -10,6 +10,7 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
+from rag_splitters.errors import MissingExtraError, RagSplittersError
 from rag_splitters.extras import install_command
 from rag_splitters.structure.grammars import DEFINITIONS, GRAMMARS
 
@@ -297,7 +298,7 @@ _STATEMENT = re.compile(rb"[;{}>]")
 _DEEP_YAML = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
 
 
-class UnreadableError(Exception):
+class UnreadableError(RagSplittersError):
     """tree-sitter cannot read a text, or not in reasonable time; the message says why."""
 
 
@@ -343,7 +344,7 @@ def _grammar(language: str) -> Any:
 
         return Language(getattr(import_module(module), function)())
     except ImportError as error:
-        raise ImportError(
+        raise MissingExtraError(
             f"CodeChunker needs tree-sitter and {module.replace('_', '-')}: "
             + install_command("code")
         ) from error

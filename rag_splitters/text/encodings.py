@@ -16,6 +16,8 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rag_splitters.errors import InputError
+
 _URL = "https://openaipublic.blob.core.windows.net/encodings/"
 
 
@@ -89,14 +91,14 @@ def load_encoding(name: str) -> Any:
             name = encoding_name_for_model(name)
         except KeyError:
             encodings = ", ".join(sorted(tiktoken.list_encoding_names()))
-            raise ValueError(
+            raise InputError(
                 f"unknown tokenizer {name!r}: use a tiktoken encoding ({encodings}), an OpenAI "
                 "model, the path of a tokenizer.json, or pass the tokenizer itself"
             ) from None
     if name in ENCODINGS:  # it has already been loaded in this process
         return ENCODINGS[name]
     if name not in _VOCABULARIES:
-        raise ValueError(
+        raise InputError(
             f"the encoding {name!r} comes from a tiktoken plugin, which may download files: pass "
             f"length_function=tiktoken.get_encoding({name!r})"
         )
@@ -113,7 +115,7 @@ def _build_encoding(name: str, folders: tuple[Path, ...]) -> Any:
     ranks = _read_ranks(vocabulary, folders)
     if ranks is None:
         cached = vocabulary.file.removesuffix(".tiktoken")
-        raise ValueError(
+        raise InputError(
             f"the file of the encoding {name!r} is not on this machine, and it is not downloaded "
             "automatically: set TIKTOKEN_CACHE_DIR to a folder that holds it (to fill the folder, "
             f"run tiktoken.get_encoding({cached!r}) once with a network), or use "

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from operator import index
 from typing import ClassVar, TypeAlias
 
+from rag_splitters.errors import InputError
+
 _WORD = re.compile(r"\S+")
 
 
@@ -128,7 +130,7 @@ class CallableMeasure(Measure):
             length = -1
         if length < 0:
             name = getattr(self._function, "__qualname__", repr(self._function))
-            raise ValueError(
+            raise InputError(
                 f"length_function must return a whole number of at least 0, "
                 f"but {name} returned {answer!r} for a text of {end - start} characters"
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
+from rag_splitters.errors import InputError
 from rag_splitters.span import Span
 from rag_splitters.text.excerpt import Excerpt
 from rag_splitters.text.pages import add_known_pages
@@ -57,11 +58,11 @@ READ_ALL = ReadingOptions()
 def reading_options(max_output: int | None, quotations: bool, attachments: bool) -> ReadingOptions:
     """Make options. Raises ValueError if `max_output` is not a whole number of at least 0."""
     if max_output is not None and (type(max_output) is not int or max_output < 0):
-        raise ValueError(f"max_output must be None or a whole number from 0, got {max_output!r}")
+        raise InputError(f"max_output must be None or a whole number from 0, got {max_output!r}")
     return ReadingOptions(max_output, quotations, attachments)
 
 
-class UnreadableError(ValueError):
+class UnreadableError(InputError):
     """A text is not of the kind that its name suggests; the message says why."""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rag_splitters.errors import InputError
 from rag_splitters.span import Span
 
 
@@ -16,11 +17,11 @@ def check_page_break(pattern: str) -> str:
     try:
         matches_nothing = re.compile(pattern, re.MULTILINE).fullmatch("") is not None
     except re.error as error:
-        raise ValueError(
+        raise InputError(
             f"page_break {pattern!r} is not a valid regular expression: {error}"
         ) from None
     if matches_nothing:
-        raise ValueError(f"page_break {pattern!r} must not match the empty text")
+        raise InputError(f"page_break {pattern!r} must not match the empty text")
     return pattern
 
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib.metadata import entry_points
 from typing import Any, TypeAlias
 
+from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.sentences import sentence_cuts
@@ -20,7 +21,7 @@ def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
     if isinstance(segmenter, str) and segmenter not in ("rules", "punkt"):
         kind, _, model = segmenter.partition(":")
         if kind != "spacy" or not model:
-            raise ValueError(
+            raise InputError(
                 'segmenter must be "rules", "punkt", "spacy:<model>" or a function from text to '
                 f"a list of (start, end), got {segmenter!r}"
             )
@@ -50,7 +51,7 @@ def segmenter_cuts(segmenter: str | Segmenter, text: str) -> list[int]:
     cuts, last = [], 0
     for start, end in function(text):
         if not last <= start <= end <= len(text):
-            raise ValueError(
+            raise InputError(
                 f"the segmenter {segmenter!r} returned ({start}, {end}) after {last} for a text of "
                 f"{len(text)} characters: sentences must ascend and be inside the text"
             )
@@ -75,11 +76,11 @@ def _punkt() -> Segmenter:
     try:
         from nltk.tokenize.punkt import PunktTokenizer
     except ImportError as error:
-        raise ImportError("segmenter='punkt' needs NLTK: pip install nltk") from error
+        raise MissingExtraError("segmenter='punkt' needs NLTK: pip install nltk") from error
     try:
         tokenizer: Any = PunktTokenizer("english")
     except LookupError as error:
-        raise ImportError(
+        raise MissingExtraError(
             "segmenter='punkt' needs NLTK's punkt_tab data, which is not downloaded automatically: "
             "python -m nltk.downloader punkt_tab"
         ) from error
@@ -96,10 +97,10 @@ def spacy_pipeline(name: str, user: str) -> Any:
     try:
         import spacy  # noqa: F401
     except ImportError as error:
-        raise ImportError(f"{user} needs spaCy: {install_command('ner')}") from error
+        raise MissingExtraError(f"{user} needs spaCy: {install_command('ner')}") from error
     for package in entry_points(group="spacy_models", name=name):
         return package.load().load()
-    raise ImportError(
+    raise MissingExtraError(
         f"spaCy has no pipeline {name!r} (none is downloaded automatically): run python -m spacy "
         f"download {name}. For a pipeline in a folder, pass ner=spacy.load(folder), or a function "
         "as segmenter="

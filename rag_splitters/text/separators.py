@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from rag_splitters.errors import InputError
 from rag_splitters.span import Span
 from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import (
@@ -41,11 +42,11 @@ def separator_pattern(separators: Sequence[str], is_regex: bool = False) -> re.P
     """
     for separator in separators:
         if not separator:
-            raise ValueError("separators must not contain empty strings")
+            raise InputError("separators must not contain empty strings")
         try:
             re.compile(separator if is_regex else "")
         except re.error as error:
-            raise ValueError(
+            raise InputError(
                 f"separator {separator!r} is not a valid regular expression: {error}"
             ) from None
     if is_regex:

@@ -7,8 +7,8 @@ then returns the lengths of many parts.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, TypeAlias
 
+from rag_splitters.parameters.checks import LengthFunction, check_length_function, is_tokenizer
 from rag_splitters.text.measures import (
     CallableMeasure,
     CharacterMeasure,
@@ -17,37 +17,7 @@ from rag_splitters.text.measures import (
     WordMeasure,
 )
 
-__all__ = ["LengthFunction", "Measure", "Sizer", "check_length_function", "sizer"]
-
-LengthFunction: TypeAlias = Any
-"""`"characters"`, `"words"`, `"tokens"`, `"tokens:<name>"`, a tokenizer, or a function."""
-
-
-def check_length_function(value: LengthFunction) -> LengthFunction:
-    """Return a length function in its simplest form (`len` becomes "characters").
-
-    Raises ValueError if it is not a length function.
-
-    >>> check_length_function(len)
-    'characters'
-    """
-    if value is len:
-        return "characters"
-    if isinstance(value, str):
-        unit, colon, name = value.partition(":")
-        if value in ("characters", "words", "tokens") or (unit == "tokens" and colon and name):
-            return value
-    elif callable(value) or _is_tokenizer(value):
-        return value
-    raise ValueError(
-        'length_function must be "characters", "words", "tokens", "tokens:<encoding or model>", '
-        f"a tokenizer or a function from text to length, got {value!r}"
-    )
-
-
-def _is_tokenizer(value: object) -> bool:
-    """Whether it is a tiktoken encoding, a `tokenizers.Tokenizer` or a transformers tokenizer."""
-    return any(hasattr(value, name) for name in ("encode_ordinary", "token_to_id", "tokenize"))
+__all__ = ["LengthFunction", "Measure", "Sizer", "sizer"]
 
 
 def sizer(length_function: LengthFunction) -> Sizer:
@@ -77,7 +47,7 @@ def _sizer(length_function: LengthFunction) -> Sizer:
         return CharacterMeasure
     if length_function == "words":
         return WordMeasure
-    if isinstance(length_function, str) or _is_tokenizer(length_function):
+    if isinstance(length_function, str) or is_tokenizer(length_function):
         from rag_splitters.text.tokens import token_sizer  # loads NumPy
 
         return token_sizer(check_length_function(length_function))

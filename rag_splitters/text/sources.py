@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from rag_splitters.text.ids import ChunkIds
+from rag_splitters.ids import ChunkIds
 
 M = TypeVar("M", bound=BaseModel)
 

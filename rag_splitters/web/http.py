@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 from starlette.responses import Response
 
+from rag_splitters.errors import RagSplittersError
+
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
@@ -15,7 +17,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 _MAX_MESSAGE = 600  # characters
 
 
-class TooLargeError(Exception):
+class TooLargeError(RagSplittersError):
     """The body of a request is larger than the limit."""
 
 

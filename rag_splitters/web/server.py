@@ -7,6 +7,8 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
+from rag_splitters.errors import FileError, MissingExtraError
+
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
@@ -35,7 +37,7 @@ def run_server(
     try:
         import uvicorn
     except ImportError as error:
-        raise ImportError(missing) from error
+        raise MissingExtraError(missing) from error
     with listen(host, port) as listener:
         url_host = f"[{host}]" if ":" in host else host
         config = uvicorn.Config(
@@ -74,7 +76,7 @@ def listen(host: str, port: int) -> socket.socket:
         return socket.create_server(addresses[0][4][:2], family=addresses[0][0])
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise OSError(
+        raise FileError(
             f"cannot listen on {host}, port {port}: {reason}; choose another address with --host "
             "and --port, or any free port with --port 0"
         ) from error

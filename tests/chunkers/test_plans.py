@@ -26,7 +26,7 @@ from rag_splitters import (
     Span,
     TitledChunker,
 )
-from rag_splitters.chunker import SizedChunker
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.langchain import ChunkerTextSplitter, RecursiveTextSplitter, SemanticTextSplitter
 from rag_splitters.llama_index import (
     ChunkerNodeParser,

@@ -85,7 +85,7 @@ PATHS = (
     "planted",
     "rag_splitters.models.named:load_function",
     "rag_splitters.sqlite:Database",
-    "rag_splitters.chunker:Chunker",
+    "rag_splitters.contract.chunker:Chunker",
     "rag_splitters:SizedChunker",
     "",
 )

@@ -17,6 +17,7 @@ from rag_splitters import (
     Chunker,
     HybridChunker,
     ModalityChunker,
+    RagSplittersError,
     RecursiveChunker,
     SentenceChunker,
     SizedChunker,
@@ -46,10 +47,10 @@ FOREIGN = ("pydantic", "validation error", "Input should", "Value error", "[type
 
 
 def message_of(function: Callable[[], Any]) -> str:
-    """The message of the plain ValueError that the function raises."""
+    """The message of our own ValueError that the function raises."""
     with pytest.raises(ValueError) as caught:  # noqa: PT011  (the callers check the message)
         function()
-    assert type(caught.value) is ValueError
+    assert isinstance(caught.value, RagSplittersError)
     message = str(caught.value)
     assert "\n" not in message
     assert not any(word in message for word in FOREIGN)

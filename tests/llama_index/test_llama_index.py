@@ -40,7 +40,7 @@ from rag_splitters import (
     SentenceChunker,
     register,
 )
-from rag_splitters.chunker import SizedChunker
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.llama_index import (
     ChunkerNodeParser,
     FixedSizeNodeParser,

@@ -18,7 +18,7 @@ from langchain_openai import AzureChatOpenAI, ChatOpenAI
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from pydantic import BaseModel
 
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
 from rag_splitters.models import ChatModel, Llm, ModelError, chat_model, describe_model
 from rag_splitters.span import Span
 from tests.support.openai_server import Fault, OpenAIServer

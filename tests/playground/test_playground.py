@@ -20,9 +20,9 @@ from typer.testing import CliRunner
 
 import rag_splitters.playground
 from rag_splitters import CATALOGUE, Chunker
-from rag_splitters.chunker import SizedChunker
 from rag_splitters.chunkers.by_name import build_chunker, required_models
 from rag_splitters.cli import app as command_line
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.playground import create_app
 from rag_splitters.playground.chunking import MAX_CHUNKS

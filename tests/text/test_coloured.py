@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from rag_splitters import CATALOGUE, Chunk, Chunks, HierarchicalChunker, SentenceChunker, show
-from rag_splitters.fields import field_descriptions
 from rag_splitters.langchain import RecursiveTextSplitter
 from rag_splitters.llama_index import SentenceNodeParser
+from rag_splitters.parameters.descriptions import field_descriptions
 from rag_splitters.text.coloured import coloured, pieces, printable
 
 TEXT = "One is here. Two is here. Three is here. Four is here."

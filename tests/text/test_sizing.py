@@ -32,10 +32,11 @@ from rag_splitters import (
     SlidingWindowChunker,
     TokenChunker,
 )
+from rag_splitters.parameters.checks import check_length_function
 from rag_splitters.testing import check_chunker, hostile_texts
 from rag_splitters.text import encodings, tokens
 from rag_splitters.text.encodings import load_encoding
-from rag_splitters.text.sizing import check_length_function, sizer
+from rag_splitters.text.sizing import sizer
 from tests.support.cases import letters
 
 ENCODINGS = ("cl100k_base", "o200k_base")

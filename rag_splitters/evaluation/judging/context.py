@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from rag_splitters.calls import arun, run
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.evaluation.intervals import Estimate, mean_score, percent
 from rag_splitters.evaluation.judging.judge import (
     Failure,
@@ -204,7 +205,7 @@ async def _context_precision(
     responses: Sequence[str] | None,
 ) -> ScoreReport:
     if (references is None) == (responses is None):
-        raise ValueError("pass either references (the right answers) or responses (your chain's)")
+        raise InputError("pass either references (the right answers) or responses (your chain's)")
     queries = question_texts(questions)
     answers = _check_answers(queries, (responses if references is None else references) or ())
     judge = as_judge(judge)
@@ -242,12 +243,12 @@ def average_precision(verdicts: Sequence[int]) -> float:
 def _check_answers(questions: Sequence[str], answers: Sequence[str]) -> list[str]:
     """The answers, if there is one for each question and none is blank."""
     if len(answers) != len(questions) or isinstance(answers, str):
-        raise ValueError(
+        raise InputError(
             f"pass one answer for each of {len(questions)} questions, got {len(answers)}"
         )
     for number, answer in enumerate(answers):
         if not answer.strip():
-            raise ValueError(f"the answer to question {number} is blank")
+            raise InputError(f"the answer to question {number} is blank")
     return list(answers)
 
 
@@ -392,9 +393,11 @@ def question_texts(questions: Sequence[str | Question]) -> list[str]:
     Raises: ValueError if a question is blank; TypeError for a single string.
     """
     if isinstance(questions, str):
-        raise TypeError(f"questions must be a list of questions, got the text {questions[:60]!r}")
+        raise InputTypeError(
+            f"questions must be a list of questions, got the text {questions[:60]!r}"
+        )
     texts = [each.text if isinstance(each, Question) else each for each in questions]
     for number, text in enumerate(texts):
         if not text.strip():
-            raise ValueError(f"question {number} is blank")
+            raise InputError(f"question {number} is blank")
     return texts

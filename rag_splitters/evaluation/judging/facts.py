@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from rag_splitters.calls import arun, run
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.judging.judge import (
     Failure,
     Judgement,
@@ -125,9 +126,9 @@ def read_facts(path: str | Path) -> list[Fact]:
         try:
             fact = Fact(**json.loads(line))
             if not fact.statement.strip() or not isinstance(fact.is_true, bool):
-                raise ValueError("statement must be text, and is_true true or false")
+                raise InputError("statement must be text, and is_true true or false")
         except (ValueError, TypeError, AttributeError) as error:
-            raise ValueError(f"{path}, line {number} is not a fact: {error}") from None
+            raise InputError(f"{path}, line {number} is not a fact: {error}") from None
         facts.append(fact)
     return facts
 
@@ -196,7 +197,7 @@ def _read(answer: str | BaseModel) -> Statements:
         for label, text in labelled_lines(str(answer), "true", "false"):
             getattr(statements, label).append(text)
     if not all(map(str.strip, statements.true + statements.false)):
-        raise ValueError("a statement has no text")
+        raise InputError("a statement has no text")
     return Statements(
         true=[each.strip() for each in statements.true],
         false=[each.strip() for each in statements.false],

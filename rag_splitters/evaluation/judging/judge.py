@@ -13,13 +13,14 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from rag_splitters.calls import arun, run
-from rag_splitters.fields import whole_number
+from rag_splitters.errors import InputError
+from rag_splitters.ids import stable_uuid
 from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import text_cache
 from rag_splitters.models.describing import cache_name, stable_name
 from rag_splitters.models.prompts import Form
-from rag_splitters.text.ids import stable_uuid
+from rag_splitters.parameters.checks import whole_number
 
 Verdict = TypeVar("Verdict")
 
@@ -223,7 +224,7 @@ class Judge:
                 row = json.loads(line)
                 key = stable_uuid(row["model"], row["task"], str(row["version"]), row["prompt"])
             except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{path}, line {number} is not a judgement: {error!r}") from None
+                raise InputError(f"{path}, line {number} is not a judgement: {error!r}") from None
             self._records[key] = line
 
     def _cache_keys(self, keys: Sequence[str]) -> list[str]:
@@ -305,7 +306,7 @@ def read_choice(answer: str | BaseModel, choices: Mapping[str, Verdict]) -> Verd
     for word, verdict in choices.items():
         if re.fullmatch(rf"{_LABEL}{re.escape(word)}{_MARKS}", text, re.IGNORECASE):
             return verdict
-    raise ValueError(f"it is none of {', '.join(choices)}")
+    raise InputError(f"it is none of {', '.join(choices)}")
 
 
 def count_reasons(failures: Iterable[Failure | None]) -> dict[str, int]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
-from rag_splitters.chunker import Chunker
 from rag_splitters.chunkers.recursive import RecursiveChunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.judging.judge import (
     Failure,
     Judgement,
@@ -17,9 +18,9 @@ from rag_splitters.evaluation.judging.judge import (
     as_judge,
     count_reasons,
 )
-from rag_splitters.fields import whole_number
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.models.prompts import Form, fill
+from rag_splitters.parameters.checks import whole_number
 from rag_splitters.span import Source
 
 Verdict = TypeVar("Verdict")
@@ -147,7 +148,7 @@ def labelled_lines(answer: str, *labels: str) -> list[tuple[str, str]]:
         match = re.fullmatch(pattern, line.strip(), re.IGNORECASE)
         if not match:
             forms = " or ".join(f'"{label}: ..."' for label in labels)
-            raise ValueError(f"{line[:40]!r} is not a line like {forms}")
+            raise InputError(f"{line[:40]!r} is not a line like {forms}")
         pairs.append((match.group(1).lower(), match.group(2)))
     return pairs
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from rag_splitters.calls import Call, arun, run
+from rag_splitters.errors import InputTypeError
 from rag_splitters.evaluation.judging.judge import Failure
 from rag_splitters.models.calling import abounded
 from rag_splitters.models.clients import first_method, is_awaitable
@@ -65,7 +66,7 @@ def _search_functions(retriever: Retriever) -> tuple[Any, Any]:
     if search or async_search:
         return search, async_search
     if isinstance(retriever, type) or not callable(retriever):
-        raise TypeError(
+        raise InputTypeError(
             "a retriever must be a LangChain retriever, a LlamaIndex retriever or a function from "
             f"a question to a list of texts, got {describe_model(retriever)}"
         )
@@ -74,7 +75,7 @@ def _search_functions(retriever: Retriever) -> tuple[Any, Any]:
 
 def _texts(retriever: Retriever, result: Any) -> tuple[str, ...]:
     if isinstance(result, str | bytes) or not isinstance(result, Iterable):
-        raise TypeError(
+        raise InputTypeError(
             f"{describe_model(retriever)} must return a list of texts, got {type(result).__name__}"
         )
     return tuple(_text(retriever, each) for each in result)
@@ -86,7 +87,7 @@ def _text(retriever: Retriever, item: Any) -> str:
     if callable(get_content := getattr(item, "get_content", None)):
         text = get_content()
     if not isinstance(text, str):
-        raise TypeError(
+        raise InputTypeError(
             f"{describe_model(retriever)} must return texts, documents or nodes, got a "
             f"{type(item).__name__} among them"
         )

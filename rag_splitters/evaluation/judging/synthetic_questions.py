@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from rag_splitters.calls import arun, run
-from rag_splitters.chunker import Chunker
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
 from rag_splitters.evaluation.judging.judge import (
     Failure,
     Judgement,
@@ -165,7 +166,7 @@ def _read(answer: str | BaseModel) -> QuestionsWithQuotes:
     result = answer if isinstance(answer, QuestionsWithQuotes) else _parse(str(answer))
     for number, each in enumerate(result.questions, 1):
         if not each.question.strip():
-            raise ValueError(f"question {number} has no text")
+            raise InputError(f"question {number} has no text")
     return result
 
 
@@ -181,7 +182,7 @@ def _parse(answer: str) -> QuestionsWithQuotes:
         elif questions:
             questions[-1].quotes.append(text)
         else:
-            raise ValueError("it begins with a quotation, not with a question")
+            raise InputError("it begins with a quotation, not with a question")
     return QuestionsWithQuotes(questions=questions)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
-from rag_splitters.text.sizing import LengthFunction
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import LengthFunction
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class SentenceSpans:
         for sentence in self.function(text):
             start = text.find(sentence, end)
             if start < 0:
-                raise ValueError(
+                raise InputError(
                     f"the sentence splitter returned {sentence[:80]!r}, which is not in the text "
                     f"after character {end}"
                 )
@@ -73,5 +74,5 @@ def length_in_tokens(tokenizer: Any) -> LengthFunction:
     if hasattr(owner, "token_to_id") or hasattr(owner, "tokenize"):
         return owner
     if not callable(tokenizer):
-        raise ValueError(f"tokenizer must be a function from a text to tokens, got {tokenizer!r}")
+        raise InputError(f"tokenizer must be a function from a text to tokens, got {tokenizer!r}")
     return TokenCount(tokenizer)

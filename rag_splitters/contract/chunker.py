@@ -1,0 +1,266 @@
+"""Chunker, the base class of every strategy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+from typing_extensions import Self
+
+from rag_splitters.calls import arun, run
+from rag_splitters.contract.groups import numbered_groups
+from rag_splitters.contract.help_texts import Docstring, Signature
+from rag_splitters.errors import InputTypeError
+from rag_splitters.ids import ChunkIds
+from rag_splitters.models.failures import collect_failures, raise_or_collect
+from rag_splitters.parameters.messages import plain_errors
+from rag_splitters.span import Chunk, Source, Span
+from rag_splitters.text.coloured import Chunks
+from rag_splitters.text.origin import add_places
+
+
+class Chunker(BaseModel):
+    """Cuts a text into chunks whose exact positions are known.
+
+    A strategy is a subclass with its parameters as fields and one of two methods: `spans`, if it
+    needs nothing but the text, or `plan`, if it asks a model, reads metadata or contains another
+    chunker. `split` and `asplit` run either of them.
+
+    >>> class Halves(Chunker):
+    ...     def spans(self, text):
+    ...         middle = len(text) // 2
+    ...         return [Span(0, middle), Span(middle, len(text))]
+    >>> [chunk.text for chunk in Halves().chunk("tick tock")]
+    ['tick', ' tock']
+
+    A strategy that asks a model asks it for all texts at once:
+
+    >>> from rag_splitters.models import Llm, ask
+    >>> class TwoParts(Chunker):
+    ...     llm: Llm
+    ...     async def plan(self, sources):
+    ...         question = "At which character does the second part of this text begin?\\n\\n"
+    ...         answers = await ask(self.llm, [question + source.text for source in sources])
+    ...         return [
+    ...             [Span(0, int(answer)), Span(int(answer), len(source.text))]
+    ...             for source, answer in zip(sources, answers)
+    ...         ]
+    >>> [chunk.text for chunk in TwoParts(llm=lambda prompt: "5").chunk("tick tock")]
+    ['tick ', 'tock']
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+
+    strategy: ClassVar[str] = ""
+    """The name under which the strategy is registered; "" if it is not. A class that defines
+    another `spans` or `plan` is another strategy, which `register` gives a name."""
+
+    positional: ClassVar[tuple[str, ...]] = ()
+    """The parameters that may be passed by position, in this order."""
+
+    _needs_only_text: ClassVar[bool] = False  # the class defines `spans`, and no `plan`
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Refuse a strategy that has neither method."""
+        if cls.plan is Chunker.plan:
+            raise InputTypeError(f"{cls.__name__} must define spans(text) or plan(sources)")
+        return super().__new__(cls)
+
+    def __init__(self, *args: Any, **parameters: Any) -> None:
+        if not type(self).__pydantic_complete__:  # pydantic's own attempt counts on its own frames
+            type(self).model_rebuild(_parent_namespace_depth=3)
+        parameters = self.translate_parameters(_by_name(type(self), args, parameters))
+        implied = without(self.implied_parameters(parameters), parameters)
+        with plain_errors(type(self)):
+            super().__init__(**parameters, **implied)
+        self.model_fields_set.difference_update(implied)
+        self.check_parameters()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        _pair_methods(cls)
+        type.__setattr__(cls, "__signature__", Signature())
+        if cls.__doc__:
+            type.__setattr__(cls, "__doc__", Docstring(cls.__doc__, cls))
+
+    @classmethod
+    def model_validate(cls, obj: Any, **kwargs: Any) -> Self:
+        with plain_errors(cls):
+            return super().model_validate(obj, **kwargs)
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **kwargs: Any) -> Self:
+        with plain_errors(cls):
+            return super().model_validate_json(json_data, **kwargs)
+
+    @classmethod
+    def model_validate_strings(cls, obj: Any, **kwargs: Any) -> Self:
+        with plain_errors(cls):
+            return super().model_validate_strings(obj, **kwargs)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        with plain_errors(type(self)):
+            super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        with plain_errors(type(self)):
+            super().__delattr__(name)
+
+    def __hash__(self) -> int:
+        values = self.__dict__
+        return hash((type(self), *(values[name] for name in type(self).model_fields)))
+
+    @classmethod
+    def translate_parameters(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Translate a framework's names of parameters into ours."""
+        return parameters
+
+    @classmethod
+    def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return better defaults for other parameters, depending on the ones that were passed.
+
+        They are used only for parameters that were not passed. The parameters that were passed
+        have not been checked yet.
+        """
+        return {}
+
+    def check_parameters(self) -> None:
+        """Raise ValueError if parameters contradict each other.
+
+        It is called at the end of construction and, in a front end, before every split. A subclass
+        that overrides it calls `super().check_parameters()` first.
+        """
+
+    def spans(self, text: str) -> list[Span]:
+        """Cut a text into spans, in order of their positions; blank text gives none."""
+        raise NotImplementedError
+
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        """Cut several sources. It may await only `embed`, `ask`, `call` and other plans."""
+        raise NotImplementedError
+
+    def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
+        """Yield the spans of each source, in order.
+
+        Sources are read in groups, so that memory use does not grow with their number: a group
+        ends after 512 sources or two million characters. A strategy that defines only `spans`
+        reads one source at a time.
+        """
+        if type(self)._needs_only_text:
+            for source in sources:
+                yield add_places(self.spans(source.text), source.text, source.metadata)
+            return
+        for group in numbered_groups(sources):
+            with collect_failures() as failures:
+                results = run(_plan_with_places(self, group))
+            raise_or_collect(failures, group, results)
+            yield from results
+
+    async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
+        """Asynchronous `split`: models are awaited, and texts are cut in worker threads."""
+        for group in numbered_groups(sources):
+            with collect_failures() as failures:
+                results = await arun(_plan_with_places(self, group))
+            raise_or_collect(failures, group, results)
+            for spans in results:
+                yield spans
+
+    def chunk(
+        self, text: str, *, metadata: Mapping[str, Any] | None = None, id: str | None = None
+    ) -> Chunks:
+        """Cut one text into chunks, for use without a framework.
+
+        Parameters:
+            text: the text.
+            metadata: its metadata, for strategies that read it (a title, a page number).
+            id: its id. Chunk ids are made from it or, without one, from the text and its metadata.
+
+        Returns: a list of the chunks with text, start and end (code points), metadata and id. A
+        notebook displays it as coloured text; `rag_splitters.show` does the same in a terminal.
+        """
+        source = Source(text, metadata or {}, id)
+        new_id = ChunkIds(text, source.metadata, id).of
+        chunks = Chunks(text=text)
+        for index, span in enumerate(next(self.split([source]))):
+            details = span.to_metadata()
+            if span.parent is not None:
+                details["parent_id"] = chunks[span.parent].id
+            details["chunk_index"] = index
+            chunk_id = new_id(span.start, span.end, span.content)
+            chunks.append(Chunk(span.text_of(text), span.start, span.end, details, chunk_id))
+        return chunks
+
+    def fits(self, content: str) -> bool:
+        """Whether a chunk with this text is within the maximum size; True if there is none."""
+        return True
+
+    def narrowed(self, prefix: str) -> Chunker:
+        """Return the same strategy with smaller chunks, so that `prefix` fits before each."""
+        return self
+
+
+def _pair_methods(kind: type[Chunker]) -> None:
+    """Derive `plan` from `spans`, or `spans` from `plan`, whichever was defined last.
+
+    A class that defines both, such as one that was paired before, keeps both.
+    """
+    owner = next(each for each in kind.__mro__ if vars(each).keys() & {"spans", "plan"})
+    methods = {name: vars(owner)[name] for name in ("spans", "plan") if name in vars(owner)}
+    is_new = owner is kind or not issubclass(owner, Chunker)
+    if is_new and "strategy" not in vars(kind):
+        kind.strategy = ""
+    if is_new:
+        kind._needs_only_text = "plan" not in methods
+    if len(methods) == 1:
+        for name, method in {"spans": _spans_from_plan, "plan": _plan_from_spans}.items():
+            setattr(kind, name, methods.get(name) or method(*methods.values()))
+
+
+def _plan_from_spans(spans: Any) -> Any:
+    """Return the `plan` of a class that defines `spans`."""
+
+    async def plan(self: Chunker, sources: Sequence[Source]) -> list[list[Span]]:
+        """Cut several sources, each by its text alone."""
+        cut = spans.__get__(self, type(self))
+        return [cut(source.text) for source in sources]
+
+    return plan
+
+
+def _spans_from_plan(plan: Any) -> Any:
+    """Return the `spans` of a class that defines `plan`."""
+
+    def spans(self: Chunker, text: str) -> list[Span]:
+        """Cut a text into spans, in order of their positions; blank text gives none."""
+        results: list[list[Span]] = run(plan.__get__(self, type(self))([Source(text)]))
+        return results[0]
+
+    return spans
+
+
+def _by_name(
+    kind: type[Chunker], args: Sequence[Any], parameters: dict[str, Any]
+) -> dict[str, Any]:
+    """Merge the arguments that were passed by position into the named parameters.
+
+    Raises TypeError if there are too many of them, or if a parameter was passed twice.
+    """
+    names = kind.positional
+    if len(args) > len(names):
+        allowed = f"only {', '.join(names)} by position" if names else "its parameters by name"
+        raise InputTypeError(f"{kind.__name__} takes {allowed}, got {len(args)} by position")
+    by_position = dict(zip(names, args, strict=False))
+    if twice := by_position.keys() & parameters.keys():
+        raise InputTypeError(f"{kind.__name__} got {', '.join(sorted(twice))} twice")
+    return by_position | parameters
+
+
+async def _plan_with_places(chunker: Chunker, sources: Sequence[Source]) -> list[list[Span]]:
+    results = zip(sources, await chunker.plan(sources), strict=True)
+    return [add_places(spans, each.text, each.metadata) for each, spans in results]
+
+
+def without(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the values whose names are not among these."""
+    return {name: value for name, value in values.items() if name not in names}

@@ -1,0 +1,72 @@
+"""FrontEnd: what both frameworks expect of a splitter or parser, and a chunker does not do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from rag_splitters.contract.chunker import Chunker, without
+from rag_splitters.parameters.messages import plain_errors, unknown_parameter
+from rag_splitters.span import Source, Span
+
+
+class FrontEnd(Chunker):
+    """Lets users assign a chunker's parameters, as they expect of both frameworks.
+
+    Each value is checked when it is assigned, and a failed assignment changes nothing. Parameters
+    that depend on each other are checked when the front end splits, so that they can be assigned in
+    any order. Front ends with equal parameters are equal; the hash depends on the class alone.
+
+    Raises ValueError for an unknown parameter or an invalid value.
+    """
+
+    model_config = ConfigDict(frozen=False, validate_assignment=True)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        kind = type(self)
+        if name not in kind.model_fields:
+            self._assign_other(name, value)
+            return
+        trial = self.model_copy()
+        with plain_errors(kind):
+            BaseModel.__setattr__(trial, name, value)
+        self.model_fields_set.add(name)
+        values = {**trial.__dict__}
+        values |= without(kind.implied_parameters({name: values[name]}), self.model_fields_set)
+        self.__dict__.update(values)
+        self._compute_defaults()
+
+    def _assign_other(self, name: str, value: Any) -> None:
+        """Assign to a name that is no field: a framework's name of one, or a private name."""
+        kind = type(self)
+        parameters = kind.translate_parameters({name: value})
+        if name not in parameters:
+            for parameter, each in parameters.items():
+                setattr(self, parameter, each)
+        elif name.startswith("_") or isinstance(getattr(kind, name, None), property):
+            super().__setattr__(name, value)
+        else:
+            raise unknown_parameter(kind.__name__, name, kind.model_fields)
+
+    def _compute_defaults(self) -> None:
+        """Recompute the defaults that depend on other parameters."""
+        for name, field in type(self).model_fields.items():
+            if field.default_factory_takes_validated_data and name not in self.model_fields_set:
+                with suppress(ValueError):  # sizes may contradict each other meanwhile
+                    self.__dict__[name] = field.get_default(
+                        call_default_factory=True, validated_data=self.__dict__
+                    )
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
+        self.check_parameters()
+        return super().split(sources)
+
+    def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
+        self.check_parameters()
+        return super().asplit(sources)

@@ -1,0 +1,46 @@
+"""Groups of texts that are cut together, so that memory use does not grow with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from rag_splitters.span import Source
+
+_GROUP_SOURCES, _GROUP_CHARACTERS = 512, 2_000_000
+
+
+class _WithText(Protocol):
+    @property
+    def text(self) -> str: ...
+
+
+T = TypeVar("T", bound=_WithText)
+
+
+def grouped(sources: Iterable[T]) -> Iterator[list[T]]:
+    """Yield sources in groups that end after 512 sources or two million characters."""
+    group: list[T] = []
+    characters = 0
+    for source in sources:
+        group.append(source)
+        characters += len(source.text)
+        if len(group) == _GROUP_SOURCES or characters >= _GROUP_CHARACTERS:
+            yield group
+            group, characters = [], 0
+    if group:
+        yield group
+
+
+def numbered_groups(sources: Iterable[Source]) -> Iterator[list[Source]]:
+    """Yield groups of sources, numbered in their order if they have no numbers yet."""
+    first = 0
+    for group in grouped(sources):
+        has_numbers = any(source.number for source in group)
+        yield (
+            group
+            if has_numbers or first + len(group) == 1
+            else [replace(source, number=number) for number, source in enumerate(group, first)]
+        )
+        first += len(group)

@@ -1,0 +1,103 @@
+"""The base classes of strategies whose chunks have a maximum size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypedDict
+
+from typing_extensions import Self
+
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.checks import LengthFunction, check_overlap, whole_number
+from rag_splitters.parameters.fields import Overlap, Size, Unit
+from rag_splitters.text.sizing import sizer
+
+
+class Sizes(TypedDict):
+    """The sizes of a chunker, as keyword arguments of `packing.pack`."""
+
+    size: int
+    overlap: int
+    length_function: LengthFunction
+
+
+class SizedChunker(Chunker):
+    """A chunker whose chunks have a maximum size.
+
+    Raises ValueError if the size is below 1, if the overlap is negative or not smaller than the
+    size, or if the length function is unknown.
+    """
+
+    chunk_size: Size = 1000
+    """Maximum chunk size, overlap included, in units of `length_function`."""
+
+    chunk_overlap: Overlap = 0
+    """How much of the end of a chunk the next one repeats: a number of units (an int), or a share
+    of `chunk_size` (a float below 1). Whole sentences are repeated if at least one fits, otherwise
+    whole words."""
+
+    length_function: Unit = "characters"
+    """Unit of all sizes: "characters", "words", "tokens" (cl100k_base),
+    "tokens:<encoding or model>", a tokenizer, or a function from text to length."""
+
+    exact_overlap: ClassVar[bool] = False
+    """Whether a chunk repeats exactly `chunk_overlap` units instead of whole sentences or words."""
+
+    @classmethod
+    def implied_parameters(cls, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """No overlap if only the size is passed, unless the default is a share of the size."""
+        is_share = isinstance(cls.model_fields["chunk_overlap"].default, float)
+        return {} if is_share or "chunk_size" not in parameters else {"chunk_overlap": 0}
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        self.overlap  # noqa: B018  (it raises the error)
+
+    @property
+    def overlap(self) -> int:
+        """The overlap in units. Raises ValueError if it is not smaller than `chunk_size`."""
+        overlap, size = check_overlap(self.chunk_overlap), self.chunk_size
+        if isinstance(overlap, float):
+            return int(overlap * size)
+        if overlap >= size:
+            raise InputError(
+                f"chunk_overlap must be smaller than chunk_size ({size}), got {overlap}"
+            )
+        return overlap
+
+    @property
+    def sizes(self) -> Sizes:
+        """Size, overlap and unit, as keyword arguments of `packing.pack`."""
+        return Sizes(
+            size=self.chunk_size, overlap=self.overlap, length_function=self.length_function
+        )
+
+    def fits(self, content: str) -> bool:
+        measure = sizer(self.length_function)(content)
+        return measure.length(0, len(content)) <= self.chunk_size
+
+    def narrowed(self, prefix: str) -> Self:
+        length = sizer(self.length_function)(prefix).length(0, len(prefix))
+        size = max(1, self.chunk_size - length)
+        overlap = min(self.overlap, max(size // 2, self.overlap * size // self.chunk_size))
+        return self.model_copy(update={"chunk_size": size, "chunk_overlap": overlap})
+
+
+class MergingChunker(SizedChunker):
+    """A sized chunker that merges chunks that are too small.
+
+    Raises ValueError if `min_chunk_size` is larger than `chunk_size`, or as `SizedChunker` does.
+    """
+
+    min_chunk_size: int = 0
+    """Chunks smaller than this are merged with a neighbour if the result fits; in units of
+    `length_function`, and 0 merges none."""
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        if whole_number(self.min_chunk_size, "min_chunk_size", 0) > self.chunk_size:
+            raise InputError(
+                f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
+                f"got {self.min_chunk_size}"
+            )

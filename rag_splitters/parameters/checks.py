@@ -1,0 +1,97 @@
+"""Checks of single parameters that classes and functions share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from operator import index
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from rag_splitters.errors import InputError
+from rag_splitters.parameters.messages import unknown_parameter
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+LengthFunction: TypeAlias = Any
+"""`"characters"`, `"words"`, `"tokens"`, `"tokens:<name>"`, a tokenizer, or a function."""
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """Return the value as an int if it is a whole number of at least `least`.
+
+    Whole numbers of other libraries are accepted, such as NumPy's int64. Raises InputError for any
+    other value.
+    """
+    try:
+        number = -1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or number < least:
+        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    return number
+
+
+def check_overlap(value: Any) -> int | float:
+    """Return the value if it is a share in [0, 1) or a whole number, else raise InputError."""
+    if not isinstance(value, float):
+        return whole_number(value, "chunk_overlap", 0)
+    if not 0 <= value < 1:
+        raise InputError(
+            f"chunk_overlap must be a share in [0, 1) or a whole number, got {value!r}"
+        )
+    return float(value)
+
+
+def check_length_function(value: LengthFunction) -> LengthFunction:
+    """Return a length function in its simplest form (`len` becomes "characters").
+
+    Raises InputError if it is not a length function.
+
+    >>> check_length_function(len)
+    'characters'
+    """
+    if value is len:
+        return "characters"
+    if isinstance(value, str):
+        unit, colon, name = value.partition(":")
+        if value in ("characters", "words", "tokens") or (unit == "tokens" and colon and name):
+            return value
+    elif callable(value) or is_tokenizer(value):
+        return value
+    raise InputError(
+        'length_function must be "characters", "words", "tokens", "tokens:<encoding or model>", '
+        f"a tokenizer or a function from text to length, got {value!r}"
+    )
+
+
+def is_tokenizer(value: object) -> bool:
+    """Whether it is a tiktoken encoding, a `tokenizers.Tokenizer` or a transformers tokenizer."""
+    return any(hasattr(value, name) for name in ("encode_ordinary", "token_to_id", "tokenize"))
+
+
+def check_keywords(*others: Callable[..., Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Decorate a function so that an unknown keyword raises `unknown_parameter`.
+
+    Parameters:
+        others: the functions that it passes keywords on to; their parameters are accepted, too.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        parameters: dict[str, inspect.Parameter] = {}
+        for each in (function, *others):
+            parameters.update(inspect.signature(each).parameters)
+        names = [name for name, each in parameters.items() if each.kind != each.VAR_KEYWORD]
+        owner = function.__qualname__.removesuffix(".__init__")
+
+        @wraps(function)
+        def checking_function(*args: P.args, **options: P.kwargs) -> T:
+            for name in options:
+                if name not in names:
+                    raise unknown_parameter(owner, name, names)
+            return function(*args, **options)
+
+        return checking_function
+
+    return decorate
