@@ -121,7 +121,7 @@ def with_sizes(chunker: Chunker, sizes: Mapping[str, Any]) -> Chunker:
     """
     resized: Chunker = _with_sizes(chunker, sizes)
     if resized is chunker:
-        raise unknown_parameter(chunker.strategy, next(iter(sizes)), chunker.model_fields)
+        raise unknown_parameter(chunker.strategy, next(iter(sizes)), type(chunker).model_fields)
     return resized
 
 

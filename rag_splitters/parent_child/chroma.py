@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.errors import UnreachableStoreError
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
 from rag_splitters.parent_child.metadata_index import can_evaluate
@@ -354,7 +355,7 @@ class ChromaChildren(ChildStore):
                 ) from error
             if not type(error).__module__.startswith(("httpx", "httpcore")):
                 raise
-            raise ConnectionError(
+            raise UnreachableStoreError(
                 f"Chroma's server did not answer for the collection {name!r} "
                 f"({str(error) or type(error).__name__}): run the same again when it does"
             ) from error

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from rag_splitters.errors import FileError
+
 _LITTLE = 8 << 20  # bytes; a write-ahead log alone may need a few million
 _WORDS = ("disk is full", "no space left")
 
@@ -34,4 +36,4 @@ def explaining_full_disk(folder: Path | None) -> Iterator[None]:
             f"{error}. Free some space, open the index again in a new process, and add the "
             "documents again or call verify(repair=True). What was finished before is safe"
         )
-        raise OSError(errno.ENOSPC, message, str(folder)) from error
+        raise FileError(errno.ENOSPC, message, str(folder)) from error

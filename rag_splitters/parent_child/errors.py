@@ -15,11 +15,16 @@ __all__ = [
     "MissingChildrenError",
     "RefusedDocumentsError",
     "StoreError",
+    "UnreachableStoreError",
 ]
 
 
 class StoreError(RagSplittersError, OSError):
     """A store failed; the message names the store and contains no password."""
+
+
+class UnreachableStoreError(StoreError, ConnectionError):
+    """A store's server does not answer; the same may succeed when it does."""
 
 
 class DamagedRowsError(StoreError):

@@ -12,7 +12,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from rag_splitters.calls import Call
-from rag_splitters.errors import OperationError
+from rag_splitters.errors import FileError, OperationError
 from rag_splitters.parent_child.disk import explaining_full_disk
 from rag_splitters.parent_child.errors import FolderInUseError
 
@@ -89,7 +89,7 @@ def own_folder(folder: Path) -> tuple[Guard, Callable[[], None]]:
     except Timeout:
         raise FolderInUseError(_in_use_message(folder, owner)) from None
     except OSError as error:
-        raise PermissionError(
+        raise FileError(
             f"{folder} cannot be written ({error}), and Chroma needs that also to read: make it "
             "writable, or open a copy of it"
         ) from error
