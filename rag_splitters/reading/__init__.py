@@ -3,3 +3,7 @@
 The front ends' loaders, the command line and the playground all read files here. `samples` holds
 three short texts for trying things out.
 """
+
+from rag_splitters.reading.places import Box, locate, mark_pages
+
+__all__ = ["Box", "locate", "mark_pages"]

@@ -38,10 +38,17 @@ class Font(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of a page, and its font if known."""
+    """A line of a page.
+
+    Parameters:
+        text: the text.
+        font: its font, if known.
+        place: where its first visible letter stands in PDFium's text of the page; -1 if unknown.
+    """
 
     text: str
     font: Font | None = None
+    place: int = -1
 
 
 class FontHeading(NamedTuple):

@@ -6,22 +6,21 @@ import ctypes
 import logging
 import math
 import re
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from importlib import import_module
 from itertools import accumulate
 from statistics import median
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.reading.fonts import Font, FontHeading, Line, find_headings
-from rag_splitters.reading.typesetting import hyphen_edits, inner_lines, moved, with_edits
+from rag_splitters.reading.typesetting import Edit, hyphen_edits, inner_lines, moved, with_edits
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.outlined import Heading
-from rag_splitters.text.boundaries import skip_space
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +30,22 @@ _LINE_BREAK = re.compile(rf"\r\n|[\r\n{_HYPHEN}]")
 _BOLD = re.compile(rb"bold|black|heavy|demi|-medi\Z|\bCM(?:B|BX|SSBX)\d", re.IGNORECASE)
 _REACH = 200  # characters within which the next line is searched for
 _FEWEST = 3  # headings: if there are fewer, numbered lines are added
+
+
+class Layout(NamedTuple):
+    """The lines of a PDF, without running heads and page numbers, and the text they are joined to.
+
+    Parameters:
+        pages: the lines of each page.
+        starts: where each page begins in the lines that are joined by line breaks.
+        edits: what joins the words that are divided at the end of a line.
+        text: the text after the edits.
+    """
+
+    pages: list[list[Line]]
+    starts: list[int]
+    edits: list[Edit]
+    text: str
 
 
 def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
@@ -47,6 +62,34 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
     Raises: ImportError if pypdfium2 is not installed; ValueError if the PDF is damaged, protected
     by a password, or holds no text.
     """
+    layout = read_layout(data, name)
+    return layout.text, _place_headings(layout, find_headings(layout.pages))
+
+
+def read_layout(data: bytes, name: str) -> Layout:
+    """Return the lines of a PDF and its text; see `read_pdf`."""
+    with open_pdf(data, name) as (document, pdfium):
+        pages = [_lines_of(page.get_textpage(), pdfium.raw) for page in document]
+        blank = [number for number, page in enumerate(pages) if not _has_text(page)]
+        image = pdfium.raw.FPDF_PAGEOBJ_IMAGE
+        scans = [n + 1 for n in blank if any(document[n].get_objects([image], max_depth=3))]
+    advice = "run text recognition over it first, for example with ocrmypdf"
+    if not any(map(_has_text, pages)):
+        raise InputError(f"{name} holds no text: its pages are probably scanned; {advice}")
+    if scans:
+        logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
+    ranges = inner_lines([[line.text for line in page] for page in pages])
+    pages = [page[first:last] for page, (first, last) in zip(pages, ranges, strict=True)]
+    texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
+    starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
+    lines = "\n\f".join(texts)
+    edits = hyphen_edits(lines)
+    return Layout(pages, starts, edits, with_edits(lines, edits))
+
+
+@contextmanager
+def open_pdf(data: bytes, name: str) -> Iterator[tuple[Any, Any]]:
+    """Open a PDF, and yield it with the module pypdfium2. See `read_pdf` for the errors."""
     try:
         pdfium: Any = import_module("pypdfium2")
     except ImportError as error:
@@ -54,10 +97,7 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
         raise MissingExtraError(f"reading {name} needs pypdfium2: {hint}") from error
     try:
         with _PDFIUM, closing(pdfium.PdfDocument(data)) as document:
-            pages = [_lines_of(page.get_textpage(), pdfium.raw) for page in document]
-            blank = [number for number, page in enumerate(pages) if not _has_text(page)]
-            image = pdfium.raw.FPDF_PAGEOBJ_IMAGE
-            scans = [n + 1 for n in blank if any(document[n].get_objects([image], max_depth=3))]
+            yield document, pdfium
     except pdfium.PdfiumError as error:
         if error.err_code == pdfium.raw.FPDF_ERR_PASSWORD:
             raise InputError(
@@ -67,42 +107,27 @@ def read_pdf(data: bytes, name: str) -> tuple[str, list[Heading]]:
             f"{name} cannot be read as PDF: {error} The file may be damaged: download or export it "
             "again"
         ) from error
-    advice = "run text recognition over it first, for example with ocrmypdf"
-    if not any(map(_has_text, pages)):
-        raise InputError(f"{name} holds no text: its pages are probably scanned; {advice}")
-    if scans:
-        logger.warning("%s: pages %s hold images and no text; %s", name, scans, advice)
-    ranges = inner_lines([[line.text for line in page] for page in pages])
-    pages = [page[first:last] for page, (first, last) in zip(pages, ranges, strict=True)]
-    return _join(pages, find_headings(pages))
 
 
 def _has_text(page: Sequence[Line]) -> bool:
     return any(line.text.strip() for line in page)
 
 
-def _join(
-    pages: Sequence[Sequence[Line]], headings: Sequence[FontHeading]
-) -> tuple[str, list[Heading]]:
-    """Join the pages to one text, and return it with the headings in it."""
-    texts = ["\n".join(line.text for line in page).rstrip() for page in pages]
-    starts = list(accumulate((len(each) + 2 for each in texts), initial=0))
-    text = "\n\f".join(texts)
-    edits = hyphen_edits(text)
-    joined = with_edits(text, edits)
+def _place_headings(layout: Layout, headings: Sequence[FontHeading]) -> list[Heading]:
+    """Return the headings, by their positions in the text."""
     places: list[int] = []
     for page, first, last, _ in headings:
-        lines = [line.text for line in pages[page][:last]]
-        begin = starts[page] + sum(len(line) + 1 for line in lines[:first])
-        end = begin + len("\n".join(lines[first:]).rstrip())
-        places += [skip_space(text, begin), end]
-    ends = moved(places, edits)
+        lines = [line.text for line in layout.pages[page][:last]]
+        begin = layout.starts[page] + sum(len(line) + 1 for line in lines[:first])
+        text = "\n".join(lines[first:]).rstrip()
+        places += [begin + len(text) - len(text.lstrip()), begin + len(text)]
+    ends = moved(places, layout.edits)
     placed = [
-        Heading(start, end, heading.level, " ".join(joined[start:end].split()))
+        Heading(start, end, heading.level, " ".join(layout.text[start:end].split()))
         for heading, start, end in zip(headings, ends, ends, strict=True)
         if start < end
     ]
-    return joined, _with_numbered_lines(joined, placed)
+    return _with_numbered_lines(layout.text, placed)
 
 
 def _with_numbered_lines(text: str, headings: list[Heading]) -> list[Heading]:
@@ -135,7 +160,7 @@ def _lines_of(page: Any, raw: Any) -> list[Line]:
         font = _font_of(letters, page, at, raw) if at >= 0 else None
         place = at + len(letters) if at >= 0 else place
         hyphen = "-" if match and match[0] == _HYPHEN else ""
-        lines.append(Line(content + hyphen, font))
+        lines.append(Line(content + hyphen, font, at))
     return lines
 
 

@@ -188,6 +188,25 @@ def moved(positions: Iterable[int], edits: Sequence[Edit]) -> Iterator[int]:
         yield max(position, edits[index - 1].end if index else 0) + offset
 
 
+def unmoved(position: int, edits: Sequence[Edit]) -> int:
+    """Return where a position after some edits was before them.
+
+    Inside an edit, positions count from its end, where the second part of the joined word was.
+
+    >>> unmoved(1, [Edit(0, 4, "ab")])
+    3
+    """
+    offset = 0
+    for edit in edits:
+        end = edit.start + offset + len(edit.content)
+        if position <= edit.start + offset:
+            break
+        if position < end:
+            return max(edit.start, edit.end - (end - position))
+        offset += len(edit.content) - (edit.end - edit.start)
+    return position - offset
+
+
 def _hyphen_of(before: str, second: str, mark: str, words: Counter[str]) -> str | None:
     """Return the text between the parts of a joined word; None to leave the parts apart.
 

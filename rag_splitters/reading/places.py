@@ -1,0 +1,138 @@
+"""Where chunks of a PDF stand on its pages, and the pages with these places marked."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rag_splitters.errors import InputError
+from rag_splitters.reading.fonts import Line
+from rag_splitters.reading.pdf import Layout, open_pdf, read_layout
+from rag_splitters.reading.typesetting import unmoved
+
+_YELLOW = (255, 225, 0)
+_WORDS = 3  # at the end of a chunk: they must be the same in the file
+
+
+class Box(NamedTuple):
+    """A rectangle on a page.
+
+    Parameters:
+        page: the number of the page, counted from 1.
+        left, bottom, right, top: its edges in points, from the lower left corner as in PDF.
+    """
+
+    page: int
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+def locate(path: str | Path, chunk: Any) -> list[Box]:
+    """Return the rectangles that a chunk of a PDF covers, one or more for each of its lines.
+
+    Use it to show a reader where an answer stands. The file is read again.
+
+    Parameters:
+        path: the PDF.
+        chunk: a chunk of the text that `FileLoader`, `FileReader` or `read_file` read from it: a
+            `Chunk`, a LangChain document with `start_index` and `end_index`, or a LlamaIndex node.
+
+    Raises: ValueError if the chunk has no positions, or if the file holds another text there;
+    ImportError if pypdfium2 is not installed; OSError if the file cannot be opened.
+    """
+    start, end, text = _position_of(chunk)
+    path = Path(path)
+    data = path.read_bytes()
+    layout = read_layout(data, path.as_posix())
+    if text.split()[-_WORDS:] != layout.text[start:end].split()[-_WORDS:]:
+        raise InputError(
+            f"{path} does not hold this chunk at {start} to {end}: the file has changed since it "
+            "was read, or the chunk is from another file"
+        )
+    first, last = unmoved(start, layout.edits), unmoved(end, layout.edits)
+    with open_pdf(data, path.as_posix()) as (document, pdfium):
+        return [
+            Box(page + 1, *edges)
+            for page, line, begin, stop in _lines_between(layout, first, last)
+            for edges in _edges(document[page].get_textpage(), pdfium.raw, line, begin, stop)
+        ]
+
+
+def mark_pages(path: str | Path, chunks: Iterable[Any]) -> bytes:
+    """Return a PDF of the pages on which chunks stand, with the chunks highlighted.
+
+    Parameters and errors: those of `locate`.
+    """
+    path = Path(path)
+    boxes = sorted({box for chunk in chunks for box in locate(path, chunk)})
+    with open_pdf(path.read_bytes(), path.as_posix()) as (document, pdfium):
+        for page, edges in groupby(boxes, key=lambda box: box.page):
+            _highlight(document[page - 1], pdfium.raw, list(edges))
+        marked = {box.page - 1 for box in boxes}
+        for number in reversed(range(len(document))):
+            if number not in marked:
+                document.del_page(number)
+        output = BytesIO()
+        document.save(output)
+    return output.getvalue()
+
+
+def _highlight(page: Any, raw: Any, boxes: Sequence[Box]) -> None:
+    """Add one highlight for each box to a page."""
+    for _, left, bottom, right, top in boxes:
+        annotation = raw.FPDFPage_CreateAnnot(page, raw.FPDF_ANNOT_HIGHLIGHT)
+        quad = raw.FS_QUADPOINTSF(left, top, right, top, left, bottom, right, bottom)
+        raw.FPDFAnnot_SetColor(annotation, raw.FPDFANNOT_COLORTYPE_Color, *_YELLOW, 255)
+        raw.FPDFAnnot_SetRect(annotation, raw.FS_RECTF(left, top, right, bottom))
+        raw.FPDFAnnot_AppendAttachmentPoints(annotation, quad)
+        raw.FPDFPage_CloseAnnot(annotation)
+
+
+def _position_of(chunk: Any) -> tuple[int, int, str]:
+    """Return start, end and text of a chunk of ours or of a framework."""
+    chunk = getattr(chunk, "node", chunk)  # LlamaIndex's NodeWithScore
+    metadata = getattr(chunk, "metadata", {})
+    start = getattr(chunk, "start", getattr(chunk, "start_char_idx", None))
+    end = getattr(chunk, "end", getattr(chunk, "end_char_idx", None))
+    start = metadata.get("start_index") if start is None else start
+    end = metadata.get("end_index") if end is None else end
+    if not isinstance(start, int) or not isinstance(end, int):
+        raise InputError(
+            f"the chunk has no positions: start {start!r}, end {end!r}. Split with a splitter of "
+            "rag_splitters and add_start_index=True"
+        )
+    return start, end, str(getattr(chunk, "page_content", None) or chunk.text)
+
+
+def _lines_between(layout: Layout, first: int, last: int) -> Iterator[tuple[int, Line, int, int]]:
+    """Yield the lines between two offsets with their pages, and the part of each line's text."""
+    for page, lines in enumerate(layout.pages):
+        start = layout.starts[page]
+        for line in lines:
+            begin, stop = max(first - start, 0), min(last - start, len(line.text))
+            if begin < stop and line.place >= 0:
+                yield page, line, begin, stop
+            start += len(line.text) + 1
+
+
+def _edges(
+    page: Any, raw: Any, line: Line, begin: int, stop: int
+) -> Iterator[tuple[float, float, float, float]]:
+    """Yield left, bottom, right and top of the rectangles around a part of a line."""
+    indent = len(line.text) - len(line.text.lstrip())
+    letters = line.text[begin:stop].strip()
+    offset = begin + len(line.text[begin:stop]) - len(line.text[begin:stop].lstrip()) - indent
+    if not letters:
+        return
+    start = raw.FPDFText_GetCharIndexFromTextIndex(page, line.place + offset)
+    end = raw.FPDFText_GetCharIndexFromTextIndex(page, line.place + offset + len(letters) - 1)
+    for index in range(raw.FPDFText_CountRects(page, start, end - start + 1)):
+        left, top, right, bottom = (ctypes.c_double() for _ in range(4))
+        raw.FPDFText_GetRect(page, index, left, top, right, bottom)
+        yield left.value, bottom.value, right.value, top.value
