@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from rag_splitters.cli.marked_pages import write_pages
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,
@@ -44,6 +45,15 @@ def query(
     full: Annotated[
         bool, typer.Option("--full", help="Show whole results instead of excerpts.")
     ] = False,
+    pages: Annotated[
+        Path | None,
+        typer.Option(
+            "--pages",
+            metavar="FOLDER",
+            help="Also write the pages of PDFs on which the results stand, with the results "
+            "marked, to this folder.",
+        ),
+    ] = None,
     embeddings: EmbeddingsOption = None,
     base_url: BaseUrlOption = None,
     form: FormatOption = None,
@@ -76,6 +86,8 @@ def query(
     if json or form is Format.jsonl:
         for result in results:
             write_line(passage_row(result))
-        return
-    for number, result in enumerate(results, 1):
-        console().print(passage_view(result, f"{number}. ", None if full else _EXCERPT))
+    else:
+        for number, result in enumerate(results, 1):
+            console().print(passage_view(result, f"{number}. ", None if full else _EXCERPT))
+    for line in write_pages(results, pages) if pages else ():
+        typer.echo(line, err=True)

@@ -435,6 +435,29 @@ def test_unreadable_standard_input_gives_one_line() -> None:
     )
 
 
+def test_query_writes_the_pages_with_the_results_marked(folder: Path) -> None:
+    pypdfium2 = pytest.importorskip("pypdfium2")
+    make_pdf(folder / "tea.pdf", ["Green tea wants cool water.", "Black tea wants boiling water."])
+    assert run("index", "idx", "tea.pdf").exit_code == 0
+    result = run("query", "idx", "boiling water", "--pages", "out")
+    assert result.exit_code == 0
+    assert "Wrote out/1_tea.pdf." in result.stderr
+    marked = pypdfium2.PdfDocument(folder / "out" / "1_tea.pdf")
+    assert "Black tea" in marked[len(marked) - 1].get_textpage().get_text_bounded()
+    assert pypdfium2.raw.FPDFPage_GetAnnotCount(marked[len(marked) - 1]) == 1
+
+
+def test_query_says_which_pages_it_cannot_write(folder: Path) -> None:
+    make_pdf(folder / "tea.pdf", ["Green tea wants cool water."])
+    (folder / "notes.txt").write_text("Coffee wants hot water.")
+    run("index", "idx", "tea.pdf", "notes.txt")
+    (folder / "tea.pdf").unlink()
+    told = run("query", "idx", "green tea", "--pages", "out").stderr
+    assert "tea.pdf is not there any more, so its pages were not written." in told
+    told = run("query", "idx", "coffee", "--pages", "out", "--min-score", "0.5").stderr
+    assert "None of the results stands in a PDF" in told
+
+
 def test_pdf_with_a_password_gives_one_line(folder: Path) -> None:
     canvas = pytest.importorskip("reportlab.pdfgen.canvas")
     pdf = canvas.Canvas(str(folder / "locked.pdf"), encrypt="secret")
