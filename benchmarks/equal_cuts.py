@@ -48,7 +48,6 @@ STRATEGIES: dict[str, Callable[..., rs.Chunker]] = {
     "content_aware_merging": lambda **sizes: rs.ContentAwareChunker(
         min_chunk_size=sizes["chunk_size"] // 4, **sizes
     ),
-    "content_aware_tags": lambda **sizes: rs.ContentAwareChunker(keep_tags=True, **sizes),
     "entity": lambda **sizes: rs.EntityChunker(ner=names, **sizes),
     "fixed_size": rs.FixedSizeChunker,
     "hierarchical": lambda **sizes: rs.HierarchicalChunker(emit="all", **sizes),
@@ -84,7 +83,7 @@ def documents(folders: list[Path]) -> dict[str, str]:
     suffixes = {f".{suffix}" for suffix in SUFFIXES.split()}
     paths = [path for path in DATA.rglob("*") if path.suffix in suffixes]
     paths += [path for folder in folders for path in folder.rglob("*") if path.suffix in suffixes]
-    texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(paths)}
+    texts = {f"{path.parent.name}/{path.name}": path.read_text(encoding="utf-8") for path in paths}
     with gzip.open(DATA / "markdown_spec.json.gz", "rt", encoding="utf-8") as file:
         examples = json.load(file)["examples"]
     texts["spec.md"] = "\n".join(example["markdown"] for example in examples)
@@ -95,7 +94,7 @@ def documents(folders: list[Path]) -> dict[str, str]:
 def rows(chunker: rs.Chunker, name: str, text: str) -> list[Row]:
     """Return the chunks of a document, as rows."""
     chunks: list[Row] = []
-    for span in next(chunker.split([rs.Source(text, {"source": name})])):
+    for span in next(chunker.split([rs.Source(text, {"source": Path(name).name})])):
         state = f"{span.text_of(text)}\0{'/'.join(span.headings)}".encode(errors="surrogatepass")
         chunks.append([span.start, span.end, zlib.crc32(state)])
     return chunks

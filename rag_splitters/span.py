@@ -113,6 +113,7 @@ class Span:
         pages: the pages on which it begins and ends, counted from 1.
         modality: "text", "table", "image", "code" or "formula".
         context: a sentence by a model, or headings, about the piece; `content` begins with it.
+        own_start: offset at which its own text begins, after an overlap; None if it has no overlap.
 
     >>> span = Span(4, 7)
     >>> span.text_of("one two three")
@@ -130,6 +131,12 @@ class Span:
     pages: tuple[int, int] | None = None
     modality: str | None = None
     context: str | None = None
+    own_start: int | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def own(self) -> int:
+        """The offset at which its own text begins, after an overlap."""
+        return self.start if self.own_start is None else self.own_start
 
     @property
     def is_rewritten(self) -> bool:
@@ -164,7 +171,8 @@ class Span:
 
     def moved(self, offset: int) -> Span:
         """Return the span with its positions shifted by `offset` code points."""
-        return replace(self, start=self.start + offset, end=self.end + offset)
+        own_start = None if self.own_start is None else self.own_start + offset
+        return replace(self, start=self.start + offset, end=self.end + offset, own_start=own_start)
 
     def within(self, outer: Span, first: int) -> Span:
         """Return the span with the properties of `outer` where it has none of its own.
@@ -185,6 +193,7 @@ class Span:
             pages=self.pages or outer.pages,
             modality=self.modality or outer.modality,
             context=self.context or outer.context,
+            own_start=self.own_start,
         )
 
 

@@ -27,6 +27,8 @@ from rag_splitters.span import Source, Span
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
+from rag_splitters.text.structure import Structure
+from rag_splitters.text.unbreakable import find_unbreakable
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -185,16 +187,14 @@ def _check_overlap(
     An overlap begins with a sentence or, if no whole sentence fits, with a word. An exact overlap
     must be the longest to the grapheme cluster. An overlap fits if it leaves room for new text:
     for one grapheme cluster, or for all new text of the chunk if that begins with a heading or a
-    lead-in. Chunkers with `overlap_sentences` repeat a number of sentences, and are not checked.
+    lead-in. Nor does it begin inside what is unbreakable, or leave no room for that. Chunkers with
+    `overlap_sentences` repeat a number of sentences, and those with a `language` keep signatures
+    whole that only a parser finds; both are not checked.
     """
-    if getattr(chunker, "overlap_sentences", 0):
+    if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
     measure = sizer(chunker.length_function)(text)
-    whole = [
-        (mention["start"], mention["end"])
-        for span in spans
-        for mention in span.metadata.get("entities", ())
-    ]
+    whole = _unbreakable(chunker, text, spans)
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
     for one, other in pairwise(spans):
         if "table" in (one.modality, other.modality) or one.is_rewritten or other.is_rewritten:
@@ -217,6 +217,23 @@ def _check_overlap(
                 skipped = text[min(start, other.start) : max(start, other.start)].strip()
                 assert not skipped, f"{other} should start at {start}: {context}"
                 break
+
+
+def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tuple[int, int]]:
+    """Return the ranges that a chunker keeps whole if they fit: mentions of entities and, if it
+    packs sentences, fences, rows, items and quotations.
+    """
+    ranges = [
+        (mention["start"], mention["end"])
+        for span in spans
+        for mention in span.metadata.get("entities", ())
+    ]
+    if hasattr(chunker, "segmenter"):
+        kept = "`~|" if hasattr(chunker, "window_size") else ""
+        marked = find_unbreakable(text)
+        ranges += [part for part in marked if not kept or text[part[0]] in kept]
+    structure = Structure(text, unbreakable=lambda: ranges)
+    return list(structure.fit(chunker.sizes).unbreakable)
 
 
 def _overlap_starts(

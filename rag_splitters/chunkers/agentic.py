@@ -30,10 +30,11 @@ from rag_splitters.models.prompts import Form, check_prompt, fill
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import outline_of_part
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, skip_space, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter
+from rag_splitters.text.structure import Structure
+from rag_splitters.text.unbreakable import marked_structure
 
 _PROMPT = """Divide a text into chunks that make sense by themselves: each about one thing, with \
 what is needed to understand it. A chunk has at most {size}; a larger one would be cut somewhere \
@@ -142,7 +143,7 @@ class AgenticChunker(SizedChunker):
                 index,
                 source,
                 sentences_of(source.text, self.segmenter),
-                Atoms(source.text, **self.sizes),
+                marked_structure(source.text),
             )
             for index, source in enumerate(sources)
         ]
@@ -197,7 +198,7 @@ class AgenticChunker(SizedChunker):
     def _size_for(self, question: _Question) -> str:
         """Write the maximum size for a prompt, in its unit and in sentences."""
         size = self.chunk_size - self.overlap
-        window, measure = question.window, question.text.atoms.measure
+        window, measure = question.window, question.text.structure.fit(self.sizes).measure
         average = measure.length(*question.bounds()) / (window.last - window.first)
         count = max(1, round(size / max(average, 1)))
         sentences = "one of these sentences" if count == 1 else f"{count} of these sentences"
@@ -208,25 +209,18 @@ class AgenticChunker(SizedChunker):
 
     def _spans(self, text: _Text) -> list[Span]:
         starts = [start for start, _ in text.sentences]
-        levels = (positions(starts), words(text.source.text))
-        spans = pack(
-            text.source.text,
-            levels,
-            **self.sizes,
-            breaks=sorted(text.breaks),
-            atoms=text.atoms,
-            sentence_cuts=starts[1:],
-        )
+        structure = text.structure
+        structure.levels = (positions(starts), words(text.source.text))
+        structure.required, structure.sentences = sorted(text.breaks), starts[1:]
+        spans = pack(structure, self.sizes)
         if not text.failed:
             return spans
-        results, end = [], 0
+        results = []
         fallback = {"fallback": type(self.on_error).__name__}
         starts = [start for start, _ in text.failed]
         for span in spans:
-            own = skip_space(text.source.text, end) if span.start < end else span.start
-            end = span.end
-            last = bisect_right(starts, own) - 1
-            is_inside = last >= 0 and own < text.failed[last][1]
+            last = bisect_right(starts, span.own) - 1
+            is_inside = last >= 0 and span.own < text.failed[last][1]
             results.append(replace(span, metadata=fallback) if is_inside else span)
         return results
 
@@ -238,7 +232,7 @@ class _Text:
     index: int
     source: Source
     sentences: list[tuple[int, int]]
-    atoms: Atoms
+    structure: Structure
     breaks: set[int] = field(default_factory=set)
     failed: list[tuple[int, int]] = field(default_factory=list)
 

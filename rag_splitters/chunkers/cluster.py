@@ -9,13 +9,13 @@ from pydantic import Field
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.meaning.similarity import best_runs
 from rag_splitters.meaning.units import (
-    Range,
     parts_of,
     sentence_units,
     unit_texts,
 )
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.sizing import Measure
+from rag_splitters.text.structure import Range
+from rag_splitters.text.unbreakable import marked_structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,9 +56,9 @@ class ClusterChunker(EmbeddingSizes):
     def _passages(self, text: str) -> Passages:
         largest = max(1, self._budget(1))
         size = min(self.piece_size or largest, largest)
-        atoms = Atoms(text, **self.sizes)
-        units = sentence_units(text, self.segmenter, atoms)
-        pieces = parts_of(text, units, size, self.length_function, atoms)
+        _, unbreakable = marked_structure(text).fit(self.sizes)
+        units = sentence_units(text, self.segmenter, unbreakable)
+        pieces = parts_of(text, units, size, self.length_function, unbreakable)
         return pieces, unit_texts(text, pieces) if len(pieces) > 1 else []
 
     def _breaks(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
@@ -11,14 +12,15 @@ from rag_splitters.chunkers.languages import LANGUAGES, preset_for
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.blocks.indents import IndentPacker
+from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.grammars import GRAMMARS
 from rag_splitters.structure.kinds import language_named, language_of
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
+from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import separators
+from rag_splitters.text.structure import Structure
 
 _MAX_ERRORS = 0.2
 
@@ -71,48 +73,22 @@ class CodeChunker(SizedChunker):
         details = {"language": language, "fallback": fallback}
         details = {key: value for key, value in details.items() if value}
         levels = _syntax_levels(text, syntax) if syntax else _fallback_levels(text, language)
-        spans, previous_end = [], 0
-        for start, end in self._pack(text, levels, syntax or _fallback_syntax(text, language)):
-            own = max(start, previous_end)
-            path = syntax.path(own, _before_closers(text, own, end)) if syntax else []
-            spans.append(Span(start, end, {**details, "definitions": path} if path else details))
-            previous_end = end
-        return spans
-
-    def _pack(self, text: str, levels: Sequence[Finder], syntax: Syntax) -> list[tuple[int, int]]:
-        """The start and end of each chunk, with the indentation of its first line."""
-        atoms = Atoms(text, syntax.signatures, **self.sizes)
-        packer = _CodePacker(
-            text, atoms.measure, self.chunk_size, levels, repeated=self.overlap, atoms=atoms
+        own_syntax = syntax or _fallback_syntax(text, language)
+        structure = Structure(
+            text,
+            levels,
+            unbreakable=lambda: own_syntax.signatures,
+            indentation=lambda start: line_start(text, start),
+            head_end=own_syntax.signature_end,
+            part_end=own_syntax.end_around,
         )
-        packer.syntax = syntax
-        return packer.pack()
-
-
-class _CodePacker(IndentPacker):
-    """A packer that does not leave the last lines of a signature or definition on their own."""
-
-    syntax: Syntax
-
-    def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
-        cut = super().best_cut(start, begin, high, limit)
-        rest = self.syntax.signature_end(begin)  # the signature is too big for one chunk
-        if cut < rest <= limit:
-            cuts = (level(rest - 1, high) for level in self.levels)
-            return next((cut for cut in cuts if cut >= rest), cut)
-        earlier = self._before_last_lines(start, begin, cut)
-        return cut if earlier < 0 else earlier
-
-    def _before_last_lines(self, start: int, begin: int, cut: int) -> int:
-        """Return an earlier cut if the rest of the definition would be tiny (a tenth), or -1."""
-        length, end = self.measure.length, self.syntax.end_around(cut)
-        if end < 0 or length(cut, end) * 10 >= self.size:
-            return -1
-        high = min(self.measure.earliest(end, self.size // 4), cut)
-        earlier = super().best_cut(start, begin, high, high) if high > begin else begin
-        if length(begin, earlier) * 4 < self.size or self.syntax.end_around(earlier) != end:
-            return -1
-        return earlier if self.syntax.signature_end(earlier) < 0 else -1
+        spans = []
+        for span in pack(structure, self.sizes):
+            end = _before_closers(text, span.own, span.end)
+            path = syntax.path(span.own, end) if syntax else []
+            own_details = {**details, "definitions": path} if path else details
+            spans.append(replace(span, metadata=own_details))
+        return spans
 
 
 def _before_closers(text: str, start: int, end: int) -> int:

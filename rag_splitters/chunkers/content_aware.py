@@ -6,19 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pydantic import Field
-
-from rag_splitters.contract.sized import SizedChunker
-from rag_splitters.errors import InputError
+from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.stripping import plain_page
 from rag_splitters.structure.outline import Outline
-from rag_splitters.text.boundaries import skip_space
 
 
-class ContentAwareChunker(SizedChunker):
+class ContentAwareChunker(MergingChunker):
     """Packs the blocks of a text, and keeps each block whole if it fits.
 
     Use it for documentation, web pages and notes: Markdown, HTML, RST, AsciiDoc, LaTeX, man pages,
@@ -61,20 +57,12 @@ class ContentAwareChunker(SizedChunker):
     """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
     metadata and the text."""
 
-    min_chunk_size: int = Field(default=0, ge=0)
+    min_chunk_size: int = 0
     """Chunks smaller than this are merged with a neighbour, even across headings, if the result
     fits; in units of `length_function`, and 0 merges none."""
 
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
-
-    def check_parameters(self) -> None:
-        super().check_parameters()
-        if self.min_chunk_size > self.chunk_size:
-            raise InputError(
-                f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
-                f"got {self.min_chunk_size}"
-            )
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, source.metadata) for source in sources]
@@ -91,12 +79,7 @@ class ContentAwareChunker(SizedChunker):
 
     def _pack(self, text: str, blocks: list[Block], outline: Outline) -> list[Span]:
         """Pack the blocks of a text into chunks with the headings above them."""
-        spans = pack_blocks(text, blocks, **self.sizes, min_size=self.min_chunk_size)
-        chunks: list[Span] = []
-        end = 0
-        for span in spans:
-            own = skip_space(text, end) if span.start < end else span.start
-            end = span.end
-            above = outline.above(own, end)
-            chunks.append(replace(span, headings=above))
-        return chunks
+        return [
+            replace(span, headings=outline.above(span.own, span.end))
+            for span in pack_blocks(text, blocks, self.sizes)
+        ]

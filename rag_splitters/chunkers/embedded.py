@@ -13,7 +13,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
-from rag_splitters.meaning.units import Range
+from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embeddings, ModelError
 from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
@@ -21,11 +21,12 @@ from rag_splitters.models.embedder import Place, Row, rows_of
 from rag_splitters.models.failures import Failure, settle
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, own_cuts
-from rag_splitters.text.sizing import Measure
+from rag_splitters.text.sizing import Measure, Sizes
+from rag_splitters.text.structure import Range, Structure
+from rag_splitters.text.unbreakable import marked_structure
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,7 +43,7 @@ class EmbeddingSizes(SizedChunker):
     A subclass says which passages of a text to embed (`_passages`), and where chunks begin, given
     their vectors (`_breaks`). The passages of all texts are embedded together. Sizes, overlaps and
     edges are handled by `packing`, as in every strategy. Code fences, table rows, list items and
-    quotations that fit into `chunk_size` less `chunk_overlap` are not cut.
+    quotations that fit are not cut.
 
     Raises ValueError if `min_chunk_size` is larger than `chunk_size`, or if `embeddings` is not a
     model.
@@ -87,6 +88,10 @@ class EmbeddingSizes(SizedChunker):
                 f"min_chunk_size must be from 0 to chunk_size ({self.chunk_size}), got {least}"
             )
         check_cache(self.cache, self.embeddings)
+
+    @property
+    def sizes(self) -> Sizes:
+        return super().sizes._replace(min_size=self.min_size)
 
     @property
     def min_size(self) -> int:
@@ -136,31 +141,31 @@ class EmbeddingSizes(SizedChunker):
 
     def _semantic(self, text: str, units: list[Range], vectors: NDArray[np.float32]) -> list[Span]:
         """Return chunks that begin at the breaks that the vectors show."""
-        atoms = Atoms(text, **self.sizes)
-        breaks = self._breaks(units, vectors, atoms.measure) if len(vectors) else []
-        return self._pack(text, units, [units[unit][0] for unit in breaks], atoms)
+        structure = marked_structure(text)
+        measure = structure.fit(self.sizes).measure
+        breaks = self._breaks(units, vectors, measure) if len(vectors) else []
+        return self._pack(structure, units, [units[unit][0] for unit in breaks])
 
     def _fallback(self, text: str, units: list[Range], spans: Sequence[Span]) -> list[Span]:
         """Return chunks that begin where those of the fallback chunker do."""
         breaks = sorted({span.start for span in spans})
         fallback = {"fallback": type(self.on_error).__name__}
-        chunks = self._pack(text, units, breaks, Atoms(text, **self.sizes))
+        chunks = self._pack(marked_structure(text), units, breaks)
         return [replace(span, metadata={**span.metadata, **fallback}) for span in chunks]
 
-    def _pack(
-        self, text: str, units: list[Range], breaks: Sequence[int], atoms: Atoms
-    ) -> list[Span]:
+    def _sentence_units(self, text: str) -> list[Range]:
+        """Return the sentences of a text, and its fences, rows and items, as units."""
+        _, unbreakable = marked_structure(text).fit(self.sizes)
+        return sentence_units(text, self.segmenter, unbreakable)
+
+    def _pack(self, structure: Structure, units: list[Range], breaks: Sequence[int]) -> list[Span]:
         """Return chunks that begin at the breaks, cut by sentences, then words, if too big."""
-        starts = [start for start, _ in units]
-        return pack(
-            text,
-            (positions(starts), words(text)),
-            **self.sizes,
-            breaks=breaks,
-            min_size=self.min_size,
-            atoms=atoms,
-            sentence_cuts=own_cuts(self.segmenter, text) if self.overlap else None,
-        )
+        text = structure.text
+        structure.levels = (positions([start for start, _ in units]), words(text))
+        structure.required = breaks
+        if self.overlap:
+            structure.sentences = own_cuts(self.segmenter, text)
+        return pack(structure, self.sizes)
 
 
 def _place(rows: Sequence[Row], places: Sequence[Place]) -> str:

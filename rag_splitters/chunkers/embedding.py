@@ -8,9 +8,9 @@ from pydantic import Field
 
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.meaning.similarity import join_runs
-from rag_splitters.meaning.units import Range, sentence_units, unit_texts
-from rag_splitters.text.atoms import Atoms
+from rag_splitters.meaning.units import unit_texts
 from rag_splitters.text.sizing import Measure
+from rag_splitters.text.structure import Range
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ class EmbeddingChunker(EmbeddingSizes):
     """Minimum cosine similarity, from -1 to 1, to a chunk's mean for a sentence to join it."""
 
     def _passages(self, text: str) -> Passages:
-        units = sentence_units(text, self.segmenter, Atoms(text, **self.sizes))
+        units = self._sentence_units(text)
         return units, unit_texts(text, units) if len(units) > 1 else []
 
     def _breaks(

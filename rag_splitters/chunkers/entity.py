@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -14,12 +15,11 @@ from rag_splitters.meaning.entities import Recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention
 from rag_splitters.parameters.fields import FunctionOrName, Texts
 from rag_splitters.span import Source, Span
-from rag_splitters.text.atoms import Atoms
-from rag_splitters.text.boundaries import Finder, cluster_end, cluster_floor, positions, words
-from rag_splitters.text.overlaps import Starts, longest_overlap, sentence_starts, word_starts
-from rag_splitters.text.packing import Packer
+from rag_splitters.text.boundaries import cluster_end, cluster_floor, positions, words
+from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
-from rag_splitters.text.sizing import Measure
+from rag_splitters.text.structure import Structure, Unbreakable
+from rag_splitters.text.unbreakable import find_unbreakable
 
 
 class EntityChunker(MergingChunker):
@@ -81,37 +81,32 @@ class EntityChunker(MergingChunker):
         return [self._spans(text, own) for text, own in zip(texts, mentions, strict=True)]
 
     def _spans(self, text: str, mentions: list[Mention]) -> list[Span]:
-        atoms = Atoms(text, **self.sizes)
-        measure, cuts = atoms.measure, segmenter_cuts(self.segmenter, text)
-        ranges = _ranges(text, mentions, measure, self.chunk_size)
+        cuts = segmenter_cuts(self.segmenter, text)
         rows = _rows(text, mentions, cuts)
-        breaks = _borders(rows, cuts, self.max_gap)
-        levels = (positions(_borders(rows, cuts, 1)), positions(cuts), words(text))
-        kinds = [sentence_starts(text, cuts), word_starts(text, measure, self.chunk_size)]
-        outside = [ranges.outside(kind) for kind in kinds]
-        packer = _MentionPacker(
+        whole = _whole_mentions(text, mentions)
+        structure = Structure(
             text,
-            measure,
-            self.chunk_size,
-            [ranges.before(level) for level in levels],
-            breaks=[each for each in breaks if ranges.floor(each) == each],
-            overlap=longest_overlap(measure, self.overlap, outside) if self.overlap else None,
-            min_size=self.min_chunk_size,
-            atoms=atoms,
+            unbreakable=lambda: [*find_unbreakable(text), *whole],
+            required=_borders(rows, cuts, self.max_gap),
+            sentences=cuts,
         )
-        packer.ranges = ranges
-        return [_with_entities(text, start, end, mentions) for start, end in packer.pack()]
+        length = structure.fit(self.sizes).measure.length
+        fitting = Unbreakable(each for each in whole if length(*each) <= self.chunk_size)
+        levels = (positions(_borders(rows, cuts, 1)), positions(cuts), words(text))
+        structure.levels = [fitting.guard(level) for level in levels]
+        spans = pack(structure, self.sizes)
+        return [_with_entities(text, span, mentions) for span in spans]
 
 
-def _with_entities(text: str, start: int, end: int, mentions: Sequence[Mention]) -> Span:
-    first = bisect_left(mentions, (start,))
-    last = bisect_left(mentions, (end,))
+def _with_entities(text: str, span: Span, mentions: Sequence[Mention]) -> Span:
+    first = bisect_left(mentions, (span.start,))
+    last = bisect_left(mentions, (span.end,))
     entities = [
         {"text": text[m.start : m.end], "label": m.label, "start": m.start, "end": m.end}
         for m in mentions[first:last]
-        if m.end <= end
+        if m.end <= span.end
     ]
-    return Span(start, end, {"entities": entities} if entities else {})
+    return replace(span, metadata={"entities": entities}) if entities else span
 
 
 # Chains of mentions
@@ -151,11 +146,8 @@ def _borders(rows: Sequence[tuple[int, Any]], cuts: Sequence[int], max_gap: int)
     return borders
 
 
-# Mentions that must not be cut
-
-
-def _ranges(text: str, mentions: Iterable[Mention], measure: Measure, size: int) -> _Ranges:
-    """Return the mentions that fit in a chunk, extended to whole grapheme clusters."""
+def _whole_mentions(text: str, mentions: Iterable[Mention]) -> list[tuple[int, int]]:
+    """Return the ranges of mentions, extended to whole grapheme clusters."""
     ranges: list[tuple[int, int]] = []
     for start, end, _ in mentions:
         low = ranges[-1][1] if ranges else 0
@@ -164,75 +156,4 @@ def _ranges(text: str, mentions: Iterable[Mention], measure: Measure, size: int)
         if ranges and start < ranges[-1][1]:
             start = ranges.pop()[0]
         ranges.append((start, end))
-    return _Ranges([each for each in ranges if measure.length(*each) <= size])
-
-
-class _Ranges:
-    """Parts of a text inside which it must not be cut."""
-
-    def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
-        self._starts = [start for start, _ in ranges]
-        self._ends = [end for _, end in ranges]
-
-    def at(self, position: int) -> tuple[int, int] | None:
-        """Return the range that a cut at `position` would divide."""
-        index = bisect_left(self._starts, position) - 1
-        if index < 0 or self._ends[index] <= position:
-            return None
-        return self._starts[index], self._ends[index]
-
-    def floor(self, position: int) -> int:
-        """Return `position`, or the start of the range around it."""
-        around = self.at(position)
-        return around[0] if around else position
-
-    def end_from(self, start: int) -> int:
-        """Return the end of the range that begins at `start`, or `start`."""
-        around = self.at(start + 1)
-        return around[1] if around and around[0] == start else start
-
-    def before(self, level: Finder) -> Finder:
-        """Return the finder without cuts inside a range."""
-
-        def last(low: int, high: int) -> int:
-            cut = level(low, high)
-            while cut > low and (floor := self.floor(cut)) < cut:
-                cut = level(low, floor) if floor > low else -1
-            return cut
-
-        return last
-
-    def outside(self, starts: Starts) -> Starts:
-        """Return the places without those inside a range."""
-
-        def first(start: int, low: int, end: int) -> int:
-            place = starts.first(start, low, end)
-            while place >= 0 and (around := self.at(place)):
-                place = starts.first(start, around[1], end) if around[1] < end else -1
-            return place
-
-        def last(low: int, high: int) -> int:
-            place = starts.last(low, high)
-            while place >= 0 and (around := self.at(place)):
-                place = starts.last(low, around[0] + 1)
-            return place
-
-        return Starts(first, last)
-
-
-class _MentionPacker(Packer):
-    """A packer that cuts before a mention instead of inside it."""
-
-    ranges: _Ranges
-
-    def find_cut(self, start: int, begin: int, text_end: int) -> int:
-        cut = super().find_cut(start, begin, text_end)
-        # If the measure is not monotone, part of a mention may not fit although all of it does.
-        return cut if cut > begin or start < begin else self.ranges.end_from(begin)
-
-    def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
-        cut = super().best_cut(start, begin, high, limit)
-        floor = self.ranges.floor(cut)
-        if floor > begin or floor == cut:
-            return floor
-        return self.ranges.end_from(begin) if start == begin else begin
+    return ranges

@@ -7,7 +7,7 @@ from typing import ClassVar
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.parameters.fields import Overlap
 from rag_splitters.span import Span
-from rag_splitters.text.packing import pack
+from rag_splitters.text.packing import pack_windows
 
 
 class FixedSizeChunker(SizedChunker):
@@ -32,4 +32,4 @@ class FixedSizeChunker(SizedChunker):
     exact_overlap: ClassVar[bool] = True
 
     def spans(self, text: str) -> list[Span]:
-        return pack(text, (), **self.sizes, trim=False, is_exact=True)
+        return pack_windows(text, self.sizes, trim=False)

@@ -18,8 +18,7 @@ from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.stripping import plain_page
 from rag_splitters.structure.blocks.tree import Node, family, merged_units, sections
 from rag_splitters.structure.outline import Outline
-from rag_splitters.text.boundaries import skip_space
-from rag_splitters.text.sizing import sizer
+from rag_splitters.text.sizing import Sizes, sizer
 
 
 class HierarchicalChunker(SizedChunker):
@@ -148,7 +147,7 @@ class HierarchicalChunker(SizedChunker):
         leaves = list(filter(holds_text, leaves)) if holds_text else leaves
         if self.chunk_sizes is None and leaves:
             outer[0] = replace(outer[0], start=leaves[0].start)  # with its indentation
-        return self._place(text, leaves, outer, Outline.of(text, text_format, blocks=blocks))
+        return self._place(leaves, outer, Outline.of(text, text_format, blocks=blocks))
 
     def _cut(
         self,
@@ -164,18 +163,14 @@ class HierarchicalChunker(SizedChunker):
         return pack_blocks(
             text,
             blocks,
-            size=size,
-            overlap=overlap,
-            length_function=self.length_function,
-            breaks=[border for border in borders if border > 0],
-            apart=set(apart),
+            Sizes(size, overlap, self.length_function),
+            required=[border for border in borders if border > 0],
+            without_overlap_at=apart,
         )
 
-    def _place(
-        self, text: str, leaves: list[Span], outer: list[Node], outline: Outline
-    ) -> list[Span]:
+    def _place(self, leaves: list[Span], outer: list[Node], outline: Outline) -> list[Span]:
         """Give the chunks their headings, levels and parents."""
-        begins = list(_beginnings(text, leaves))
+        begins = [leaf.own for leaf in leaves]
         nodes = [
             Node(leaf.start, leaf.end, level + 1, True)
             for leaf, level in zip(leaves, _levels(begins, outer), strict=True)
@@ -188,14 +183,6 @@ class HierarchicalChunker(SizedChunker):
             _span(part, outline.above(own.get(part, part.start), part.end), parent)
             for part, parent in family([*outer, *nodes])
         ]
-
-
-def _beginnings(text: str, spans: list[Span]) -> Iterator[int]:
-    """Yield the start of each span's own text, after its overlap."""
-    end = 0
-    for span in spans:
-        yield skip_space(text, max(span.start, end))
-        end = span.end
 
 
 def _levels(positions: Iterable[int], outer: list[Node]) -> Iterator[int]:

@@ -7,20 +7,19 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import ClassVar
 
-from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
 from rag_splitters.structure.json_members import InvalidJsonError, JsonMembers, read_members
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import (
     Finder,
     lazily,
     positions,
     sentences,
-    skip_space,
     words,
 )
 from rag_splitters.text.packing import pack
+from rag_splitters.text.structure import Structure
 
 _ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w(?:\\u[dD][c-fC-F]\w\w)?|\\u\w{4}|\\.", re.DOTALL)
 _SMALL = 10  # chunks smaller than this fraction of the size are merged with a neighbour
@@ -66,8 +65,7 @@ class JsonChunker(MergingChunker):
         try:
             members = read_members(text)
         except InvalidJsonError as error:
-            levels = recursive_levels(text)
-            spans = pack(text, levels, **self.sizes, min_size=self.min_chunk_size)
+            spans = pack(recursive_structure(text), self.sizes)
             return [replace(span, metadata={"fallback": str(error)}) for span in spans]
         spans = self._pack(text, members)
         if not self.with_path:
@@ -78,23 +76,14 @@ class JsonChunker(MergingChunker):
 
     def _pack(self, text: str, members: JsonMembers) -> list[Span]:
         """Return the chunks, with their paths in the metadata."""
-        atoms = Atoms(text, (), **self.sizes)
-        measure, size = atoms.measure, self.chunk_size
-        spans = pack(
-            text,
-            _levels(text, members),
-            breaks=members.breaks(lambda start, end: measure.length(start, end) <= size),
-            min_size=max(self.min_chunk_size, size // _SMALL),
-            keep_leads=False,
-            atoms=atoms,
-            **self.sizes,
-        )
-        previous_end = 0
-        for span in spans:
-            own = skip_space(text, previous_end) if span.start < previous_end else span.start
-            span.metadata = {"json_path": members.path(own, span.end)}
-            previous_end = span.end
-        return spans
+        sizes = self.sizes._replace(min_size=max(self.min_chunk_size, self.chunk_size // _SMALL))
+        structure = Structure(text, _levels(text, members), keep_with_next=None)
+        measure, size = structure.fit(sizes).measure, self.chunk_size
+        structure.required = members.breaks(lambda start, end: measure.length(start, end) <= size)
+        return [
+            replace(span, metadata={"json_path": members.path(span.own, span.end)})
+            for span in pack(structure, sizes)
+        ]
 
     def _prefix(self, span: Span, rest: str | None = None) -> str:
         """Return a chunk's path and a blank line, without first steps if there is no room for them.

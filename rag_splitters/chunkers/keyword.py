@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import ClassVar
 
-from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import Texts
@@ -68,7 +68,7 @@ class KeywordChunker(SizedChunker):
         for start, keyword in self._marks(text):
             marks.setdefault(start, keyword)
         starts = sorted(marks)
-        spans = pack(text, recursive_levels(text), **self.sizes, breaks=starts)
+        spans = pack(recursive_structure(text, starts), self.sizes)
         return [self._with_keyword(span, starts, marks) for span in spans]
 
     def _marks(self, text: str) -> Iterator[tuple[int, str]]:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import Field, field_validator
 
-from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.text.packing import pack
@@ -50,5 +50,5 @@ class PageChunker(SizedChunker):
     def _spans(self, text: str, first: int) -> list[Span]:
         breaks = page_breaks(text, self.page_break)
         stops = breaks[self.pages_per_chunk - 1 :: self.pages_per_chunk]
-        spans = pack(text, recursive_levels(text), **self.sizes, breaks=stops)
+        spans = pack(recursive_structure(text, stops), self.sizes)
         return with_pages(spans, breaks, first)

@@ -8,6 +8,7 @@ from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import paragraph_cuts, paragraphs, sentences, words
 from rag_splitters.text.packing import pack
+from rag_splitters.text.structure import Structure
 
 
 class ParagraphChunker(MergingChunker):
@@ -31,5 +32,5 @@ class ParagraphChunker(MergingChunker):
 
     def spans(self, text: str) -> list[Span]:
         levels = (paragraphs(text), sentences(text), words(text))
-        breaks = () if self.group else paragraph_cuts(text)
-        return pack(text, levels, **self.sizes, breaks=breaks, min_size=self.min_chunk_size)
+        required = () if self.group else paragraph_cuts(text)
+        return pack(Structure(text, levels, required=required), self.sizes)

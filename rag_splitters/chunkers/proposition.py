@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from rag_splitters.chunkers.recursive import recursive_levels
+from rag_splitters.chunkers.recursive import recursive_structure
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.meaning.propositions import Passage, Proposition, Propositions
@@ -32,6 +32,7 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.structure import Structure
 
 _PROMPT = """Rewrite a passage as propositions: short statements, each of which says one thing and \
 can be understood without the passage. Split compound sentences; keep the passage's own wording \
@@ -181,7 +182,7 @@ class PropositionChunker(SizedChunker):
     def _passages(self, text: str) -> list[Passage]:
         """Cut a text into passages, each with its sentences."""
         cuts = segmenter_cuts(self.segmenter, text)
-        spans = pack(text, [paragraphs(text), positions(cuts), words(text)], **self.sizes)
+        spans = pack(Structure(text, [paragraphs(text), positions(cuts), words(text)]), self.sizes)
         passages = []
         for number, span in enumerate(spans):
             inner = cuts[bisect_left(cuts, span.start + 1) : bisect_left(cuts, span.end)]
@@ -227,7 +228,7 @@ class PropositionChunker(SizedChunker):
         """Cut a proposition into pieces of at most `chunk_size`."""
         if self.fits(content):
             return [content]
-        spans = pack(content, recursive_levels(content), **self.sizes)
+        spans = pack(recursive_structure(content), self.sizes)
         return [span.text_of(content) for span in spans]
 
     def _sentences(
@@ -239,5 +240,5 @@ class PropositionChunker(SizedChunker):
         metadata = {"proposition": False, **details}
         return [
             Span(start + span.start, start + span.end, metadata)
-            for span in pack(part, recursive_levels(part), **self.sizes)
+            for span in pack(recursive_structure(part), self.sizes)
         ]

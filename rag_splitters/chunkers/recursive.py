@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
@@ -14,9 +15,11 @@ from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import uncut_headings
 from rag_splitters.structure.signatures import find_signatures
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
-from rag_splitters.text.separators import KeepSeparator, pack_pieces, separator_pattern
+from rag_splitters.text.leads import lead_start
+from rag_splitters.text.packing import pack
+from rag_splitters.text.separators import KeepSeparator, pieces, separator_pattern
+from rag_splitters.text.structure import Structure
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 
@@ -24,6 +27,11 @@ def recursive_levels(text: str) -> list[Finder]:
     """Return the default levels of a text: paragraph, line, sentence, clause, word."""
     finders = (paragraphs, unwrapped_lines, sentences, clauses, words)
     return [finder(text) for finder in finders]
+
+
+def recursive_structure(text: str, required: Sequence[int] = ()) -> Structure:
+    """Return the default structure of a text, with a new chunk at each of the required cuts."""
+    return Structure(text, recursive_levels(text), required=required)
 
 
 class RecursiveChunker(MergingChunker):
@@ -84,17 +92,19 @@ class RecursiveChunker(MergingChunker):
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         is_preset = self.separators is None
         patterns = LANGUAGES[self.language] if self.language else self.separators or ()
-        uncut = uncut_headings(text, metadata) if is_preset else []
-        uncut += find_signatures(text, self.language) if self.language else []
-        return pack_pieces(
+        structure = pieces(
             text,
             [(each,) for each in patterns if each],
             recursive_levels(text) if is_preset else (),
             is_regex=self.is_regex or is_preset,
             keep=self.keep_separator,
             strip=self.strip_whitespace,
-            keep_leads=is_preset,
-            min_size=self.min_chunk_size,
-            atoms=Atoms(text, uncut, **self.sizes) if uncut else None,
-            **self.sizes,
         )
+        if is_preset:
+            structure.keep_with_next = lead_start
+            structure.unbreakable = partial(self._unbreakable, text, metadata)
+        return pack(structure, self.sizes, trim=self.strip_whitespace)
+
+    def _unbreakable(self, text: str, metadata: Mapping[str, Any]) -> list[tuple[int, int]]:
+        signatures = find_signatures(text, self.language) if self.language else ()
+        return [*uncut_headings(text, metadata), *signatures]

@@ -12,9 +12,9 @@ from pydantic import Field
 from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.errors import InputError
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
-from rag_splitters.meaning.units import Range, sentence_units, unit_texts
-from rag_splitters.text.atoms import Atoms
+from rag_splitters.meaning.units import unit_texts
 from rag_splitters.text.sizing import Measure
+from rag_splitters.text.structure import Range
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,7 +93,7 @@ class SemanticChunker(EmbeddingSizes):
             )
 
     def _passages(self, text: str) -> Passages:
-        units = sentence_units(text, self.segmenter, Atoms(text, **self.sizes))
+        units = self._sentence_units(text)
         size = self.buffer_size
         if len(units) <= size + 1:  # then every group is the whole text
             return units, []

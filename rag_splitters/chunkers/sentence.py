@@ -12,12 +12,13 @@ from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import uncut_headings
-from rag_splitters.text.atoms import Atoms, find_atoms
 from rag_splitters.text.boundaries import Finder, positions, sentences, words
 from rag_splitters.text.overlaps import counted_overlap
-from rag_splitters.text.packing import Packer, pack
+from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
 from rag_splitters.text.separators import separator_pattern, separators
+from rag_splitters.text.structure import Structure
+from rag_splitters.text.unbreakable import find_unbreakable
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 
@@ -28,7 +29,7 @@ class SentenceChunker(SizedChunker):
     than `chunk_size` is cut at a line break that does not merely wrap a paragraph, else after a
     clause in the last third of the chunk, else between words. Headings and lead-ins, such as a line
     that ends with a colon, stay with what follows them. A code fence, a table row, a list item or a
-    quotation is not cut if it fits into `chunk_size` less `chunk_overlap`.
+    quotation is not cut if it fits.
 
     Raises ValueError if both `overlap_sentences` and `chunk_overlap` are given, if the segmenter is
     unknown or does not return an ascending list of (start, end), or if `secondary_chunking_regex`
@@ -76,16 +77,22 @@ class SentenceChunker(SizedChunker):
         return [self._spans(source.text, source.metadata) for source in sources]
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
-        headings = uncut_headings(text, metadata)
-        ranges = [*find_atoms(text), *headings] if headings else None
-        atoms = Atoms(text, ranges, **self.sizes)
-        if self.overlap_sentences:
-            return self._overlapping(text, atoms)
-        if self.segmenter == "rules":  # these find sentences only where a chunk may end
-            return pack(text, self._levels(text, sentences(text)), **self.sizes, atoms=atoms)
+        def unbreakable() -> list[tuple[int, int]]:
+            return [*find_unbreakable(text), *uncut_headings(text, metadata)]
+
+        structure = Structure(text, unbreakable=unbreakable)
+        if self.segmenter == "rules" and not self.overlap_sentences:
+            structure.levels = self._levels(text, sentences(text))  # only where a chunk may end
+            return pack(structure, self.sizes)
         cuts = segmenter_cuts(self.segmenter, text)
-        levels = self._levels(text, positions(cuts))
-        return pack(text, levels, **self.sizes, atoms=atoms, sentence_cuts=cuts)
+        if not self.overlap_sentences:
+            structure.levels, structure.sentences = self._levels(text, positions(cuts)), cuts
+            return pack(structure, self.sizes)
+        measure, whole = structure.fit(self.sizes)
+        cuts = whole.outside(cuts)
+        structure.levels = self._levels(text, positions(cuts))
+        overlap = counted_overlap(text, cuts, measure, self.chunk_size, self.overlap_sentences)
+        return pack(structure, self.sizes, repeat=overlap)
 
     def _levels(self, text: str, cuts: Finder) -> list[Finder]:
         """Return the levels of cuts; paragraphs and phrases only if the user defined them."""
@@ -98,11 +105,3 @@ class SentenceChunker(SizedChunker):
             clauses(text),
             words(text),
         ]
-
-    def _overlapping(self, text: str, atoms: Atoms) -> list[Span]:
-        measure, size = atoms.measure, self.chunk_size
-        cuts = atoms.outside(segmenter_cuts(self.segmenter, text))
-        overlap = counted_overlap(text, cuts, measure, size, self.overlap_sentences)
-        levels = self._levels(text, positions(cuts))
-        packer = Packer(text, measure, size, levels, overlap=overlap, atoms=atoms)
-        return [Span(start, end) for start, end in packer.pack()]

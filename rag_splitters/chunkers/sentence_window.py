@@ -9,11 +9,12 @@ from pydantic import AfterValidator, Field
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Span
-from rag_splitters.text.atoms import Atoms, find_atoms
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
+from rag_splitters.text.structure import Structure
+from rag_splitters.text.unbreakable import find_unbreakable
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 
@@ -49,14 +50,14 @@ class SentenceWindowChunker(SizedChunker):
 
     def spans(self, text: str) -> list[Span]:
         cuts = segmenter_cuts(self.segmenter, text)
-        spans = pack(
+        structure = Structure(
             text,
             [positions(cuts), unwrapped_lines(text), clauses(text), words(text)],
-            breaks=_without_leads(text, cuts),
-            atoms=Atoms(text, _fences_and_rows(text), **self.sizes),
-            sentence_cuts=None if self.segmenter == "rules" else cuts,
-            **self.sizes,
+            unbreakable=lambda: _fences_and_rows(text),
+            required=_without_leads(text, cuts),
+            sentences=None if self.segmenter == "rules" else cuts,
         )
+        spans = pack(structure, self.sizes)
         last, reach = len(spans) - 1, self.window_size
         for index, span in enumerate(spans):
             first = spans[max(index - reach, 0)].start
@@ -77,4 +78,4 @@ def _without_leads(text: str, cuts: list[int]) -> list[int]:
 
 def _fences_and_rows(text: str) -> list[tuple[int, int]]:
     """Return the parts of a text in which full stops do not end sentences."""
-    return [part for part in find_atoms(text) if text[part[0]] in "`~|"]
+    return [part for part in find_unbreakable(text) if text[part[0]] in "`~|"]

@@ -14,9 +14,10 @@ from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import Size, Texts
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import (
     KeepSeparator,
-    pack_pieces,
+    pieces,
     separator_gaps,
     separator_pattern,
 )
@@ -90,22 +91,22 @@ class SeparatorChunker(SizedChunker):
         if self.chunk_size is None:
             return self._pieces(text)
         separators = [each for each in self.separators if each]
-        return pack_pieces(
+        structure = pieces(
             text,
             [separators] if separators else [],
             recursive_levels(text) if len(separators) == len(self.separators) else (),
             is_regex=self.is_regex,
             keep=self.keep_separator,
             strip=self.strip_whitespace,
-            **self.sizes,
         )
+        return pack(structure, self.sizes, trim=self.strip_whitespace)
 
     def _pieces(self, text: str) -> list[Span]:
         gaps = separator_gaps(text, self.separators, self.is_regex, self.keep_separator)
         edges = [(0, 0), *gaps, (len(text), len(text))]
-        pieces = [(start, end) for (_, start), (end, _) in pairwise(edges)]
+        parts = [(start, end) for (_, start), (end, _) in pairwise(edges)]
         if self.strip_whitespace:
-            pieces = [
-                (skip_space(text, start), trim_space(text, start, end)) for start, end in pieces
+            parts = [
+                (skip_space(text, start), trim_space(text, start, end)) for start, end in parts
             ]
-        return [Span(start, end) for start, end in pieces if text[start:end].strip()]
+        return [Span(start, end) for start, end in parts if text[start:end].strip()]

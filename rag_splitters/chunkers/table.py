@@ -78,7 +78,7 @@ class TableChunker(SizedChunker):
 
     def table_spans(self, table: Table) -> list[Span]:
         """Cut one table."""
-        return Cutter(table, self.render, **self.sizes, rows_per_chunk=self.rows_per_chunk).spans()
+        return Cutter(table, self.render, self.sizes, self.rows_per_chunk).spans()
 
     def fits(self, content: str) -> bool:
         return super().fits(content) or (self.text is not None and self.text.fits(content))

@@ -7,7 +7,7 @@ from typing import ClassVar
 from rag_splitters.chunkers.sliding_window import SlidingWindowChunker
 from rag_splitters.parameters.fields import Size, Unit
 from rag_splitters.span import Span
-from rag_splitters.text.packing import pack
+from rag_splitters.text.packing import pack_windows
 
 
 class TokenChunker(SlidingWindowChunker):
@@ -36,4 +36,4 @@ class TokenChunker(SlidingWindowChunker):
     """Whether to remove white space at the edges of windows."""
 
     def spans(self, text: str) -> list[Span]:
-        return pack(text, (), **self.sizes, trim=self.strip_whitespace, is_exact=True)
+        return pack_windows(text, self.sizes, trim=self.strip_whitespace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
@@ -14,10 +15,10 @@ from rag_splitters.meaning.topics import Segment, find_segments
 from rag_splitters.meaning.units import unit_cuts
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Span
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, own_cuts
+from rag_splitters.text.unbreakable import marked_structure
 
 _Topics = Annotated[int, Field(ge=2, strict=True)]
 
@@ -35,7 +36,7 @@ class TopicChunker(MergingChunker):
     its neighbours replaces the first two steps. Inside a segment whole sentences are packed up to
     `chunk_size`. A text of fewer than three sentences, or without words, is packed without a model.
     A code fence, a table row, a list item or a quotation counts as one sentence, and is not cut if
-    it fits into `chunk_size` less `chunk_overlap`.
+    it fits.
 
     Metadata, if topics were found: `topic`, its number in the document (0 for the first that
     appears; a topic that returns keeps its number), and `topic_terms`, its strongest terms,
@@ -70,8 +71,9 @@ class TopicChunker(MergingChunker):
     from a text to a list of (start, end)."""
 
     def spans(self, text: str) -> list[Span]:
-        atoms = Atoms(text, **self.sizes)
-        cuts = unit_cuts(text, self.segmenter, atoms)
+        structure = marked_structure(text)
+        _, unbreakable = structure.fit(self.sizes)
+        cuts = unit_cuts(text, self.segmenter, unbreakable)
         starts = [0, *cuts]
         ends = [*cuts, len(text)]
         segments = find_segments(
@@ -80,18 +82,12 @@ class TopicChunker(MergingChunker):
             n_topics=None if self.n_topics == "auto" else self.n_topics,
             random_state=self.random_state,
         )
-        levels = (positions(cuts), words(text))
         borders = [starts[segment.first] for segment in segments]
-        breaks, size = borders[1:], self.min_chunk_size
-        spans = pack(
-            text,
-            levels,
-            **self.sizes,
-            breaks=breaks,
-            min_size=size,
-            atoms=atoms,
-            sentence_cuts=own_cuts(self.segmenter, text) if self.overlap else None,
-        )
+        structure.levels = (positions(cuts), words(text))
+        structure.required = borders[1:]
+        if self.overlap:
+            structure.sentences = own_cuts(self.segmenter, text)
+        spans = pack(structure, self.sizes)
         return _with_topics(spans, borders, segments) if segments else spans
 
 
@@ -99,14 +95,13 @@ def _with_topics(
     spans: Sequence[Span], borders: Sequence[int], segments: Sequence[Segment]
 ) -> list[Span]:
     """Add to each span the topic that most of its new text belongs to."""
-    results, previous_end = [], 0
+    results = []
     for span in spans:
-        start = max(span.start, previous_end)
-        previous_end = span.end
+        start = span.own
         first, last = bisect_right(borders, start) - 1, bisect_right(borders, span.end - 1)
         edges = [start, *borders[first + 1 : last], span.end]
         shares = [after - before for before, after in pairwise(edges)]
         segment = segments[first + shares.index(max(shares))]
         metadata = {"topic": segment.topic, "topic_terms": list(segment.terms)}
-        results.append(Span(span.start, span.end, metadata))
+        results.append(replace(span, metadata=metadata))
     return results

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar
 
 from typing_extensions import Self
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.checks import LengthFunction, check_overlap, whole_number
+from rag_splitters.parameters.checks import check_overlap, whole_number
 from rag_splitters.parameters.fields import Overlap, Size, Unit
-from rag_splitters.text.sizing import sizer
-
-
-class Sizes(TypedDict):
-    """The sizes of a chunker, as keyword arguments of `packing.pack`."""
-
-    size: int
-    overlap: int
-    length_function: LengthFunction
+from rag_splitters.text.sizing import Sizes, sizer
 
 
 class SizedChunker(Chunker):
@@ -68,10 +60,8 @@ class SizedChunker(Chunker):
 
     @property
     def sizes(self) -> Sizes:
-        """Size, overlap and unit, as keyword arguments of `packing.pack`."""
-        return Sizes(
-            size=self.chunk_size, overlap=self.overlap, length_function=self.length_function
-        )
+        """Size, overlap and unit, for `packing.pack`."""
+        return Sizes(self.chunk_size, self.overlap, self.length_function)
 
     def fits(self, content: str) -> bool:
         measure = sizer(self.length_function)(content)
@@ -101,3 +91,7 @@ class MergingChunker(SizedChunker):
                 f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
                 f"got {self.min_chunk_size}"
             )
+
+    @property
+    def sizes(self) -> Sizes:
+        return super().sizes._replace(min_size=self.min_chunk_size)

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from rag_splitters.errors import InputError
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.overlaps import counted_overlap, longest_overlap, word_starts
-from rag_splitters.text.packing import Packer
+from rag_splitters.text.packing import pack
 from rag_splitters.text.sentences import sentence_cuts
-from rag_splitters.text.sizing import sizer
+from rag_splitters.text.sizing import Sizes, sizer
+from rag_splitters.text.structure import Structure
 
 
 class Mention(NamedTuple):
@@ -88,5 +89,6 @@ def mention_windows(text: str, size: int) -> list[tuple[int, int]]:
         place = by_sentence(start, end, low)
         return place if place >= 0 else by_word(start, end, low)
 
-    levels = (positions(cuts), words(text))
-    return Packer(text, measure, size, levels, overlap=overlap).pack()
+    structure = Structure(text, (positions(cuts), words(text)))
+    spans = pack(structure, Sizes(size), repeat=overlap)
+    return [(span.start, span.end) for span in spans]

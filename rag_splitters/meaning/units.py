@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
 
 from rag_splitters.parameters.fields import Function
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import sentences, skip_space, trim_space, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import segmenter_cuts
-from rag_splitters.text.sizing import LengthFunction, sizer
-
-Range: TypeAlias = tuple[int, int]
-"""(start, end) of a part of a text."""
+from rag_splitters.text.sizing import LengthFunction, Sizes, sizer
+from rag_splitters.text.structure import Range, Structure, Unbreakable
 
 _SHORTEST, _LONGEST = 40, 2000  # characters of a unit
 
@@ -24,33 +20,32 @@ def unit_texts(text: str, units: Iterable[Range]) -> list[str]:
     return [" ".join(text[start : min(end, start + _LONGEST)].split()) for start, end in units]
 
 
-def unit_cuts(text: str, segmenter: str | Function, atoms: Atoms) -> list[int]:
-    """Return where sentences begin, except inside atoms and after a heading or lead-in.
+def unit_cuts(text: str, segmenter: str | Function, unbreakable: Unbreakable) -> list[int]:
+    """Return where sentences begin, except inside what is unbreakable and after lead-ins.
 
     >>> text = "It is late. You need:\\n\\n- A pot. A big one."
-    >>> unit_cuts(text, "rules", Atoms(text, size=20, overlap=0, length_function="characters"))
+    >>> unit_cuts(text, "rules", Unbreakable([(23, 40)]))
     [12]
     """
-    cuts = atoms.outside(segmenter_cuts(segmenter, text))
+    cuts = unbreakable.outside(segmenter_cuts(segmenter, text))
     return [cut for cut in cuts if lead_start(text, 0, cut) == cut]
 
 
-def sentence_units(text: str, segmenter: str | Function, atoms: Atoms) -> list[Range]:
-    """Return the sentences of a text as units for vectors. Each of `atoms` counts as one.
+def sentence_units(text: str, segmenter: str | Function, unbreakable: Unbreakable) -> list[Range]:
+    """Return the sentences of a text as units for vectors. An unbreakable range counts as one.
 
     A unit of less than 40 characters ("Yes.", a heading, an item) says too little by itself: if it
     begins a line, it joins the next unit, else the previous one. A unit of more than 2,000 is cut
     between words, so that three units are within the limit of a model.
 
     >>> text = "A heading\\n\\nThis is the first of two sentences here. Yes."
-    >>> atoms = Atoms(text, size=100, overlap=0, length_function="characters")
-    >>> sentence_units(text, "rules", atoms)
+    >>> sentence_units(text, "rules", Unbreakable())
     [(0, 56)]
     """
     units: list[Range] = []
     pending = -1
     previous = 0
-    for start, end in _sentences(text, unit_cuts(text, segmenter, atoms)):
+    for start, end in _sentences(text, unit_cuts(text, segmenter, unbreakable)):
         begin = start if pending < 0 else pending
         if end - begin >= _SHORTEST:
             units.append((begin, end))
@@ -64,7 +59,7 @@ def sentence_units(text: str, segmenter: str | Function, atoms: Atoms) -> list[R
         previous = end
     if pending >= 0:
         units[-1:] = [(units[-1][0] if units else pending, previous)]
-    return parts_of(text, units, _LONGEST, "characters", atoms)
+    return parts_of(text, units, _LONGEST, "characters", unbreakable)
 
 
 def _sentences(text: str, cuts: Iterable[int]) -> Iterable[Range]:
@@ -80,22 +75,26 @@ def _has_line_break(text: str, start: int, end: int) -> bool:
 
 
 def parts_of(
-    text: str, units: Iterable[Range], size: int, length_function: LengthFunction, atoms: Atoms
+    text: str,
+    units: Iterable[Range],
+    size: int,
+    length_function: LengthFunction,
+    unbreakable: Unbreakable,
 ) -> list[Range]:
     """Cut units above `size` into parts of similar length, between sentences or else words.
 
-    Units with an atom inside are not cut.
+    Units with an unbreakable range inside are not cut.
     """
     measure = sizer(length_function)(text)
     parts: list[Range] = []
     for start, end in units:
         length = measure.length(start, end)
-        if length <= size or atoms.is_in(start, end):
+        if length <= size or unbreakable.is_in(start, end):
             parts.append((start, end))
             continue
         part = text[start:end]
         even = min(size, length // -(-length // size) * 9 // 8 + 1)
-        levels = [sentences(part), words(part)]
-        spans = pack(part, levels, size=even, overlap=0, length_function=length_function)
+        structure = Structure(part, [sentences(part), words(part)])
+        spans = pack(structure, Sizes(even, 0, length_function))
         parts += [(start + span.start, start + span.end) for span in spans]
     return parts

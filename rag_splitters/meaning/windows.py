@@ -14,6 +14,8 @@ from rag_splitters.errors import InputError
 from rag_splitters.text.boundaries import words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import Segmenter, segmenter_cuts
+from rag_splitters.text.sizing import Sizes
+from rag_splitters.text.structure import Structure
 
 _LONGEST = 1000
 _LIST = re.compile(r"\d+(?:(?:[\s,;\[\]()]|and\b|\n[-*])+\d+)*")
@@ -62,12 +64,8 @@ def sentences_of(text: str, segmenter: str | Segmenter) -> list[tuple[int, int]]
     """
     cuts = segmenter_cuts(segmenter, text)
     spans = pack(
-        text,
-        [words(text)],
-        size=_LONGEST,
-        overlap=0,
-        length_function="characters",
-        breaks=cuts,
+        Structure(text, [words(text)], required=cuts),
+        Sizes(_LONGEST),
     )
     return [(span.start, span.end) for span in spans]
 

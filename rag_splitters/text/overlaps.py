@@ -18,6 +18,8 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.measures import Measure
 from rag_splitters.text.sentences import first_sentence_start, last_sentence_cut
+from rag_splitters.text.sizing import Sizes
+from rag_splitters.text.structure import Structure
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start, end, low) -> the first offset from `low` on, inside the chunk from `start` to `end`, at
@@ -39,31 +41,19 @@ class Starts(NamedTuple):
     last: Callable[[int, int], int]
 
 
-def tail_overlap(
-    text: str,
-    measure: Measure,
-    size: int,
-    chunk_size: int,
-    cuts: Sequence[int] | None = None,
-) -> Overlap:
+def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
     """Return an overlap of as many whole sentences as fit, or words if no sentence fits.
 
-    Parameters:
-        text: the text.
-        measure: its measure.
-        size: maximum size of an overlap.
-        chunk_size: maximum chunk size. If a chunk ends inside a word that is too big for a chunk,
-            an overlap may begin inside that word.
-        cuts: the offsets at which sentences begin, except the first; None: found by our own rules.
+    If a chunk ends inside a word that is too big for a chunk, an overlap may begin inside it.
 
-    >>> from rag_splitters.text.sizing import sizer
     >>> text = "It was cold. It rained. "
-    >>> overlap = tail_overlap(text, sizer("characters")(text), 12, 100)
+    >>> overlap = tail_overlap(Structure(text), Sizes(100, overlap=12))
     >>> text[overlap(0, 23, 0) :]
     'It rained. '
     """
-    kinds = [sentence_starts(text, cuts), word_starts(text, measure, chunk_size)]
-    return longest_overlap(measure, size, kinds)
+    text, measure = structure.text, structure.fit(sizes).measure
+    kinds = [sentence_starts(text, structure.sentences), word_starts(text, measure, sizes.size)]
+    return longest_overlap(measure, sizes.overlap, kinds)
 
 
 def longest_overlap(measure: Measure, size: int, kinds: Sequence[Starts]) -> Overlap:

@@ -3,243 +3,275 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import NamedTuple
 
 from rag_splitters.span import Span
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import (
-    Finder,
     at_cluster,
     cluster_end,
     cluster_floor,
     skip_space,
     trim_space,
 )
-from rag_splitters.text.leads import lead_start
 from rag_splitters.text.overlaps import Overlap, exact_overlap, tail_overlap
-from rag_splitters.text.sizing import LengthFunction, Measure, sizer
+from rag_splitters.text.sizing import Sizes
+from rag_splitters.text.structure import Structure
+
+TINY = 10
+"""Less than this fraction of a chunk is not left alone."""
+
+
+class Piece(NamedTuple):
+    """A chunk while it is packed: its start, where its own text begins, and its end."""
+
+    start: int
+    own: int
+    end: int
+
+
+class Cut(NamedTuple):
+    """Where a chunk ends, and whether only a lead (such as a heading) precedes the cut."""
+
+    at: int
+    is_after_lead: bool = False
 
 
 def pack(
-    text: str,
-    levels: Sequence[Finder],
+    structure: Structure,
+    sizes: Sizes,
     *,
-    size: int,
-    overlap: int,
-    length_function: LengthFunction,
-    breaks: Sequence[int] = (),
-    min_size: int = 0,
+    repeat: Overlap | None = None,
     trim: bool = True,
-    part: tuple[int, int] | None = None,
-    resume: Callable[[int], int] | None = None,
-    keep_leads: bool = True,
-    atoms: Atoms | None = None,
-    sentence_cuts: Sequence[int] | None = None,
-    is_exact: bool = False,
+    without_overlap_at: Collection[int] = (),
 ) -> list[Span]:
-    """Pack a text into spans of at most `size` units.
+    """Cut a text into spans of at most `sizes.size` units, from left to right.
 
-    Parameters: those of `Packer`, and
-        overlap: maximum size of the tail that the next chunk repeats: whole sentences, or whole
-            words if no sentence fits.
-        length_function: the unit of the sizes.
-        sentence_cuts: the offsets at which sentences begin, except the first; None: our own rules.
-        is_exact: whether exactly `overlap` units are repeated instead.
+    A chunk ends at the last cut that fits, on the coarsest level that has one, or else after the
+    last grapheme cluster that fits. The cut moves before lines that must keep with what follows,
+    and out of what is unbreakable. The next chunk begins with an overlap that obeys the same rules.
+    A cluster that is too big becomes a chunk of its own.
+
+    Parameters:
+        structure: the text, and where it may be cut.
+        sizes: the sizes of chunks and overlaps.
+        repeat: finds the start of the next chunk inside the last one; None: whole sentences, or
+            whole words if no sentence fits.
+        trim: whether to remove white space at the edges of chunks.
+        without_overlap_at: offsets at which a chunk begins without an overlap.
+
+    Returns: the spans, each with the start of its own text after the overlap.
 
     >>> from rag_splitters.text.boundaries import words
     >>> text = "one two three"
-    >>> pack(text, [words(text)], size=8, overlap=0, length_function="characters")[1].text_of(text)
+    >>> pack(Structure(text, [words(text)]), Sizes(8))[1].text_of(text)
     'three'
     """
-    measure = atoms.measure if atoms is not None else sizer(length_function)(text)
-    repeat: Overlap | None = None
-    if overlap and is_exact:
-        repeat = exact_overlap(text, measure, overlap)
-    elif overlap:
-        repeat = tail_overlap(text, measure, overlap, size, sentence_cuts)
-    packer = Packer(
-        text,
-        measure,
-        size,
-        levels,
-        breaks=breaks,
-        overlap=repeat,
-        min_size=min_size,
-        trim=trim,
-        part=part,
-        resume=resume,
-        keep_leads=keep_leads,
-        atoms=atoms,
-    )
-    return [Span(start, end) for start, end in packer.pack()]
+    text = structure.text
+    begin, end = structure.part or (0, len(text))
+    if trim:
+        begin, end = skip_space(text, begin), trim_space(text, begin, end)
+    if begin >= end:
+        return []
+    if repeat is None and sizes.overlap:
+        repeat = tail_overlap(structure, sizes)
+    packer = _Packer(structure, sizes, end, trim, repeat, without_overlap_at)
+    pieces = packer.pieces(begin)
+    if sizes.min_size:
+        pieces = packer.merge_last(pieces)
+    if structure.indentation:
+        pieces = packer.with_indentation(pieces)
+    return [Span(start, end, own_start=own) for start, own, end in pieces]
 
 
-class Packer:
-    """Packs a text into chunks, from left to right.
+def pack_windows(text: str, sizes: Sizes, trim: bool) -> list[Span]:
+    """Cut a text into windows of exactly `sizes.size` units that overlap by exactly the overlap."""
+    structure = Structure(text)
+    overlap = exact_overlap(text, structure.fit(sizes).measure, sizes.overlap)
+    return pack(structure, sizes, repeat=overlap if sizes.overlap else None, trim=trim)
 
-    A chunk ends at the last cut that fits, on the coarsest level that has one, or else after the
-    last grapheme cluster that fits. A cluster that is too big becomes a chunk of its own. A
-    subclass can override `find_cut` and `best_cut` to keep other places together.
 
-    Parameters:
-        text: the text.
-        measure: its measure.
-        size: maximum chunk size, overlap included, in the measure's units.
-        levels: finders of cuts, the coarsest first.
-        breaks: offsets at which a new chunk begins, in ascending order.
-        overlap: finds the place inside a chunk at which the next one starts; None: no overlap.
-        min_size: smaller chunks are merged with a neighbour if the result fits.
-        trim: whether to remove white space at the edges of chunks.
-        part: the part of the text to pack; None: all of it.
-        resume: finds the start of the next chunk's new text after a cut; None: the cut itself.
-        keep_leads: whether to keep headings, lead-ins and so on with what follows them.
-        atoms: parts of the text to keep whole.
-    """
+def _nowhere(start: int, end: int, low: int) -> int:
+    """Return -1, the overlap of strategies without one."""
+    return -1
+
+
+class _Packer:
+    """Answers where the chunks of one text begin and end."""
 
     def __init__(
         self,
-        text: str,
-        measure: Measure,
-        size: int,
-        levels: Sequence[Finder] = (),
-        *,
-        breaks: Sequence[int] = (),
-        overlap: Overlap | None = None,
-        min_size: int = 0,
-        trim: bool = True,
-        part: tuple[int, int] | None = None,
-        resume: Callable[[int], int] | None = None,
-        keep_leads: bool = True,
-        atoms: Atoms | None = None,
+        structure: Structure,
+        sizes: Sizes,
+        text_end: int,
+        trim: bool,
+        repeat: Overlap | None,
+        without_overlap_at: Collection[int],
     ) -> None:
-        self.text = text
-        self.measure = measure
-        self.size = size
-        self.levels = levels
-        self.breaks = breaks
-        self.overlap = overlap
-        self.min_size = min_size
-        self.trim = trim
-        self.part = part or (0, len(text))
-        self.resume = resume
-        self.keep_leads = keep_leads
-        self.atoms = atoms if atoms is not None and atoms.exist else None
-        self._after_lead = -1  # the last cut that leaves a lead alone
+        text = structure.text
+        self.text, self.structure, self.text_end = text, structure, text_end
+        self.size, self.overlap, _, self.min_size = sizes
+        self.levels, self.required = structure.levels, structure.required
+        self.keep_with_next = structure.keep_with_next
+        self.measure, unbreakable = structure.fit(sizes)
+        self.unbreakable = unbreakable or None
+        self.trim, self.repeat, self.repeats = trim, repeat or _nowhere, repeat is not None
+        self.apart = {skip_space(text, offset) for offset in without_overlap_at}
 
-    def pack(self) -> list[tuple[int, int]]:
-        """Return (start, end) of every chunk, in order; blank text gives none."""
-        text, trim, overlap, resume = self.text, self.trim, self.overlap, self.resume
-        find_cut = self.find_cut
-        begin, text_end = self.part  # the text that is in no chunk yet
-        if trim:
-            begin, text_end = skip_space(text, begin), trim_space(text, begin, text_end)
-        chunks: list[tuple[int, int]] = []
+    def pieces(self, begin: int) -> list[Piece]:
+        """Return the chunks of the text from `begin` on."""
+        text, trim, text_end = self.text, self.trim, self.text_end
+        pieces: list[Piece] = []
         start = end = begin
         while begin < text_end:
-            if overlap and start < end:
-                start, cut = self._next_chunk(overlap, start, end, begin, text_end)
+            if self.repeats and start < end and begin not in self.apart:
+                start, cut = self.next_chunk(start, end, begin)
             else:
-                start, cut = begin, find_cut(begin, begin, text_end)
-                cut = cut if cut > begin else cluster_end(text, begin)
+                start, cut = begin, self.cut_alone(begin).at
             end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
             if trim or not text[start:end].isspace():
-                chunks.append((start, end))
-            is_space = cut < text_end and text[cut].isspace()
-            begin = self._next_begin(cut, text_end) if resume or is_space else cut
-        return self._merge_last(chunks) if self.min_size else chunks
+                pieces.append(Piece(start, begin, end))
+            begin = self.next_begin(cut)
+        return pieces
 
-    def _cut_alone(self, begin: int, text_end: int) -> int:
+    def next_begin(self, cut: int) -> int:
+        """Return the start of the text after a cut."""
+        begin = self.structure.resume(cut) if self.structure.resume else cut
+        is_space = self.trim and begin < self.text_end and self.text[begin].isspace()
+        return skip_space(self.text, begin) if is_space else begin
+
+    def cut_alone(self, begin: int) -> Cut:
         """Return the cut of the chunk that begins at `begin`, without an overlap."""
-        cut = self.find_cut(begin, begin, text_end)
-        return cut if cut > begin else cluster_end(self.text, begin)
+        if self.structure.indentation and (line := self.indented(begin)) < begin:
+            cut = self.find_cut(line, begin)
+            if cut.at > begin:
+                return cut
+        cut = self.find_cut(begin, begin)
+        return cut if cut.at > begin else Cut(cluster_end(self.text, begin))
 
-    def _next_chunk(
-        self, overlap: Overlap, start: int, end: int, begin: int, text_end: int
-    ) -> tuple[int, int]:
+    def next_chunk(self, start: int, end: int, begin: int) -> tuple[int, int]:
         """Return the start and the cut of the chunk after the one from `start` to `end`.
 
         It has the longest overlap that leaves room for new text. If that room holds only a lead,
         such as a heading, the overlap leaves room for all text that would fit without an overlap.
         """
-        next_start = overlap(start, end, 0)
+        low = 0
+        if self.unbreakable and (whole := self.unbreakable.end_from(begin)) > begin:
+            low = self.measure.earliest(whole, self.size)  # the range must fit after the overlap
+        next_start = self.overlap_start(start, end, low)
         while next_start >= 0:
-            cut = self.find_cut(next_start, begin, text_end)
-            if cut > begin:
+            cut = self.find_cut(next_start, begin)
+            if cut.at > begin:
                 break
-            next_start = overlap(start, end, next_start + 1)
+            next_start = self.overlap_start(start, end, next_start + 1)
         else:
-            return begin, self._cut_alone(begin, text_end)
-        if cut != self._after_lead:
-            return next_start, cut
-        alone = self._cut_alone(begin, text_end)
-        if alone == self._after_lead:
-            return next_start, cut
-        stop = trim_space(self.text, begin, alone) if self.trim else alone
-        next_start = overlap(start, end, self.measure.earliest(stop, self.size))
+            return begin, self.cut_alone(begin).at
+        if not cut.is_after_lead:
+            return next_start, cut.at
+        alone = self.cut_alone(begin)
+        if alone.is_after_lead and alone.at == cut.at:
+            return next_start, cut.at
+        stop = trim_space(self.text, begin, alone.at) if self.trim else alone.at
+        next_start = self.overlap_start(start, end, self.measure.earliest(stop, self.size))
         while next_start >= 0 and self.measure.length(next_start, stop) > self.size:
-            next_start = overlap(start, end, next_start + 1)
-        return next_start if next_start >= 0 else begin, alone
+            next_start = self.overlap_start(start, end, next_start + 1)
+        return next_start if next_start >= 0 else begin, alone.at
 
-    def _next_begin(self, cut: int, text_end: int) -> int:
-        """Return the start of the text after a cut."""
-        begin = self.resume(cut) if self.resume else cut
-        is_space = self.trim and begin < text_end and self.text[begin].isspace()
-        return skip_space(self.text, begin) if is_space else begin
+    def overlap_start(self, start: int, end: int, low: int) -> int:
+        """Return the first start of an overlap from `low` on that is inside nothing unbreakable."""
+        place = self.repeat(start, end, low)
+        while place >= 0 and self.unbreakable:
+            outside = self.unbreakable.end_of(place)
+            if outside == place:
+                break
+            place = self.repeat(start, end, outside) if outside < end else -1
+        return place
 
-    def find_cut(self, start: int, begin: int, text_end: int) -> int:
-        """Return the cut of the chunk from `start` whose new text begins at `begin`.
+    def find_cut(self, start: int, begin: int) -> Cut:
+        """Return the cut of the chunk from `start` whose own text begins at `begin`.
 
         It is `begin` itself if no new text fits.
         """
         text, measure, size, trim = self.text, self.measure, self.size, self.trim
-        stop = self._next_break(start, begin, text_end) if self.breaks else text_end
+        stop = self.next_required(start, begin) if self.required else self.text_end
         limit = measure.furthest(start, size)
         while limit > begin:
             if limit >= stop:
-                cut = stop
-            elif trim and text[limit].isspace() and self._may_trim_from(begin, limit):
+                cut = Cut(stop)
+            elif trim and text[limit].isspace() and self.may_trim_from(begin, limit):
                 cut = self.best_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
                 cut = self.best_cut(start, begin, limit, limit)
             if measure.is_monotone:
                 return cut
-            end = trim_space(text, begin, cut) if trim else cut
+            end = trim_space(text, begin, cut.at) if trim else cut.at
             if end > begin and measure.length(start, end) <= size:
                 return cut
             limit = min(end, limit) - 1  # the user's length function is not monotone: try less
-        return begin
+        return Cut(begin)
 
-    def _may_trim_from(self, begin: int, limit: int) -> bool:
+    def may_trim_from(self, begin: int, limit: int) -> bool:
         """Whether the white space at `limit` can be trimmed off a chunk.
 
         It cannot if it belongs to the cluster of a prefix mark (U+0600) before it.
         """
         return trim_space(self.text, begin, limit + 1) <= limit
 
-    def _next_break(self, start: int, begin: int, text_end: int) -> int:
-        """Return the first break that leaves a chunk of at least `min_size`, or the end."""
-        for index in range(bisect_right(self.breaks, begin), len(self.breaks)):
-            stop = self.breaks[index]
-            stop = self.atoms.start_of(stop) if self.atoms else stop
+    def next_required(self, start: int, begin: int) -> int:
+        """Return the first required cut that leaves a chunk of at least `min_size`, or the end."""
+        for index in range(bisect_right(self.required, begin), len(self.required)):
+            stop = self.required[index]
+            stop = self.unbreakable.start_of(stop) if self.unbreakable else stop
             if not at_cluster(self.text, begin, stop):
                 stop = cluster_floor(self.text, begin, stop)
             if stop <= begin:
                 continue
             if not self.min_size or self.measure.length(start, stop) >= self.min_size:
-                return min(stop, text_end)
-        return text_end
+                return min(stop, self.text_end)
+        return self.text_end
 
-    def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
+    def best_cut(self, start: int, begin: int, high: int, limit: int) -> Cut:
+        """Return the best cut up to `high`, with regard to the parts that it would divide."""
+        cut = self.last_cut(start, begin, high, limit)
+        structure = self.structure
+        if structure.head_end and cut.at < (rest := structure.head_end(begin)) <= limit:
+            cuts = (level(rest - 1, high) for level in self.levels)
+            return next((Cut(each) for each in cuts if each >= rest), cut)
+        if structure.part_end is None:
+            return cut
+        earlier = self.before_last_lines(structure.part_end, start, begin, cut.at)
+        return Cut(earlier) if earlier >= 0 else cut
+
+    def before_last_lines(
+        self, part_end: Callable[[int], int], start: int, begin: int, cut: int
+    ) -> int:
+        """Return an earlier cut if the rest of the part that it divides would be tiny, or -1."""
+        length, end = self.measure.length, part_end(cut)
+        if end < 0 or length(cut, end) * TINY >= self.size:
+            return -1
+        high = min(self.measure.earliest(end, self.size // 4), cut)
+        earlier = self.last_cut(start, begin, high, high).at if high > begin else begin
+        if length(begin, earlier) * 4 < self.size or part_end(earlier) != end:
+            return -1
+        is_in_head = self.structure.head_end and self.structure.head_end(earlier) >= 0
+        return -1 if is_in_head else earlier
+
+    def last_cut(self, start: int, begin: int, high: int, limit: int) -> Cut:
         """Return the last cut of the coarsest level between `begin` and `high`.
 
-        A lead that would be alone is joined with part of what follows, if that is twice as long.
+        If only a lead would precede the cut, a finer level is used instead, provided that the text
+        after the lead is at least twice as long as the lead.
         """
-        text, low = self.text, begin
+        text, low, unbreakable = self.text, begin, self.unbreakable
         if self.min_size:
             low = max(begin, self.measure.furthest(start, self.min_size - 1))
-        if self.atoms is not None and (atom_end := self.atoms.end_from(begin)) <= limit:
-            low = max(low, atom_end - 1)
-        is_bound = self.keep_leads or self.atoms is not None
+            if self.structure.whole_levels and (cut := self.whole_cut(low, begin, high)) >= 0:
+                return Cut(cut)
+        if unbreakable and (whole := unbreakable.end_from(begin)) > begin:
+            if whole > limit:  # it fits only without the overlap
+                return Cut(begin if start < begin else cluster_floor(text, begin, limit))
+            low = max(low, whole - 1)
+        is_bound = self.keep_with_next is not None or unbreakable is not None
         after_lead = -1  # the coarsest cut, if only a lead precedes it
         for level in self.levels:
             cut = level(low, high)
@@ -248,46 +280,77 @@ class Packer:
                     lead = self.before_leads(begin, cut) if is_bound else cut
                     if lead > low:
                         if after_lead < 0 or lead - after_lead > 2 * (after_lead - begin):
-                            return lead
+                            return Cut(lead)
                     elif after_lead < 0:
-                        after_lead = self.before_atom(begin, cut)
+                        after_lead = self.before_unbreakable(begin, cut)
                     break
                 cut = level(low, cut - 1)
         cut = after_lead if after_lead >= 0 else cluster_floor(text, begin, limit)
-        cut = self.before_atom(begin, cut)
-        if after_lead >= 0:
-            self._after_lead = cut
-        return cut
+        return Cut(self.before_unbreakable(begin, cut), after_lead >= 0)
+
+    def whole_cut(self, least: int, begin: int, high: int) -> int:
+        """Return the last cut between blocks, if possible after `least`; or -1."""
+        for low in (least, begin):
+            for level in self.levels[: self.structure.whole_levels]:
+                cut = level(low, high)
+                if cut > low and at_cluster(self.text, begin, cut):
+                    lead = self.before_leads(begin, cut)
+                    if lead > low:
+                        return lead
+        return -1
 
     def before_leads(self, begin: int, cut: int) -> int:
-        """Move a cut before the atom that it would divide, and the lines that belong to that."""
-        if self.atoms is None:
-            lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
-            return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
-        cut = self.before_atom(begin, cut)
-        lead = lead_start(self.text, begin, cut) if self.keep_leads else cut
-        if (atom := self.atoms.start_of(lead)) > begin:
-            lead = atom
-        return lead if lead == cut or at_cluster(self.text, begin, lead) else cut
+        """Move a cut out of what is unbreakable, and before the lines that belong to that."""
+        inner = self.before_unbreakable(begin, cut) if self.unbreakable else cut
+        lead = self.keep_with_next(self.text, begin, inner) if self.keep_with_next else inner
+        if lead == inner:
+            return inner
+        if self.unbreakable and (whole := self.unbreakable.start_of(lead)) > begin:
+            lead = whole
+        return lead if at_cluster(self.text, begin, lead) else inner
 
-    def before_atom(self, begin: int, cut: int) -> int:
-        """Move a cut before the atom that it would divide."""
-        atom = self.atoms.start_of(cut) if self.atoms is not None else cut
-        return atom if begin < atom < cut and at_cluster(self.text, begin, atom) else cut
+    def before_unbreakable(self, begin: int, cut: int) -> int:
+        """Move a cut before the unbreakable range that it would divide."""
+        whole = self.unbreakable.start_of(cut) if self.unbreakable else cut
+        return whole if begin < whole < cut and at_cluster(self.text, begin, whole) else cut
 
-    def _merge_last(self, chunks: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    def merge_last(self, pieces: list[Piece]) -> list[Piece]:
         """Merge a last chunk below `min_size` with the one before, or move text to it."""
         text, measure = self.text, self.measure
-        if len(chunks) < 2 or measure.length(*chunks[-1]) >= self.min_size:
-            return chunks
-        (start, middle), (_, end) = chunks[-2:]
+        if len(pieces) < 2 or measure.length(pieces[-1].start, pieces[-1].end) >= self.min_size:
+            return pieces
+        (start, own, middle), (_, _, end) = pieces[-2:]
         if measure.length(start, end) <= self.size:
-            return [*chunks[:-2], (start, end)]
+            return [*pieces[:-2], Piece(start, own, end)]
         high = min(measure.earliest(end, self.min_size), middle)
-        cut = self.best_cut(start, start, high, high)
+        cut = self.best_cut(start, start, high, high).at
         first_end = trim_space(text, start, cut) if self.trim else cut
-        last_start = self._next_begin(cut, end)
-        overlap_start = self.overlap(start, first_end, 0) if self.overlap else -1
-        last_start = overlap_start if overlap_start >= 0 else last_start
+        last_own = self.next_begin(cut)
+        last_start = self.overlap_start(start, first_end, 0)
+        last_start = last_start if last_start >= 0 else last_own
         fits = first_end > start and measure.length(last_start, end) <= self.size
-        return [*chunks[:-2], (start, first_end), (last_start, end)] if fits else chunks
+        if not fits:
+            return pieces
+        return [
+            *pieces[:-2],
+            Piece(start, min(own, first_end), first_end),
+            Piece(last_start, last_own, end),
+        ]
+
+    def indented(self, start: int) -> int:
+        """Return the start of the indentation before `start`, if it leaves half of a chunk."""
+        line = self.structure.indentation(start) if self.structure.indentation else start
+        return line if self.measure.length(line, start) * 2 <= self.size else start
+
+    def with_indentation(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """Add the indentation of its first line to each chunk in which there is room for it."""
+        length, results = self.measure.length, list[Piece]()
+        for start, own, end in pieces:
+            line, last = self.indented(start), results[-1] if results else Piece(0, 0, 0)
+            repeated = length(line, last.end) if line < last.end else 0
+            keeps = line >= last.start and repeated <= self.overlap
+            keeps = keeps and length(line, end) <= self.size
+            results.append(Piece(line, max(line, last.end) if start == own else own, end))
+            if not keeps:
+                results[-1] = Piece(start, own, end)
+        return results

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from rag_splitters.errors import InputError
-from rag_splitters.span import Span
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.boundaries import (
     NEWLINE,
     Finder,
@@ -19,8 +17,7 @@ from rag_splitters.text.boundaries import (
     skip_space,
     trim_space,
 )
-from rag_splitters.text.packing import pack
-from rag_splitters.text.sizing import LengthFunction
+from rag_splitters.text.structure import Structure
 
 KeepSeparator: TypeAlias = Literal["auto", "start", "end", "none", True, False]
 """Where to keep a separator: at the "start" of the piece after it, at the "end" of the piece before
@@ -62,7 +59,7 @@ def separators(
     keep: KeepSeparator = "auto",
     strip: bool = True,
 ) -> Finder:
-    """Return the finder of the cuts at separators of equal rank; see `pack_pieces`."""
+    """Return the finder of the cuts at separators of equal rank; see `pieces`."""
     if is_regex or len(group) > 1 or ("\n" in group[0] and "\r" in text):
         pattern = separator_pattern(group, is_regex)
         return lazily(lambda: [_gap(match, keep, strip)[0] for match in pattern.finditer(text)])
@@ -111,7 +108,7 @@ def _side(separator: str, keep: KeepSeparator, strip: bool) -> Literal["start", 
     return "start" if keep is True else keep or "none"
 
 
-def pack_pieces(
+def pieces(
     text: str,
     groups: Sequence[Sequence[str]],
     finer: Sequence[Finder],
@@ -119,14 +116,8 @@ def pack_pieces(
     is_regex: bool,
     keep: KeepSeparator,
     strip: bool,
-    size: int,
-    overlap: int,
-    length_function: LengthFunction,
-    min_size: int = 0,
-    keep_leads: bool = False,
-    atoms: Atoms | None = None,
-) -> list[Span]:
-    """Pack as many whole pieces between separators as fit into spans of `size` units.
+) -> Structure:
+    """Return the structure of a text that consists of pieces between separators.
 
     Dropped separators are left out where the text is cut, and at its edges; between two pieces of
     one chunk, they are kept.
@@ -137,41 +128,25 @@ def pack_pieces(
         finer: where to cut a piece that is too big.
         is_regex: whether the separators are regular expressions.
         keep: where to keep separators.
-        strip: whether to remove white space at the edges of chunks.
-        size: maximum chunk size.
-        overlap: maximum overlap.
-        length_function: the unit of these sizes.
-        min_size: smaller chunks are merged with a neighbour if the result fits.
-        keep_leads: whether to keep headings, lead-ins and so on with what follows them.
-        atoms: parts of the text to keep whole.
+        strip: whether white space at the edges of chunks is removed.
     """
-    part, resume = (0, len(text)), None
     if not strip and keep != "end":
         finer = [_before_space(text, finder) for finder in finer]
-    if keep in ("none", False):
-        gaps = [separator_gaps(text, group, is_regex, keep) for group in groups]
-        levels = [positions([end for end, _ in each]) for each in gaps]
-        part = _inner_part(text, next(filter(None, gaps), []))
-        starts = {end: start for each in reversed(gaps) for end, start in each}
-
-        def resume(cut: int) -> int:
-            after_space = skip_space(text, cut) if finer else cut
-            return starts.get(cut, after_space)
-
-    else:
+    if keep not in ("none", False):
         levels = [separators(text, group, is_regex, keep, strip) for group in groups]
-    return pack(
+        return Structure(text, [*levels, *finer], keep_with_next=None)
+    gaps = [separator_gaps(text, group, is_regex, keep) for group in groups]
+    starts = {end: start for each in reversed(gaps) for end, start in each}
+
+    def resume(cut: int) -> int:
+        return starts.get(cut, skip_space(text, cut) if finer else cut)
+
+    return Structure(
         text,
-        [*levels, *finer],
-        size=size,
-        overlap=overlap,
-        length_function=length_function,
-        min_size=min_size,
-        trim=strip,
-        part=part,
+        [*(positions([end for end, _ in each]) for each in gaps), *finer],
+        keep_with_next=None,
+        part=_inner_part(text, next(filter(None, gaps), [])),
         resume=resume,
-        keep_leads=keep_leads,
-        atoms=atoms,
     )
 
 

@@ -7,6 +7,7 @@ then returns the lengths of many parts.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 from rag_splitters.parameters.checks import LengthFunction, check_length_function, is_tokenizer
 from rag_splitters.text.measures import (
@@ -17,7 +18,27 @@ from rag_splitters.text.measures import (
     WordMeasure,
 )
 
-__all__ = ["LengthFunction", "Measure", "Sizer", "sizer"]
+__all__ = ["LengthFunction", "Measure", "Sizer", "Sizes", "sizer"]
+
+
+class Sizes(NamedTuple):
+    """The sizes of chunks, in units of a length function.
+
+    Parameters:
+        size: maximum chunk size, overlap included.
+        overlap: maximum size of the tail that the next chunk repeats.
+        length_function: the unit.
+        min_size: smaller chunks are merged with a neighbour if the result fits.
+    """
+
+    size: int
+    overlap: int = 0
+    length_function: LengthFunction = "characters"
+    min_size: int = 0
+
+    def measure(self, text: str) -> Measure:
+        """Return the measure of a text in this unit."""
+        return sizer(self.length_function)(text)
 
 
 def sizer(length_function: LengthFunction) -> Sizer:

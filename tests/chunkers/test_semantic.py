@@ -20,15 +20,16 @@ from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.embedded import EmbeddingSizes
 from rag_splitters.chunkers.embedding import EmbeddingChunker
 from rag_splitters.chunkers.semantic import SemanticChunker
-from rag_splitters.chunkers.topic import TopicChunker
 from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
 from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
-from rag_splitters.text.atoms import Atoms
 from rag_splitters.text.sentences import sentence_cuts
+from rag_splitters.text.sizing import Sizes
+from rag_splitters.text.structure import Unbreakable
+from rag_splitters.text.unbreakable import marked_structure
 from tests.models.test_embedding import LangChainModel, LlamaIndexModel, Secretive, called
 from tests.support.borders import CASES as BORDERS
 from tests.support.borders import llama_index, subjects
@@ -395,10 +396,10 @@ def test_sentence_units_are_sentences_worth_a_vector() -> None:
     first = "Head\n\nYes. This is a sentence of a good length, no doubt. No."
     second = "So is this one, which begins after a word that joins the one before."
     text = f"{first} {second}\n"
-    units = sentence_units(text, "rules", Atoms(text, **TopicChunker().sizes))
+    units = sentence_units(text, "rules", marked_structure(text).fit(Sizes(1000)).unbreakable)
     assert [text[start:end] for start, end in units] == [first, second]
     long = "word " * 1000
-    parts = sentence_units(long, "rules", Atoms(long, **TopicChunker().sizes))
+    parts = sentence_units(long, "rules", Unbreakable())
     assert len(parts) == 3
     assert max(end - start for start, end in parts) <= 2000
 

@@ -6,23 +6,21 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
-from typing import Any
 
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks.block import Block
-from rag_splitters.structure.blocks.indents import IndentPacker
+from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.text.boundaries import (
     Finder,
-    at_cluster,
     lines,
     paragraphs,
     positions,
     sentences,
-    skip_space,
     words,
 )
-from rag_splitters.text.overlaps import Overlap, tail_overlap
-from rag_splitters.text.sizing import LengthFunction, Measure, sizer
+from rag_splitters.text.packing import pack
+from rag_splitters.text.sizing import Measure, Sizes
+from rag_splitters.text.structure import Structure, Unbreakable
 
 _COARSE = 4
 """The number of levels that cut between blocks. The levels after them cut inside blocks."""
@@ -140,23 +138,6 @@ def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> 
     return last
 
 
-def _forbidding(finder: Finder, starts: Sequence[int], ends: Sequence[int]) -> Finder:
-    """Return the finder's cuts outside these sorted zones, each `(start, end]`."""
-
-    def last(low: int, high: int) -> int:
-        cut = finder(low, high)
-        while cut > low:
-            zone = bisect_left(starts, cut) - 1
-            if zone < 0 or cut > ends[zone]:
-                return cut
-            if starts[zone] <= low:
-                return -1
-            cut = finder(low, starts[zone])
-        return -1
-
-    return last
-
-
 def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
     """Forbids cuts inside a heading or a term, and between it and the block under it."""
     starts: list[int] = []
@@ -170,102 +151,53 @@ def _heading_guard(blocks: Sequence[Block]) -> Callable[[Finder], Finder]:
         else:
             starts.append(one.start)
             ends.append(block.start)
-    return lambda finder: _forbidding(finder, starts, ends)
+    return Unbreakable((start, end + 1) for start, end in zip(starts, ends, strict=True)).guard
 
 
 _MARKER = re.compile(r"(?:[-+*]|\d{1,9}[.)])\s")
 
 
-class _BlockPacker(IndentPacker):
-    """A packer that prefers a chunk below `min_size` to cutting a block that fits.
+def _indentation(
+    text: str, blocks: Sequence[Block], borders: Sequence[int]
+) -> Callable[[int], int]:
+    """Return the indentation of items and code, but not from before one of the sorted borders."""
+    blocks = [block for block in blocks if block.kind in ("code", "list_item")]
+    starts = [block.start for block in blocks]
 
-    It keeps the indentation of list items and code, but not across a border.
-
-    Parameters: those of `IndentPacker`, and
-        blocks: the blocks of the text.
-        borders: sorted offsets before which no indentation is kept.
-    """
-
-    def __init__(
-        self, *arguments: Any, blocks: Sequence[Block], borders: Sequence[int], **options: Any
-    ) -> None:
-        super().__init__(*arguments, **options)
-        self._borders = borders
-        self._blocks = [block for block in blocks if block.kind in ("code", "list_item")]
-        self._starts = [block.start for block in self._blocks]
-
-    def indented(self, start: int) -> int:
-        index = bisect_right(self._starts, start) - 1
-        if index < 0 or start >= self._blocks[index].end:
+    def indentation(start: int) -> int:
+        index = bisect_right(starts, start) - 1
+        if index < 0 or start >= blocks[index].end:
             return start
-        if self._blocks[index].kind == "list_item" and not _MARKER.match(self.text, start):
+        if blocks[index].kind == "list_item" and not _MARKER.match(text, start):
             return start
-        line = super().indented(start)
-        border = bisect_right(self._borders, start) - 1
-        return max(line, self._borders[border]) if border >= 0 else line
+        border = bisect_right(borders, start) - 1
+        return max(line_start(text, start), borders[border] if border >= 0 else 0)
 
-    def best_cut(self, start: int, begin: int, high: int, limit: int) -> int:
-        if self.min_size:
-            least = max(begin, self.measure.furthest(start, self.min_size - 1))
-            for low in (least, begin):
-                for level in self.levels[:_COARSE]:
-                    cut = level(low, high)
-                    if cut > low and at_cluster(self.text, begin, cut):
-                        lead = self.before_leads(begin, cut)
-                        if lead > low:
-                            return lead
-        return super().best_cut(start, begin, high, limit)
+    return indentation
 
 
 def pack_blocks(
     text: str,
     blocks: Sequence[Block],
+    sizes: Sizes,
     *,
-    size: int,
-    overlap: int,
-    length_function: LengthFunction,
-    min_size: int = 0,
-    breaks: Sequence[int] = (),
-    apart: Collection[int] = (),
+    required: Sequence[int] = (),
+    without_overlap_at: Collection[int] = (),
 ) -> list[Span]:
-    """Pack blocks into spans of at most `size` units, and keep headings with their text.
+    """Pack blocks into spans, and keep headings with their text.
 
     Parameters:
         text: the text.
         blocks: its blocks, without dropped ones.
-        size: maximum chunk size, overlap included.
-        overlap: maximum overlap.
-        length_function: the unit of the sizes.
-        min_size: smaller chunks are merged with a neighbour if the result fits.
-        breaks: offsets at which a new chunk begins, in addition to the sections that do not fit.
+        sizes: the sizes of chunks and overlaps.
+        required: offsets at which a new chunk begins, in addition to the sections that do not fit.
             Such a chunk keeps no indentation from before the offset.
-        apart: offsets at which a chunk begins without overlap.
+        without_overlap_at: offsets at which a chunk begins without overlap.
     """
-    measure = sizer(length_function)(text)
-    sections, attached = _section_breaks(blocks, measure, size)
-    packer = _BlockPacker(
-        text,
-        measure,
-        size,
-        _block_levels(text, blocks, attached),
-        blocks=blocks,
-        borders=breaks,
-        breaks=sorted({*sections, *breaks}),
-        repeated=overlap,
-        overlap=_overlap(text, measure, overlap, size, apart) if overlap else None,
-        min_size=min_size,
+    structure = Structure(
+        text, whole_levels=_COARSE, indentation=_indentation(text, blocks, required)
     )
-    return [Span(start, end) for start, end in packer.pack()]
-
-
-def _overlap(
-    text: str, measure: Measure, overlap: int, size: int, apart: Collection[int]
-) -> Overlap:
-    """Return `tail_overlap`, but no overlap for chunks that begin at one of these offsets."""
-    repeated = tail_overlap(text, measure, overlap, size)
-    begins = {skip_space(text, offset) for offset in apart}
-
-    def next_start(start: int, end: int, low: int) -> int:
-        return -1 if begins and skip_space(text, end) in begins else repeated(start, end, low)
-
-    return next_start
+    sections, attached = _section_breaks(blocks, structure.fit(sizes).measure, sizes.size)
+    structure.levels = _block_levels(text, blocks, attached)
+    structure.required = sorted({*sections, *required})
+    return pack(structure, sizes, without_overlap_at=without_overlap_at)

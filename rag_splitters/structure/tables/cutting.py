@@ -19,7 +19,8 @@ from rag_splitters.text.boundaries import (
 )
 from rag_splitters.text.excerpt import Excerpt, data_in, without_data
 from rag_splitters.text.packing import pack
-from rag_splitters.text.sizing import LengthFunction, sizer
+from rag_splitters.text.sizing import Sizes, sizer
+from rag_splitters.text.structure import Structure
 
 
 class Cutter:
@@ -28,26 +29,17 @@ class Cutter:
     Parameters:
         table: the table.
         render: how to write the chunks.
-        size: maximum chunk size.
-        overlap: maximum size of the rows that the next chunk repeats.
-        length_function: the unit of both.
+        sizes: the sizes of chunks, and of the rows that the next chunk repeats.
         rows_per_chunk: maximum number of rows in a chunk; None: as many as fit.
     """
 
     def __init__(
-        self,
-        table: Table,
-        render: Render,
-        *,
-        size: int,
-        overlap: int,
-        length_function: LengthFunction,
-        rows_per_chunk: int | None = None,
+        self, table: Table, render: Render, sizes: Sizes, rows_per_chunk: int | None = None
     ) -> None:
         self.table = table
         self.text = table.text
         self.render = render
-        self.frame = _Frame(table, size=size, overlap=overlap, length_function=length_function)
+        self.frame = _Frame(table, sizes)
         self.is_limited = rows_per_chunk is not None
         self.limit = rows_per_chunk or max(len(table.rows), 1)
 
@@ -199,6 +191,11 @@ def _labels_fit(frame: _Frame) -> bool:
     return whole and bool(_cut_row(frame, 0))
 
 
+def _cell_structure(text: str) -> Structure:
+    """Return the structure of a cell's text."""
+    return Structure(text, [lines(text), sentences(text), words(text)])
+
+
 def _inside(frame: _Frame, index: int, cell: Cell, label: str, start: int, end: int) -> list[Span]:
     """One cell, cut as text under its label; [] if the label leaves no room."""
     excerpt = frame.table.excerpt(cell)
@@ -209,11 +206,12 @@ def _inside(frame: _Frame, index: int, cell: Cell, label: str, start: int, end: 
     if 4 * frame.length(content("")) > 3 * frame.size:
         return []
     pieces = pack(
-        excerpt.text,
-        [lines(excerpt.text), sentences(excerpt.text), words(excerpt.text)],
-        size=frame.size,
-        overlap=frame.overlap,
-        length_function=lambda piece: frame.length(content(piece)) if piece else 0,
+        _cell_structure(excerpt.text),
+        Sizes(
+            frame.size,
+            frame.overlap,
+            lambda piece: frame.length(content(piece)) if piece else 0,
+        ),
     )
     contents = [content(piece.text_of(excerpt.text)) for piece in pieces] or [content("")]
     if not all(map(frame.fits, contents)):
@@ -254,16 +252,12 @@ class _Frame:
 
     writer: Writer
 
-    def __init__(
-        self, table: Table, *, size: int, overlap: int, length_function: LengthFunction
-    ) -> None:
+    def __init__(self, table: Table, sizes: Sizes) -> None:
         self.table = table
         self.text = table.text
-        self.size = size
-        self.overlap = overlap
-        self.length_function = length_function
+        self.size, self.overlap, _, _ = self.sizes = sizes
         self.positions = [boundary_before(self.text, row.start) for row in table.rows]
-        self._sizer = sizer(length_function)
+        self._sizer = sizer(sizes.length_function)
         self._fitting: dict[int, bool] = {}  # of cells over several rows, by where they begin
 
     def write(self, render: Render) -> None:
@@ -308,14 +302,7 @@ class _Frame:
         """A part of the table cut as text."""
         excerpt = Excerpt.of(self.text, start, end, data_in(self.text, start, end))
         text = excerpt.text
-        spans = pack(
-            text,
-            [lines(text), sentences(text), words(text)],
-            size=self.size,
-            overlap=self.overlap,
-            length_function=self.length_function,
-        )
-        return excerpt.spans(spans, self.text)
+        return excerpt.spans(pack(_cell_structure(text), self.sizes), self.text)
 
     def span(
         self,

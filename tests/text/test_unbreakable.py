@@ -21,12 +21,13 @@ from rag_splitters import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.testing import check_chunker, hostile_texts
-from rag_splitters.text.atoms import Atoms, find_atoms
+from rag_splitters.text.sizing import Sizes
+from rag_splitters.text.unbreakable import find_unbreakable, marked_structure
 
 PROSE = "The kettle has been on the stove since six. Nobody has looked at it, and it is dry. "
 SENTENCES = "It is filled from the tap. It must not be too full! Is it hot? Wait. Then pour it. "
 CODE = 'def boil():\n    """Boils it. All of it."""\n\n    fill()\n\n    # Wait. Then go on.\n'
-ATOMS = {
+WHOLE = {
     "fence": f"```python\n{CODE}```",
     "long fence": f"````md\n```python\n{CODE}```\n\nIt is done. So it is.\n````",
     "indented fence": f"   ~~~\n{CODE}\n   ~~~",
@@ -42,7 +43,7 @@ ATOMS = {
     "listing of HTML": f"<pre>\n{CODE}</pre>",
     "quotation of HTML": f"<blockquote><p>{SENTENCES}</p>\n\n<p>{SENTENCES}</p></blockquote>",
 }
-NO_ATOMS = {
+BREAKABLE = {
     "paragraph": SENTENCES,
     "heading": "# Tea",
     "dialogue": f"— {SENTENCES}",
@@ -79,42 +80,41 @@ def strategies(**sizes: Any) -> list[Chunker]:
 NAMES = [type(chunker).__name__ for chunker in strategies()]
 
 
-@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
+@pytest.mark.parametrize("whole", WHOLE.values(), ids=WHOLE)
 @pytest.mark.parametrize("strategy", range(len(NAMES)), ids=NAMES)
 @pytest.mark.parametrize("overlap", [0, 40])
-def test_no_strategy_cuts_an_atom_that_fits(strategy: int, atom: str, overlap: int) -> None:
-    atom = atom.strip()
-    least = len(atom) + (overlap + len("\n\n") if overlap else 0)
-    for size in (least, len(atom) + 60, 2 * len(atom)):
+def test_no_strategy_cuts_a_whole_that_fits(strategy: int, whole: str, overlap: int) -> None:
+    whole = whole.strip()
+    for size in (len(whole), len(whole) + 60, 2 * len(whole)):
         chunker = strategies(chunk_size=size, chunk_overlap=overlap)[strategy]
         for before in range(0, 2 * len(PROSE), 61):
-            text = f"{(PROSE * 4)[:before]}.\n\n{atom}\n\n{PROSE * 3}"
+            text = f"{(PROSE * 4)[:before]}.\n\n{whole}\n\n{PROSE * 3}"
             chunks = [chunk.text for chunk in chunker.chunk(text)]
-            assert any(atom in chunk for chunk in chunks), (before, size)
+            assert any(whole in chunk for chunk in chunks), (before, size)
             assert len(chunks) > 1 or len(text) <= size
 
 
-@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
+@pytest.mark.parametrize("whole", WHOLE.values(), ids=WHOLE)
 @pytest.mark.parametrize("strategy", range(len(NAMES)), ids=NAMES)
-def test_atom_that_is_too_big_is_cut(strategy: int, atom: str) -> None:
-    text = f"{PROSE}\n\n{atom}\n\n{PROSE}"
+def test_whole_that_is_too_big_is_cut(strategy: int, whole: str) -> None:
+    text = f"{PROSE}\n\n{whole}\n\n{PROSE}"
     spans = check_chunker(strategies(chunk_size=60)[strategy], text)
-    assert all(atom not in span.text_of(text) for span in spans)
+    assert all(whole not in span.text_of(text) for span in spans)
     assert len(spans) > len(text) / 60
 
 
-def test_heading_alone_is_better_than_an_atom_in_two() -> None:
-    atom = ATOMS["fence"]
-    text = f"{PROSE}\n\n## Boiling\n\n{atom}\n\n{PROSE}"
-    for chunker in strategies(chunk_size=len(atom) + 5):
-        assert any(chunk.text == atom for chunk in chunker.chunk(text)), chunker
+def test_heading_alone_is_better_than_a_whole_in_two() -> None:
+    whole = WHOLE["fence"]
+    text = f"{PROSE}\n\n## Boiling\n\n{whole}\n\n{PROSE}"
+    for chunker in strategies(chunk_size=len(whole) + 5):
+        assert any(chunk.text == whole for chunk in chunker.chunk(text)), chunker
 
 
-def test_heading_stays_with_an_atom_if_both_fit() -> None:
-    atom = ATOMS["fence"]
-    text = f"{PROSE}\n\n## Boiling\n\n{atom}\n\n{PROSE}"
-    for chunker in strategies(chunk_size=len(atom) + 20)[:5]:  # a model says where others cut
-        assert any(f"## Boiling\n\n{atom}" in chunk.text for chunk in chunker.chunk(text)), chunker
+def test_heading_stays_with_a_whole_if_both_fit() -> None:
+    whole = WHOLE["fence"]
+    text = f"{PROSE}\n\n## Boiling\n\n{whole}\n\n{PROSE}"
+    for chunker in strategies(chunk_size=len(whole) + 20)[:5]:  # a model says where others cut
+        assert any(f"## Boiling\n\n{whole}" in chunk.text for chunk in chunker.chunk(text)), chunker
 
 
 def test_overlap_of_sentences_keeps_items_whole() -> None:
@@ -123,28 +123,28 @@ def test_overlap_of_sentences_keeps_items_whole() -> None:
     assert [chunk.text for chunk in chunks] == ["\n".join(pair) for pair in pairwise(items)]
 
 
-@pytest.mark.parametrize("atom", ATOMS.values(), ids=ATOMS)
-def test_atom_is_one(atom: str) -> None:
-    text = f"{PROSE}\n\n{atom}\n\n{PROSE}"
-    start = len(PROSE) + 2 + len(atom) - len(atom.lstrip())
-    assert (start, len(PROSE) + 2 + len(atom.rstrip())) in find_atoms(text)
-    assert find_atoms(text.replace("\n", "\r\n")) != []
+@pytest.mark.parametrize("whole", WHOLE.values(), ids=WHOLE)
+def test_whole_is_one(whole: str) -> None:
+    text = f"{PROSE}\n\n{whole}\n\n{PROSE}"
+    start = len(PROSE) + 2 + len(whole) - len(whole.lstrip())
+    assert (start, len(PROSE) + 2 + len(whole.rstrip())) in find_unbreakable(text)
+    assert find_unbreakable(text.replace("\n", "\r\n")) != []
 
 
-@pytest.mark.parametrize("text", NO_ATOMS.values(), ids=NO_ATOMS)
+@pytest.mark.parametrize("text", BREAKABLE.values(), ids=BREAKABLE)
 def test_other_text_is_none(text: str) -> None:
-    assert find_atoms(f"{PROSE}\n\n{text}\n\n{PROSE}") == []
+    assert find_unbreakable(f"{PROSE}\n\n{text}\n\n{PROSE}") == []
 
 
 def test_items_and_rows_end_where_the_next_begins() -> None:
     text = "- a\n  - b\n+ c\n# d\n1. e\n```\nf\n```\n> g\n| h |\n| i |\n"
     parts = ["- a", "- b", "+ c", "1. e", "```\nf\n```", "> g", "| h |", "| i |"]
-    assert [text[start:end] for start, end in find_atoms(text)] == parts
+    assert [text[start:end] for start, end in find_unbreakable(text)] == parts
 
 
 def test_centred_heading_is_not_part_of_an_item() -> None:
     text = f"  1. {SENTENCES}\n\n                NO WARRANTY\n\n  2. {SENTENCES}"
-    assert [text[start:end] for start, end in find_atoms(text)] == [
+    assert [text[start:end] for start, end in find_unbreakable(text)] == [
         f"1. {SENTENCES}".strip(),
         f"2. {SENTENCES}".strip(),
     ]
@@ -153,24 +153,24 @@ def test_centred_heading_is_not_part_of_an_item() -> None:
 def test_rows_of_a_table_need_no_outer_bars() -> None:
     text = "\n\n  Name | What it is\n  :--- | ----------\n  Assam | Black. Strong.\n\nIt | is"
     rows = ["Name | What it is", ":--- | ----------", "Assam | Black. Strong."]
-    assert [text[start:end] for start, end in find_atoms(text)] == rows
+    assert [text[start:end] for start, end in find_unbreakable(text)] == rows
 
 
 def test_inner_item_of_html_is_kept_if_the_outer_one_is_too_big() -> None:
     inner = "<li>Fill it. Not too much.</li>"
     text = f"<tr><td><ul>{inner * 3}</ul></td></tr>"
-    atoms = Atoms(text, size=40, overlap=0, length_function="characters")
-    assert atoms.start_of(text.index("Not")) == text.index("<li>")
+    _, unbreakable = marked_structure(text).fit(Sizes(40))
+    assert unbreakable.start_of(text.index("Not")) == text.index("<li>")
 
 
 @given(text=hostile_texts(), data=st.data())
-def test_atoms_ascend_and_are_visible(text: str, data: st.DataObject) -> None:
+def test_wholes_ascend_and_are_visible(text: str, data: st.DataObject) -> None:
     marks = ["```", "\n```\n", "\n- ", "\n> ", "\n| ", "\n1. ", "|---|\n", "<li>", "</li>", "\n"]
     parts = data.draw(st.lists(st.sampled_from(marks) | st.just(text[:20]), max_size=30))
     text = "".join(parts)
-    atoms = find_atoms(text)
-    assert atoms == sorted(atoms, key=lambda atom: (atom[0], -atom[1]))
-    for start, end in atoms:
+    ranges = find_unbreakable(text)
+    assert ranges == sorted(ranges, key=lambda part: (part[0], -part[1]))
+    for start, end in ranges:
         assert text[start:end] == text[start:end].strip() != ""
     for chunker in (
         SentenceChunker(chunk_size=12),

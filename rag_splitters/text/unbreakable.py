@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
-from rag_splitters.text.boundaries import skip_space, trim_space
-from rag_splitters.text.sizing import LengthFunction, sizer
+from rag_splitters.text.boundaries import Finder, trim_space
+from rag_splitters.text.structure import Structure, outer_first
 
-# The marks that lines begin with. A heading is not an atom, but it ends an item. The first
+# The marks that lines begin with. A heading is not such a range, but it ends an item. The first
 # characters are checked first, where most lines fail: that takes half the time.
 _OPENING = re.compile(
     r"\n[ \t]*(?=[-*+•◦▪‣\d(`~>|#]|[a-z]\))(?:"
@@ -28,96 +27,31 @@ _LINE = re.compile(r"[^\s][^\n]*")
 _TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
 
 
-class Atoms:
-    """The parts of a text that are kept whole because they fit into a chunk.
-
-    Parameters:
-        text: the text.
-        ranges: (start, end) of the parts, of which the outermost ones that fit are used; by
-            default, fences, table rows, list items and quotations.
-        size: maximum chunk size.
-        overlap: maximum overlap.
-        length_function: the unit of these sizes.
-
-    The attribute `measure` is the measure of the text, so that the text is measured only once.
-
-    >>> text = "One. Two.\\n- Three. Four."
-    >>> atoms = Atoms(text, size=20, overlap=0, length_function="characters")
-    >>> atoms.start_of(5), atoms.start_of(19)
-    (5, 10)
-    """
-
-    def __init__(
-        self,
-        text: str,
-        ranges: Iterable[tuple[int, int]] | None = None,
-        *,
-        size: int,
-        overlap: int,
-        length_function: LengthFunction,
-    ) -> None:
-        self.measure = sizer(length_function)(text)
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        outer_first = sorted(find_atoms(text) if ranges is None else ranges, key=_outer_first)
-        length, limit, outer_end = self.measure.length, size - overlap, 0
-        for start, end in outer_first:
-            begin = trim_space(text, 0, start) if overlap else start
-            if start >= outer_end and length(begin, end) <= limit:
-                self._starts.append(skip_space(text, start) if text[start].isspace() else start)
-                self._ends.append(end)
-                outer_end = end
-
-    @property
-    def exist(self) -> bool:
-        """Whether there are any atoms."""
-        return bool(self._starts)
-
-    def start_of(self, cut: int) -> int:
-        """Return the start of the atom that a cut would divide, or the cut if there is none."""
-        index = bisect_left(self._starts, cut) - 1
-        return self._starts[index] if index >= 0 and cut < self._ends[index] else cut
-
-    def end_from(self, start: int) -> int:
-        """Return the end of the atom that starts here, or -1."""
-        index = bisect_left(self._starts, start)
-        is_here = index < len(self._starts) and self._starts[index] == start
-        return self._ends[index] if is_here else -1
-
-    def outside(self, cuts: Iterable[int]) -> list[int]:
-        """Return the cuts that do not divide an atom."""
-        return [cut for cut in cuts if self.start_of(cut) == cut]
-
-    def is_in(self, start: int, end: int) -> bool:
-        """Whether there is an atom in this part of the text."""
-        index = bisect_left(self._starts, start)
-        return index < len(self._starts) and self._ends[index] <= end
-
-
-def find_atoms(text: str) -> list[tuple[int, int]]:
+def find_unbreakable(text: str) -> list[tuple[int, int]]:
     """Return (start, end) of the fences, table rows, list items and quotations of a text, in order.
 
     They are recognised by their marks, whatever the kind of text. The items of a list follow each
     other, whatever their depth; in HTML, they can be inside each other.
 
     >>> text = "- One. Two.\\n  Three.\\n- Four."
-    >>> [text[start:end] for start, end in find_atoms(text)]
+    >>> [text[start:end] for start, end in find_unbreakable(text)]
     ['- One. Two.\\n  Three.', '- Four.']
     """
-    atoms = list(_marked_atoms(text))
+    ranges = list(_marked_ranges(text))
     if "|" in text and ("-|" in text or "- |" in text or "-:" in text):
-        atoms += _bare_rows(text)
+        ranges += _bare_rows(text)
     if "<" in text:
-        atoms += _html_atoms(text)
-    return sorted(atoms, key=_outer_first)
+        ranges += _html_ranges(text)
+    return sorted(ranges, key=outer_first)
 
 
-def _outer_first(part: tuple[int, int]) -> tuple[int, int]:
-    return part[0], -part[1]
+def marked_structure(text: str, levels: Sequence[Finder] = ()) -> Structure:
+    """Return the structure of a text whose fences, rows, items and quotations are unbreakable."""
+    return Structure(text, levels, unbreakable=lambda: find_unbreakable(text))
 
 
-def _marked_atoms(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the atoms whose lines begin with a mark."""
+def _marked_ranges(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges whose lines begin with a mark."""
     lines = "\n" + text  # every line begins after a line feed; offsets are one too large
     end, is_closed = 0, True
     while opening := _OPENING.search(lines, end):
@@ -181,8 +115,8 @@ def _bare_rows(text: str) -> Iterator[tuple[int, int]]:
                 yield row.start(), trim_space(text, row.start(), row.end())
 
 
-def _html_atoms(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the atoms of HTML."""
+def _html_ranges(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of HTML."""
     openings: dict[str, int] = {}
     for tag in _TAG.finditer(text):
         name = tag[2].lower()
