@@ -10,7 +10,7 @@ from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.layout import pack_blocks
-from rag_splitters.structure.blocks.stripping import plain_page
+from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.outline import Outline
 
 

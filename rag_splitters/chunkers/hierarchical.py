@@ -15,8 +15,8 @@ from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.blocks.layout import pack_blocks
-from rag_splitters.structure.blocks.stripping import plain_page
 from rag_splitters.structure.blocks.tree import Node, family, merged_units, sections
+from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.outline import Outline
 from rag_splitters.text.sizing import Sizes, sizer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
@@ -17,13 +17,14 @@ from rag_splitters.contract.registry import Nested
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
-from rag_splitters.structure.blocks.html import html_blocks
-from rag_splitters.structure.blocks.main_content import content_tags
-from rag_splitters.structure.blocks.stripping import strip_tags
-from rag_splitters.structure.blocks.tags import Tag
+from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.content import read_page
+from rag_splitters.structure.html.tables import plain_html
+from rag_splitters.structure.html.text import strip_tags
+from rag_splitters.structure.html.tree import Tag, Tree
 from rag_splitters.structure.images import Image, definitions, find_images
-from rag_splitters.structure.tables import Excerpt, Table, find_tables
-from rag_splitters.structure.tables.html_tables import plain_html
+from rag_splitters.structure.table_finding import find_tables
+from rag_splitters.structure.tables import Excerpt, Table
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space
 from rag_splitters.text.excerpt import (
     Replacement,
@@ -61,26 +62,20 @@ class _Source:
         text: the text.
         text_format: its format.
         blocks: its blocks.
-        tags: its tags, if it is HTML.
+        page: its elements, if it is HTML.
     """
 
     def __init__(
-        self,
-        text: str,
-        text_format: TextFormat,
-        blocks: Sequence[Block],
-        tags: Sequence[Tag],
+        self, text: str, text_format: TextFormat, blocks: Sequence[Block], page: Tree | None
     ) -> None:
         self.text = text
         self.dropped = Dropped(text, blocks)
-        self.is_html = text_format == "html"
+        self.is_html = page is not None
         self._blocks = blocks
         self._references = definitions(text) if text_format == "markdown" else {}
-        self._tags = tags
-        self._tag_starts = [tag.start for tag in tags]
-        self._hidden = Dropped(
-            text, [Block("dropped", t.start, t.end) for t in _dropped_tags(tags)]
-        )
+        self._page = page
+        hidden = [tag for tag in page.tags if tag.kind == "dropped"] if page else []
+        self._hidden = Dropped(text, [Block("dropped", tag.start, tag.end) for tag in hidden])
         self._starts = [block.start for block in blocks]
 
     def images(self, start: int, end: int) -> list[Image]:
@@ -96,11 +91,10 @@ class _Source:
         HTML becomes plain text; in any other text, these replacements are made.
         """
         data = data_in(self.text, start, end, least)
-        if not self.is_html:
+        if self._page is None:
             return Excerpt.of(self.text, start, end, _outermost([*replacements, *data]))
-        first, last = (bisect_left(self._tag_starts, position) for position in (start, end))
-        tags = _with_data(self._tags[first:last], data)
-        return strip_tags(self.text, list(self._clipped(start, end)), tags).excerpt
+        page = _without_data(self._page, start, end, data) if data else self._page
+        return strip_tags(page, list(self._clipped(start, end))).excerpt
 
     def _clipped(self, start: int, end: int) -> Iterator[Block]:
         """Yield the blocks in a part of the text, clipped to it."""
@@ -112,20 +106,15 @@ class _Source:
             index += 1
 
 
-def _with_data(tags: Sequence[Tag], data: Sequence[Replacement]) -> Sequence[Tag]:
-    """Return the tags, and the data outside of them as dropped parts."""
-    if not data:
-        return tags
+def _without_data(page: Tree, start: int, end: int, data: Sequence[Replacement]) -> Tree:
+    """Return a part of a page in which the data outside of tags are dropped."""
     outermost: list[Tag] = []
-    parts = [Tag("dropped", low, high, "data") for low, high, _ in data]
-    for tag in sorted([*tags, *parts], key=lambda tag: tag.start):
+    parts = [Tag("dropped", low, high, "data", page.element_at(low)) for low, high, _ in data]
+    tags = [*page.tags_between(start, end), *parts]
+    for tag in sorted(tags, key=lambda tag: tag.start):
         if not outermost or tag.start >= outermost[-1].end:
             outermost.append(tag)
-    return outermost
-
-
-def _dropped_tags(tags: Sequence[Tag]) -> Iterator[Tag]:
-    return (tag for tag in tags if tag.kind == "dropped")
+    return replace(page, tags=outermost)
 
 
 class ModalityChunker(Chunker):
@@ -201,13 +190,12 @@ class ModalityChunker(Chunker):
         """The finished chunks, and the parts for other chunkers, in order."""
         text = source.text
         text_format = detect_format(text, source.metadata) if self.format == "auto" else self.format
-        tags: Sequence[Tag] = ()
-        if text_format == "html":
-            tags = content_tags(text, self.main_content_only)
-            blocks = html_blocks(text, tags, layout_tables=True)
+        page = read_page(text, self.main_content_only) if text_format == "html" else None
+        if page:
+            blocks = html_blocks(page, layout_tables=True)
         else:
             blocks = read_blocks(text, text_format, metadata=source.metadata)
-        parsed = _Source(text, text_format, blocks, tags)
+        parsed = _Source(text, text_format, blocks, page)
         parts: Parts = []
         position = 0
         regions = _regions(text, text_format, blocks)

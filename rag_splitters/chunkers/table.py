@@ -14,7 +14,8 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.dropped import Dropped
-from rag_splitters.structure.tables import Cutter, Excerpt, Render, Table, find_tables
+from rag_splitters.structure.table_finding import find_tables
+from rag_splitters.structure.tables import Cutter, Excerpt, Render, Table
 
 _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 

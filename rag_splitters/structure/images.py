@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,9 @@ from urllib.parse import unquote_to_bytes
 
 import regex
 
-from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
-from rag_splitters.structure.tables.html_tables import plain_html
+from rag_splitters.structure.html.tables import plain_html
+from rag_splitters.structure.html.tags import attribute
+from rag_splitters.structure.html.tree import Element, Tag, Tree, parse_html
 
 _ADDRESS = r"<([^<>\n]*+)>|((?:[^\s()<>\\]|\\.|\((?:[^\s()\\]|\\.)*+\))++)"
 _TITLE = r"""(?:\s++("[^"]{0,1000}+"|'[^']{0,1000}+'|\([^()]{0,1000}+\)))?+"""
@@ -154,36 +156,33 @@ def _has_images(text: str, start: int, end: int) -> bool:
 
 def _html_images(text: str, start: int, end: int) -> Iterator[Image]:
     """Yield every `img`, with its `figure` and caption if it is alone in the figure."""
-    part = text[start:end]
-    tags = list(scan_tags(part))
-    inside: dict[int, tuple[int, int, str]] = {}
-    open_figures: list[int] = []
-    for index, tag in enumerate(tags):
-        if tag.name == "figure" and tag.kind == "open":
-            open_figures.append(index)
-        elif tag.name == "figure" and open_figures:
-            first = open_figures.pop()
-            pictures = [n for n in range(first, index) if tags[n].name == "img"]
-            if len(pictures) == 1 and not open_figures:
-                caption = _caption(part, tags[first:index])
-                inside[pictures[0]] = (tags[first].start, tag.end, caption)
-    for index, tag in enumerate(tags):
-        if tag.name == "img" and tag.kind == "open":
-            low, high, caption = inside.get(index, (tag.start, tag.end, ""))
-            yield _html_image(part, start, tag, (low, high), caption)
+    tree = parse_html(text, start, end)
+    tags = [tag for tag in tree.tags if tag.name == "img" and tag.kind == "open"]
+    starts = [tag.start for tag in tags]
+    figures: dict[int, Element] = {}
+    position = start
+    for figure in tree.named("figure"):
+        if figure.is_closed and figure.start >= position:
+            position = figure.end
+            first = bisect_left(starts, figure.start)
+            if bisect_left(starts, figure.end) == first + 1:
+                figures[first] = figure
+    for number, tag in enumerate(tags):
+        yield _html_image(tree, tag, figures.get(number))
 
 
-def _html_image(part: str, start: int, tag: Tag, whole: tuple[int, int], caption: str) -> Image:
-    markup = part[tag.start : tag.end]
+def _html_image(tree: Tree, tag: Tag, figure: Element | None) -> Image:
+    markup = tree.text[tag.start : tag.end]
     alt, url = attribute(markup, "alt"), attribute(markup, "src").strip()
-    caption = caption or attribute(markup, "title")
+    caption = (_caption(tree, figure) if figure else "") or attribute(markup, "title")
     alt_match = _ALT.search(markup)
     low, high = alt_match.span(alt_match.lastindex or 0) if alt_match else (0, 0)
-    low, high = tag.start + low, tag.start + high
-    return Image(start + whole[0], start + whole[1], start + low, start + high, alt, caption, url)
+    start, end = (figure.start, figure.end) if figure else (tag.start, tag.end)
+    return Image(start, end, tag.start + low, tag.start + high, alt, caption, url)
 
 
-def _caption(part: str, tags: list[Tag]) -> str:
-    first = next((t.end for t in tags if t.name == "figcaption" and t.kind == "open"), -1)
-    last = next((t.start for t in tags if t.name == "figcaption" and t.kind == "close"), -1)
-    return " ".join(plain_html(part, first, last).text.split()) if 0 <= first < last else ""
+def _caption(tree: Tree, figure: Element) -> str:
+    """Return the text of the caption in a figure."""
+    captions = (each for each in tree.inside(figure) if each.name == "figcaption")
+    parts = (plain_html(tree.text, each.inner_start, each.inner_end).text for each in captions)
+    return " ".join(next(parts, "").split())

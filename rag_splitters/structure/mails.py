@@ -15,7 +15,7 @@ from email.parser import HeaderParser
 from email.utils import collapse_rfc2231_value, parsedate_to_datetime
 from typing import NamedTuple
 
-from rag_splitters.structure.blocks.stripping import plain_page
+from rag_splitters.structure.html.text import plain_page
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, UnreadableError
 

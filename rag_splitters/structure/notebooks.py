@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from rag_splitters.structure.blocks.stripping import plain_page
+from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.json_members import InvalidJsonError, JsonMembers, read_members
 from rag_splitters.text.excerpt import ExcerptWriter
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, Row, UnreadableError

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_headings
-from rag_splitters.structure.blocks.html import html_blocks
+from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.outlined import Heading
 from rag_splitters.text.boundaries import boundary_before, skip_space
 
@@ -132,10 +133,10 @@ def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
         if block.kind == "heading" and block.title:
             yield Heading(block.start, block.end, block.level, _heading_text(block.title))
         elif block.kind == "html" and _HTML_HEADING.search(text, block.start, block.end):
-            for inner in html_blocks(text[block.start : block.end]):
+            for inner in html_blocks(parse_html(text, block.start, block.end)):
                 if inner.kind == "heading" and inner.title:
-                    start, end = block.start + inner.start, block.start + inner.end
-                    yield Heading(start, end, inner.level, _heading_text(inner.title))
+                    title = _heading_text(inner.title)
+                    yield Heading(inner.start, inner.end, inner.level, title)
 
 
 def _heading_text(title: str) -> str:

@@ -14,7 +14,7 @@ from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.structure.blocks.layout import heads
-from rag_splitters.structure.blocks.stripping import plain_page
+from rag_splitters.structure.html.text import plain_page
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, MARKDOWN_PIECES, hostile, texts_of
 from tests.support.cases import SIZES

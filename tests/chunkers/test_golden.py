@@ -27,10 +27,11 @@ from rag_splitters import (
     Span,
     TableChunker,
 )
+from rag_splitters.structure.block import Block
 from rag_splitters.structure.blocks import detect_format
-from rag_splitters.structure.blocks.html import html_blocks
-from rag_splitters.structure.blocks.main_content import content_tags
-from rag_splitters.structure.blocks.tags import Tag
+from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.content import read_page
+from rag_splitters.structure.html.tree import Tag
 from rag_splitters.testing import check_chunker
 from tests.support.splitting import split_texts
 
@@ -110,14 +111,12 @@ def details(span: Span) -> dict[str, Any]:
     return span.to_metadata() | ({} if span.parent is None else {"parent": span.parent})
 
 
-def read_tags(case: Case) -> list[Tag]:
+def read_tags(case: Case) -> list[Tag | Block]:
     """The tags that a case drops, with the elements that are dropped as a whole."""
     if detect_format(case.text) != "html":
         return []
-    tags = content_tags(case.text, getattr(case.chunker, "main_content_only", True))
-    blocks = html_blocks(case.text, tags)
-    dropped = [Tag("dropped", b.start, b.end, "") for b in blocks if b.kind == "dropped"]
-    return tags + dropped
+    page = read_page(case.text, getattr(case.chunker, "main_content_only", True))
+    return [*page.tags, *(block for block in html_blocks(page) if block.kind == "dropped")]
 
 
 def renders(chunker: Chunker) -> bool:

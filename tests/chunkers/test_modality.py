@@ -16,7 +16,7 @@ from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import detect_format
-from rag_splitters.structure.blocks.main_content import content_tags
+from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.images import find_images
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, check_kept, texts_of
@@ -337,7 +337,7 @@ def check_modalities(chunker: ModalityChunker, text: str) -> None:
         assert handling == "keep" or handling.fits(content) or alone, span
     written = detect_format(text) if chunker.format == "auto" else chunker.format
     if written == "html":
-        check_kept(text, spans, content_tags(text))
+        check_kept(text, spans, read_page(text).tags)
     else:
         check_covered(text, spans)
     assert split_texts(chunker, [text, text]) == [spans, spans]

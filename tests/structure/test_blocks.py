@@ -22,8 +22,9 @@ from markdown_it import MarkdownIt
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
 from rag_splitters.structure.blocks.markdown import _parser
-from rag_splitters.structure.blocks.stripping import strip_tags
-from rag_splitters.structure.blocks.tags import Tag, scan_tags
+from rag_splitters.structure.html.tags import scan_tags
+from rag_splitters.structure.html.text import strip_tags
+from rag_splitters.structure.html.tree import Tag, parse_html
 from rag_splitters.testing import hostile_texts
 
 hostile = settings(suppress_health_check=list(HealthCheck))
@@ -324,13 +325,14 @@ def test_stripping_decodes_and_keeps_code() -> None:
     text = (
         "<p>Q&amp;A\n  one<br>two</p><pre>a\n  b</pre><ul><li>x</li><li>y</li></ul><tr><td>1<td>2"
     )
-    stripped = strip_tags(text, read_blocks(text, "html"))
+    stripped = strip_tags(parse_html(text), read_blocks(text, "html"))
     assert stripped.text == "Q&A one\ntwo\n\na\n  b\n\n- x\n- y\n\n1\n\n2"
     text = "<p>a</p><div> <pre>\n\n  b\n <i> c</i></pre></div>"
-    assert strip_tags(text, read_blocks(text, "html")).text == "a\n\n  b\n  c"
+    assert strip_tags(parse_html(text), read_blocks(text, "html")).text == "a\n\n  b\n  c"
     table = "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>"
     assert (
-        strip_tags(table, read_blocks(table, "html")).text == "| a | b |\n| --- | --- |\n| 1 | 2 |"
+        strip_tags(parse_html(table), read_blocks(table, "html")).text
+        == "| a | b |\n| --- | --- |\n| 1 | 2 |"
     )
 
 
@@ -407,7 +409,9 @@ def test_windows_do_not_change_the_blocks(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_tags_are_found_in_broken_html() -> None:
-    found = [(tag.kind, tag.name) for tag in scan_tags("<p a='>' b=\"<i>\"><BR/><x y='></p><!-->z")]
+    found = [
+        (kind, name) for kind, _, _, name in scan_tags("<p a='>' b=\"<i>\"><BR/><x y='></p><!-->z")
+    ]
     assert found == [
         ("open", "p"),
         ("open", "br"),

@@ -22,8 +22,8 @@ from rag_splitters import (
     Span,
     TitledChunker,
 )
-from rag_splitters.structure.blocks.main_content import content_tags
-from rag_splitters.structure.blocks.stripping import plain_page
+from rag_splitters.structure.html.content import read_page
+from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.outline import Outline
 from rag_splitters.testing import check_chunker
 from tests.structure.test_blocks import HTML_PIECES, texts_of
@@ -93,7 +93,7 @@ def test_chunks_hold_the_words_of_the_main_content(name: str) -> None:
 @pytest.mark.parametrize("main_content_only", [True, False])
 def test_pages_keep_the_guarantees(name: str, main_content_only: bool) -> None:
     text = page(name)
-    tags = content_tags(text, main_content_only)
+    tags = read_page(text, main_content_only).tags
     blocks = plain_page(text, main_content_only)
     assert blocks.text
     dropped = [(tag.start, tag.end) for tag in tags]
@@ -176,6 +176,30 @@ KEPT = {
     "table for layout": "<table role=presentation><tr><td>{}<td>x</table>",
     "text between rows": "<table><tr><td>a<td>b</tr>{}<tr><td>c<td>d</table>",
 }
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("<h2><button>Ingredients</button></h2>", "Ingredients"),
+        ("<h2><span><button><b>In</b>gredients</button></span> </h2>", "Ingredients"),
+        ("<h2>Steps<button>Copy link</button></h2>", "Steps"),
+        ("<h2><div>For</div><div>two</div></h2>", "For two"),
+        ("<h2><p>Steps</p></h2>", "Steps"),
+        ("<h2>One<br>two</h2>", "One two"),
+        ("<h2>Steps <!-- 1 --><a class=headerlink href=#s>¶</a></h2>", "Steps"),
+    ],
+)
+def test_the_text_of_a_heading_is_all_of_its_text(heading: str, title: str) -> None:
+    text = f"<main><h1>Cake</h1>{heading}<ul><li>Flour</ul></main>"
+    assert Outline.of(text).above(text.index("Flour")) == ("Cake", title)
+    chunk = ContentAwareChunker(format="html").chunk(text)[0]
+    assert chunk.text.split() == ["Cake", *title.split(), "-", "Flour"]
+
+
+def test_a_heading_around_other_blocks_is_not_one_block() -> None:
+    text = "<h1>Tea<ul><li>green<li>black</ul></h1>"
+    assert ContentAwareChunker(format="html").chunk(text)[0].text == "Tea\n\n- green\n- black"
 
 
 @pytest.mark.parametrize("markup", KEPT.values(), ids=KEPT)
@@ -263,7 +287,7 @@ def test_language_of_the_user_keeps_tags() -> None:
 @given(text=texts_of(HTML_PIECES), main_content_only=st.booleans())
 def test_tags_and_what_is_dropped_ascend(text: str, main_content_only: bool) -> None:
     position = 0
-    for tag in content_tags(text, main_content_only):
+    for tag in read_page(text, main_content_only).tags:
         assert position <= tag.start <= tag.end <= len(text)
         position = tag.end
 
@@ -272,6 +296,9 @@ PATHOLOGICAL = (
     *(
         "<nav>",
         "<div role=navigation>",
+        "<h1><div>x",
+        "<figure>x",
+        "<h2><button>x</button>",
         "</nav>",
         "<main>",
         "<main></main>",

@@ -10,12 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_splitters.structure.blocks.block import Block, Kind
-from rag_splitters.structure.blocks.html import html_blocks
-from rag_splitters.structure.blocks.main_content import content_tags
+from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.blocks.markdown import markdown_blocks
 from rag_splitters.structure.blocks.markup import MARKUP, marked_parts
 from rag_splitters.structure.blocks.plain import plain_headings, with_paragraphs
+from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.kinds import Format, TextFormat, check_format, detect_format
 from rag_splitters.structure.outlined import outlined_headings
 
@@ -53,7 +53,7 @@ def read_blocks(
         keywords: words that begin a heading in plain text, in addition to "Chapter", "Section" and
             so on.
         main_content_only: whether the parts of an HTML page around its main content are "dropped";
-            see `content_tags`.
+            see `read_page`.
         metadata: the metadata of the document, which may list the headings of plain text.
 
     Returns: the blocks in order; none for blank text.
@@ -69,7 +69,7 @@ def read_blocks(
     if text_format == "markdown":
         return markdown_blocks(text)
     if text_format == "html":
-        return html_blocks(text, content_tags(text, main_content_only))
+        return html_blocks(read_page(text, main_content_only))
     if text_format in MARKUP:
         return with_paragraphs(text, marked_parts(text, text_format), MARKUP[text_format].breaks)
     return with_paragraphs(text, read_headings(text, "text", keywords=keywords, metadata=metadata))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-from rag_splitters.structure.blocks.block import Block
+from rag_splitters.structure.block import Block
 from rag_splitters.text.boundaries import (
     boundary_after,
     boundary_before,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 from rag_splitters.span import Span
-from rag_splitters.structure.blocks.block import Block
+from rag_splitters.structure.block import Block
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.text.boundaries import (
     Finder,

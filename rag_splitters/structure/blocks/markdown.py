@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import regex
 
-from rag_splitters.structure.blocks.block import Block, Kind
-from rag_splitters.structure.blocks.html import html_blocks
+from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.blocks.plain import wiki_heading
+from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.surrogates import hide_surrogates, show_surrogates
 
@@ -431,7 +432,7 @@ def _html_kind(content: str) -> tuple[Kind, int, str]:
         title = html.unescape(next(filter(None, alt.groups()), "")) if alt else ""
         return "image", 0, title
     if _HTML_HEADING.search(content):
-        blocks = html_blocks(content)
+        blocks = html_blocks(parse_html(content))
         if len(blocks) == 1 and blocks[0].kind == "heading":
             return "heading", blocks[0].level, blocks[0].title
     return "html", 0, ""

@@ -14,7 +14,7 @@ from email.header import decode_header, make_header
 from functools import lru_cache
 from typing import NamedTuple
 
-from rag_splitters.structure.blocks.block import Block, Kind
+from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.kinds import TextFormat
 from rag_splitters.text.boundaries import skip_space, trim_space
 

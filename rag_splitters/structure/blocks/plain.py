@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from rag_splitters.structure.blocks.block import Block
+from rag_splitters.structure.block import Block
 from rag_splitters.text.boundaries import skip_space, trim_space
 
 _KEYWORDS = {

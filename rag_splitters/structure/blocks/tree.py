@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_splitters.structure.blocks.block import Block
+from rag_splitters.structure.block import Block
 from rag_splitters.structure.blocks.layout import heads
 from rag_splitters.text.boundaries import trim_space
 from rag_splitters.text.leads import lead_start

@@ -1,13 +1,12 @@
-"""Tables: rows of cells with exact positions, read from Markdown, HTML, CSV and TSV.
+"""Tables: rows of cells with exact positions.
 
-This folder has a class for each kind of table, and code that finds, writes and cuts all of them.
+This folder has the tables of Markdown, CSV and TSV, and code that writes and cuts any table. Those
+of HTML are read in `structure.html`; `structure.table_finding` finds all of them in a text.
 """
 
 from __future__ import annotations
 
 from rag_splitters.structure.tables.cutting import Cutter
-from rag_splitters.structure.tables.finding import find_tables
-from rag_splitters.structure.tables.html_tables import HtmlTable
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable
@@ -18,14 +17,12 @@ __all__ = [
     "Cell",
     "Cutter",
     "Excerpt",
-    "HtmlTable",
     "PipeTable",
     "Render",
     "Row",
     "SeparatedTable",
     "Table",
     "Writer",
-    "find_tables",
     "without_data",
     "writer",
 ]

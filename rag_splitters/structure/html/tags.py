@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import TypeAlias
 
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
 _IN_TAG = re.compile(r"[\"'>]")
@@ -15,96 +15,95 @@ _USUAL_REST = re.compile(  # of a tag whose quotes are all closed
 )
 _QUOTED_AFTER = re.compile(r"=\s*\Z")
 _COMMENT_END = re.compile(r"--!?>")  # "<!-->" is a whole comment
+_BREAK_TAG = re.compile(r"<(?:br|/?(?:div|p))(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _ANY_TAG = re.compile(r"<[^<>]*>")
 _ATTRIBUTE = r"""(?<![^\s"'/])%s\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
 _RAW = ("script", "style")
 
 
-class Tag(NamedTuple):
-    """A tag: its kind, its position, and its name in lower case.
-
-    Comments, declarations, and scripts and styles with their content have the kind "dropped".
-    """
-
-    kind: Literal["open", "close", "dropped"]
-    start: int
-    end: int
-    name: str
+RawTag: TypeAlias = tuple[str, int, int, str]
+"""The kind of a tag ("open", "close" or "dropped"), its start, its end, and its name."""
 
 
-def scan_tags(text: str) -> Iterator[Tag]:
-    """Find the tags of an HTML text, in order. Everything between them is text.
+def scan_tags(text: str, begin: int = 0, stop: int | None = None) -> Iterator[RawTag]:
+    """Find the tags of an HTML text or of a part of it. Everything between them is text.
 
     A comment, a script or a tag that is never closed is text, so that nothing after it is lost.
 
-    >>> [tag.name for tag in scan_tags("<p title='a>b'>1 < 2</p><!-- -->")]
+    Comments, declarations, and scripts and styles with their content have the kind "dropped".
+
+    >>> [name for _, _, _, name in scan_tags("<p title='a>b'>1 < 2</p><!-- -->")]
     ['p', 'p', 'comment']
     """
     missing: set[str] = set()  # closing marks that do not occur again
     plain_until = 0  # ignore quotes before this offset, because one of them is never closed
-    position = 0
-    while match := _TAG_START.search(text, position):
+    position, stop = begin, len(text) if stop is None else stop
+    while match := _TAG_START.search(text, position, stop):
         start, position = match.start(), match.end()
         comment, declaration, slash, name = match.groups()
         if comment:
-            end = _closing(text, _COMMENT_END, position - 2, "-->", missing)
+            end = _closing(text, _COMMENT_END, position - 2, stop, "-->", missing)
             if end >= 0:
-                yield Tag("dropped", start, end, "comment")
+                yield "dropped", start, end, "comment"
                 position = end
             continue
-        end, plain_until = _tag_end(text, position, plain_until, missing)
+        end, plain_until = _tag_end(text, position, stop, plain_until, missing)
         if end < 0:
             continue
         position = end
         if declaration:
-            yield Tag("dropped", start, end, "declaration")
+            yield "dropped", start, end, "declaration"
             continue
         name = name.lower()
         if name in _RAW and not slash and text[end - 2] != "/":
             pattern = _RAW_ENDS[name]
-            if (stop := _closing(text, pattern, end, name, missing)) >= 0:
-                position = stop
-                yield Tag("dropped", start, stop, name)
+            if (closed := _closing(text, pattern, end, stop, name, missing)) >= 0:
+                position = closed
+                yield "dropped", start, closed, name
                 continue
-        yield Tag("close" if slash else "open", start, end, name)
+        yield "close" if slash else "open", start, end, name
 
 
 _RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])[^<>]*>", re.IGNORECASE) for name in _RAW}
 
 
-def _closing(text: str, pattern: re.Pattern[str], start: int, key: str, missing: set[str]) -> int:
+def _closing(
+    text: str, pattern: re.Pattern[str], start: int, stop: int, key: str, missing: set[str]
+) -> int:
     """Return the end of the next match, or -1. A missing mark is not searched for again."""
     if key in missing:
         return -1
-    if match := pattern.search(text, start):
+    if match := pattern.search(text, start, stop):
         return match.end()
     missing.add(key)
     return -1
 
 
-def _tag_end(text: str, start: int, plain_until: int, missing: set[str]) -> tuple[int, int]:
+def _tag_end(
+    text: str, start: int, stop: int, plain_until: int, missing: set[str]
+) -> tuple[int, int]:
     """Return the end of the tag whose name ends at `start`, or -1, and the new `plain_until`."""
     if ">" in missing:
         return -1, plain_until
-    if start >= plain_until and (usual := _USUAL_REST.match(text, start)):
+    if start >= plain_until and (usual := _USUAL_REST.match(text, start, stop)):
         return usual.end(), plain_until
     position = start
     while start >= plain_until:
-        match = _IN_TAG.search(text, position)
+        match = _IN_TAG.search(text, position, stop)
         if not match:  # every ">" is in quotes, so one of them is not closed where it should be
-            plain_until = len(text)
+            plain_until = stop
             break
         mark = match.group()
         if mark == ">":
             return match.end(), plain_until
         position = match.end()
         if _QUOTED_AFTER.search(text, max(start, match.start() - 20), match.start()):
-            closing = text.find(mark, position)
+            closing = text.find(mark, position, stop)
             if closing < 0:
                 plain_until = position
                 break
             position = closing + 1
-    end = text.find(">", start)
+    end = text.find(">", start, stop)
     if end < 0:
         missing.add(">")
     return end + 1 if end >= 0 else -1, plain_until
@@ -131,5 +130,6 @@ def without_tags(part: str, longest: int = 500) -> str:
     >>> without_tags("<h1>Q<i>&amp;</i>A</h1>")
     'Q&A'
     """
-    plain = html.unescape(_ANY_TAG.sub("", part[: 20 * longest]))
+    spaced = _BREAK_TAG.sub(" ", part[: 20 * longest])
+    plain = html.unescape(_ANY_TAG.sub("", spaced))
     return " ".join(plain.split())[:longest]

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rag_splitters.structure.blocks import Block, Format, check_format, detect_format, read_blocks
-from rag_splitters.structure.tables.html_tables import HtmlTable, html_tables, plain_html
+from rag_splitters.structure.html.tables import HtmlTable, html_tables, plain_html
+from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable, separated_tables
@@ -71,7 +72,7 @@ def _in_markdown(text: str, blocks: Sequence[Block]) -> Iterator[Table]:
             if opening and opening.start() >= hopeless:  # a blank line ended the HTML block
                 closing = _CLOSING.search(text, block.end)
                 hopeless = closing.end() if closing else len(text)
-                tables.extend(html_tables(text, opening.start(), hopeless))
+                tables.extend(_tables_in(text, opening.start(), hopeless))
         elif block.kind == "paragraph":
             tables.extend(separated_tables(text, block.start, block.end))
         yield from tables
@@ -95,7 +96,7 @@ def _in_html(text: str, block: Block) -> list[Table]:
         return []
     if not _OPENING.search(text, block.start, block.end):
         return []
-    tables: list[HtmlTable] = list(html_tables(text, block.start, block.end))
+    tables = _tables_in(text, block.start, block.end)
     if tables and block.kind == "table":
         first, last = tables[0], tables[-1]
         if not plain_html(text, block.start, first.start).text.strip():
@@ -103,3 +104,7 @@ def _in_html(text: str, block: Block) -> list[Table]:
         if not plain_html(text, last.end, block.end).text.strip():
             last.end = boundary_after(text, block.end)
     return list(tables)
+
+
+def _tables_in(text: str, start: int, end: int) -> list[HtmlTable]:
+    return list(html_tables(parse_html(text, start, end), start, end))

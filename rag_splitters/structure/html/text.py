@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rag_splitters.span import Span
-from rag_splitters.structure.blocks.block import Block
-from rag_splitters.structure.blocks.html import BLOCK_TAGS, html_blocks
-from rag_splitters.structure.blocks.main_content import content_tags
-from rag_splitters.structure.blocks.tags import Tag, attribute, scan_tags
-from rag_splitters.structure.tables.html_tables import HtmlTable, html_tables
+from rag_splitters.structure.block import Block
+from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.content import read_page
+from rag_splitters.structure.html.tables import HtmlTable, html_tables
+from rag_splitters.structure.html.tags import attribute
+from rag_splitters.structure.html.tree import BLOCK_TAGS, INLINE_TAGS, Element, Tag, Tree
 from rag_splitters.structure.tables.model import Row
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
 from rag_splitters.text.excerpt import Excerpt
@@ -22,15 +23,9 @@ _SPACE = " \t\n\f\r"
 _ENTITY = r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[A-Za-z]\w{1,32});?"
 _PIECE = re.compile(rf"[{_SPACE}]+|{_ENTITY}|[^&{_SPACE}]+(?: [^&{_SPACE}]+)*|&")
 _BARS = re.compile(r"\||[^|]+")
-_LISTS = frozenset(("ul", "ol", "menu", "dir"))
-_LIST_TAGS = _LISTS | {"li", "dt", "dd"}
 _DEEPEST = 8  # levels of a list that are indented
 _WIDEST = 100  # columns of a table that every row is filled up to
 _LONGEST_REPEATED = 100  # characters of a cell that is repeated in each row that it spans
-_INLINE = frozenset(
-    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark nobr q "
-    "rp rt ruby s samp small span strike strong sub sup time tt u var wbr".split()
-)
 
 
 @dataclass(frozen=True)
@@ -87,16 +82,16 @@ def plain_page(text: str, main_content_only: bool = True) -> Stripped:
     Parameters:
         text: the HTML.
         main_content_only: whether to leave out the menus and other parts around the main content;
-            see `content_tags`.
+            see `read_page`.
 
     >>> plain_page("<nav>Home</nav><h1>Tea</h1><ul><li>green<li>black</ul>").text
     'Tea\\n\\n- green\\n- black'
     """
-    tags = content_tags(text, main_content_only)
-    return strip_tags(text, html_blocks(text, tags, layout_tables=True), tags)
+    page = read_page(text, main_content_only)
+    return strip_tags(page, html_blocks(page, layout_tables=True))
 
 
-def strip_tags(text: str, blocks: Sequence[Block], tags: Sequence[Tag] | None = None) -> Stripped:
+def strip_tags(page: Tree, blocks: Sequence[Block]) -> Stripped:
     """Convert HTML blocks to text, without tags and dropped parts, with entities decoded.
 
     White space is collapsed, except in code. There is a blank line between blocks, but not between
@@ -104,28 +99,27 @@ def strip_tags(text: str, blocks: Sequence[Block], tags: Sequence[Tag] | None = 
     image is replaced by its alternative text.
 
     Parameters:
-        text: the HTML.
+        page: the elements of the HTML.
         blocks: some of its blocks, in order.
-        tags: the tags that were read with the blocks.
 
+    >>> from rag_splitters.structure.html.tree import parse_html
     >>> text = "<p>Q&amp;A  <b>one</b></p><p>two</p>"
-    >>> strip_tags(text, [Block("paragraph", 0, 26), Block("paragraph", 26, 36)]).text
+    >>> blocks = [Block("paragraph", 0, 26), Block("paragraph", 26, 36)]
+    >>> strip_tags(parse_html(text), blocks).text
     'Q&A one\\n\\ntwo'
     """
-    writer = _Writer(text, list(scan_tags(text)) if tags is None else tags)
+    writer = _Writer(page)
     for block in blocks:
         writer.block(block)
     excerpt = Excerpt("".join(writer.parts), writer.offsets, writer.starts, writer.ends)
-    return Stripped(text, excerpt, writer.blocks, writer.first, writer.last)
+    return Stripped(page.text, excerpt, writer.blocks, writer.first, writer.last)
 
 
 class _Writer:
     """Writes the stripped text, piece by piece."""
 
-    def __init__(self, source: str, tags: Sequence[Tag]) -> None:
-        self._source = source
-        self._tags = tags
-        self._tag_starts = [tag.start for tag in tags]
+    def __init__(self, page: Tree) -> None:
+        self._page, self._source = page, page.text
         self.parts: list[str] = []
         self.offsets: list[int] = []
         self.starts: list[int] = []
@@ -139,21 +133,20 @@ class _Writer:
         self._pending_at = 0
         self._last: Block | None = None
         self._verbatim = False
-        self._lists = _Lists(source)
+        self._lists = _Lists(page)
         self._lead = ""  # marks of a table row to write before the next text
         self._in_row = False
 
     def block(self, block: Block) -> None:
         """Write a block. It is left out if nothing in it is visible."""
         if block.kind == "dropped":
-            for tag in self._tags_in(block.start, block.end):
-                self._lists.take(tag)
             return
         self._block, self._verbatim = block, block.kind == "code"
         self._begin = self._length
         self._pending = ""
         position = block.start
-        for table in html_tables(self._source, *_range(block)) if block.kind == "table" else ():
+        is_table = block.kind == "table"
+        for table in html_tables(self._page, block.start, block.end) if is_table else ():
             self._write_part(position, table.start)
             self._write_table(table)
             position = table.end
@@ -164,17 +157,11 @@ class _Writer:
             self.blocks.append(Block(block.kind, *span, block.level, block.title, block.group))
             self.last = block.end
             self._last = block
-            self._lists.end_block()
-
-    def _tags_in(self, start: int, end: int) -> Sequence[Tag]:
-        """The tags that begin in a part of the source."""
-        first = bisect_left(self._tag_starts, start)
-        return self._tags[first : bisect_left(self._tag_starts, end, first)]
 
     def _write_part(self, start: int, end: int) -> None:
         """Write the text of a part of the source, and the text that replaces its tags."""
         position = start
-        for tag in self._tags_in(start, end):
+        for tag in self._page.tags_between(start, end):
             if position < tag.start:
                 self._characters(position, tag.start)
             self._tag(tag)
@@ -184,13 +171,11 @@ class _Writer:
 
     def _tag(self, tag: Tag) -> None:
         """Write the text that replaces a tag: a break, a list mark, the text of an image."""
-        if tag.name in _LIST_TAGS:
-            self._lists.take(tag)
         if tag.name == "img" and tag.kind == "open":
             alt = " ".join(attribute(self._source[tag.start : tag.end], "alt").split())
             if alt:
                 self._write(alt, tag.start, tag.end)
-        elif tag.name in _INLINE or tag.kind == "dropped":
+        elif tag.name in INLINE_TAGS or tag.kind == "dropped":
             return
         elif self._length == self._begin:
             self._pending = ""
@@ -229,6 +214,7 @@ class _Writer:
             if not piece:
                 return
         if is_first:
+            self._lists.begin_block(self._page.element_at(start))
             self._between()
             self._indent(start)
         elif self._pending and not self._lead:
@@ -318,51 +304,41 @@ class _Writer:
         self._length += len(piece)
 
 
-def _range(block: Block) -> tuple[int, int]:
-    return block.start, block.end
-
-
 def _width(row: Row) -> int:
     """The number of columns of a row."""
     return max((cell.column + cell.width for cell in (*row.cells, *row.carried)), default=0)
 
 
 class _Lists:
-    """The open lists, and the mark of the next item."""
+    """The mark and the indentation of each block in a list."""
 
-    def __init__(self, source: str) -> None:
-        self._source = source
-        self._counts: list[tuple[int, int | None]] = []  # items, and the number of the next one
-        self.mark = ""
+    def __init__(self, page: Tree) -> None:
+        self._page = page
+        self._begun: set[int] = set()  # the items that have a block
+        self.mark = self.indentation = ""
         self.is_tight = False
-        """Whether an item begins that follows the previous block without a blank line."""
+        """Whether the block follows the previous one without a blank line."""
 
-    @property
-    def indentation(self) -> str:
-        """Return the indentation before the mark of an item, or before a paragraph inside it."""
-        depth = len(self._counts) - bool(self.mark)
-        return "  " * min(max(depth, 0), _DEEPEST)
-
-    def take(self, tag: Tag) -> None:
-        """Process the next tag."""
-        if tag.name in _LISTS and tag.kind == "open":
-            self._counts.append((0, self._start(tag) if tag.name == "ol" else None))
-        elif tag.name in _LISTS and tag.kind == "close" and self._counts:
-            self._counts.pop()
-        elif tag.name == "li" and tag.kind == "open":
-            if not self._counts:
-                self._counts.append((0, None))
-            count, number = self._counts[-1]
-            self._counts[-1] = (count + 1, None if number is None else number + 1)
-            self.mark = "- " if number is None else f"{number}. "
-            self.is_tight = count > 0 or len(self._counts) > 1
-        elif tag.name in ("dt", "dd") and tag.kind == "open":
-            self.mark, self.is_tight = "", tag.name == "dd"
-
-    def end_block(self) -> None:
-        """Clear the mark, which has been written."""
+    def begin_block(self, element: Element) -> None:
+        """Find the mark and the indentation of a block whose first text is in this element."""
+        context, item = element.context, element.context.item
         self.mark, self.is_tight = "", False
+        if item and item.index not in self._begun:
+            is_later = item.number > 0 or context.depth > 1
+            self.mark = self._mark(item)
+            self.is_tight = is_later if item.name == "li" else item.name == "dd"
+        depth = context.depth - bool(self.mark)
+        self.indentation = "  " * min(max(depth, 0), _DEEPEST)
+        while item is not None and item.index not in self._begun:
+            self._begun.add(item.index)
+            item = item.parent.context.item if item.parent else None
 
-    def _start(self, tag: Tag) -> int:
-        value = attribute(self._source[tag.start : tag.end], "start")
-        return int(value) if value.isdecimal() and len(value) < 6 else 1
+    def _mark(self, item: Element) -> str:
+        around = item.context.list
+        if item.name != "li":
+            return ""
+        if around is None or around.name != "ol":
+            return "- "
+        value = self._page.attribute(around, "start")
+        first = int(value) if value.isdecimal() and len(value) < 6 else 1
+        return f"{first + item.number}. "

@@ -1,0 +1,271 @@
+"""The blocks of an HTML text."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate, islice, takewhile
+
+from rag_splitters.structure.block import Block, Kind
+from rag_splitters.structure.html.tags import attribute, without_tags
+from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, ITEMS, LISTS, Element, Tag, Tree
+from rag_splitters.text.boundaries import skip_space, trim_space
+
+_VISIBLE = re.compile(r"\S")
+_IMAGE = re.compile(r"<img\b[^>]{0,2000}", re.IGNORECASE)
+_CAPTION = re.compile(
+    r"<(caption|figcaption)\b[^>]{0,500}>(.{0,2000}?)</\1", re.IGNORECASE | re.DOTALL
+)
+_WHOLE = frozenset(("head", "table", "pre", "figure")) | HEADINGS
+_LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]{1,40})")
+_OPENING = 5000  # characters of an element to search for its title
+_DROPPED_INLINE = frozenset(("a", "button", "comment", "declaration", "span", "svg"))
+_NOT_IN_HEADING = frozenset("blockquote dl figure hr pre table".split()) | HEADINGS | LISTS | ITEMS
+_KINDS: dict[str, Kind] = {"table": "table", "pre": "code", "img": "image"}
+_NOT_IN_DATA = frozenset(("table", "pre")) | HEADINGS
+
+
+def html_blocks(tree: Tree, *, layout_tables: bool = False) -> list[Block]:
+    """Find the blocks of an HTML text.
+
+    Opening tags belong to the text after them, closing tags to the text before them. The text
+    between two block tags is a paragraph, a list item or a quote. Each heading and each outermost
+    table, `pre` and figure is one block, whatever is inside. The head, scripts, styles,
+    declarations, the comments between blocks, and everything that the tags mark so are "dropped".
+
+    Parameters:
+        tree: the elements of the text; see `read_page` and `parse_html`.
+        layout_tables: whether to look for blocks inside tables that hold other tables, headings,
+            code, or a single column without a header, because these do not hold data.
+
+    >>> from rag_splitters.structure.html.tree import parse_html
+    >>> tree = parse_html("<h1>Tea</h1><script>x</script><p>Hot.")
+    >>> [(block.kind, block.title) for block in html_blocks(tree)]
+    [('heading', 'Tea'), ('dropped', ''), ('paragraph', '')]
+    """
+    reader = _Reader(tree)
+    data_tables = _data_tables(tree) if layout_tables else None
+    position, index, tags = tree.start, 0, tree.tags
+    while index < len(tags):
+        tag = tags[index]
+        reader.text(position, tag.start)
+        position, index = tag.end, index + 1
+        if not tag.opens or not _may_be_one_block(tag.element, data_tables):
+            reader.tag(tag)
+            continue
+        if reader.element(tag.element, index):
+            position = tag.element.end
+            index = bisect_left(tree.tag_starts, position, index)
+        else:
+            reader.tag(tag)
+    reader.text(position, tree.end)
+    return reader.finished()
+
+
+def _may_be_one_block(element: Element, data_tables: set[int] | None) -> bool:
+    """Whether a heading, table, code, figure or head is closed, and a table holds data."""
+    if element.name not in _WHOLE or not element.is_closed:
+        return False
+    return element.name != "table" or data_tables is None or element.index in data_tables
+
+
+class _Reader:
+    """Builds blocks from tags and the text between them."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._source = tree.text
+        self._start_at, self._end_at = tree.start, tree.end
+        self._tags = tree.tags
+        self._starts: dict[str, list[int]] = {name: [] for name in _KINDS}
+        for tag in tree.tags:
+            if tag.name in _KINDS:
+                self._starts[tag.name].append(tag.start)
+        self._blocks: list[Block] = []
+        self._context = tree.elements[0].context
+        self._begin = -1  # start of pending tags and text
+        self._filled: Kind | None = None  # their kind, unless they are only tags
+        self._heading = 0
+        self._title = ""
+        self._marks: list[Tag] = []  # dropped parts inside the pending text
+
+    def text(self, start: int, end: int) -> None:
+        """Process the text between two tags."""
+        if match := _VISIBLE.search(self._source, start, end):
+            self._start(match.start())
+            self._filled = "paragraph"
+
+    def tag(self, tag: Tag) -> None:
+        """Process a tag."""
+        if tag.kind == "dropped":
+            self._dropped(tag)
+        elif tag.name not in BLOCK_TAGS:
+            self._start(tag.start)
+            if tag.name == "img" and not self._filled:
+                self._filled = "image"
+                self._title = attribute(self._source[tag.start : tag.end], "alt")
+        elif tag.kind == "open":
+            self._opened(tag)
+        else:
+            self._closed(tag)
+
+    def element(self, element: Element, index: int) -> bool:
+        """Process an element, given the index of the tag after its own, unless it is no block."""
+        if element.name in HEADINGS:
+            return self._whole_heading(element, index)
+        if element.name == "head":
+            self._dropped(Tag("dropped", element.start, element.end, "head", element))
+            return True
+        kind = self._kind(element)
+        if not kind:
+            return False
+        self._flush(element.start)
+        self._start(element.start)
+        opening = self._source[element.start : min(element.end, element.start + _OPENING)]
+        self._put(kind, self._begin, element.end, _element_title(kind, opening))
+        return True
+
+    def _kind(self, element: Element) -> Kind | None:
+        """Return the kind of a table, code or a figure; None for a figure with none of these."""
+        for name, kind in _KINDS.items():
+            first = bisect_left(self._starts[name], element.start)
+            if first < len(self._starts[name]) and self._starts[name][first] < element.end:
+                return kind
+        return None
+
+    def _whole_heading(self, heading: Element, index: int) -> bool:
+        """Make one block of a heading, unless it holds other blocks or no text."""
+        dropped, paragraphs = list[Tag](), 0
+        inside = takewhile(lambda tag: tag.start < heading.end, islice(self._tags, index, None))
+        for tag in inside:
+            paragraphs += tag.name == "p" and tag.kind == "open"
+            if tag.kind == "dropped":
+                dropped.append(tag)
+            elif tag.name in _NOT_IN_HEADING and tag.start < heading.inner_end:
+                return False
+        title = self._plain(heading.start, heading.end, dropped)
+        if paragraphs > 1 or not title or self._context.kind == "quote":
+            return False
+        self._flush(heading.start)
+        self._start(heading.start)
+        self._put("heading", self._begin, heading.end, title, int(heading.name[1]))
+        return True
+
+    def finished(self) -> list[Block]:
+        """Return all blocks. Tags at the end belong to the last one."""
+        end = trim_space(self._source, self._start_at, self._end_at)
+        if self._filled:
+            self._flush(end)
+        elif self._begin >= 0 and self._blocks and self._blocks[-1].kind != "dropped":
+            self._blocks[-1] = _extended(self._blocks[-1], end)
+        elif self._begin >= 0:
+            self._put("html", self._begin, end)
+        return self._blocks
+
+    def _start(self, position: int) -> None:
+        if self._begin < 0:
+            self._begin = position
+
+    def _opened(self, tag: Tag) -> None:
+        if self._filled:
+            self._heading = 0 if self._filled == "paragraph" else self._heading
+            self._flush(tag.start)
+        self._start(tag.start)
+        self._context = tag.element.context
+        if tag.name in HEADINGS:
+            self._heading = int(tag.name[1])
+        elif tag.name == "hr":
+            self._put("rule", self._begin, tag.end)
+
+    def _closed(self, tag: Tag) -> None:
+        if self._filled:
+            self._flush(tag.end)
+        elif self._begin < 0 and self._blocks and self._blocks[-1].kind != "dropped":
+            self._blocks[-1] = _extended(self._blocks[-1], tag.end)
+        else:
+            self._start(tag.start)
+        self._context = tag.element.context
+        if tag.name in HEADINGS:
+            self._heading = 0
+
+    def _dropped(self, tag: Tag) -> None:
+        if tag.name in _DROPPED_INLINE and (self._filled or self._heading):
+            self._start(tag.start)
+            self._marks.append(tag)
+            return
+        if self._filled:
+            self._flush(tag.start)
+        self._put("dropped", tag.start if self._begin < 0 else self._begin, tag.end)
+
+    def _plain(self, start: int, end: int, dropped: Sequence[Tag]) -> str:
+        """Return a part of the text in one line, without tags and these dropped parts of it."""
+        parts, position = [], start
+        for mark in dropped:
+            parts.append(self._source[position : mark.start])
+            position = mark.end
+        return without_tags("".join((*parts, self._source[position:end])))
+
+    def _flush(self, end: int) -> None:
+        """Make a block of the pending text, if it is not only tags."""
+        if not self._filled:
+            return
+        kind, level, title = self._filled, 0, self._title
+        context = self._context
+        if self._heading and kind == "paragraph" and context.kind != "quote":
+            kind, level = "heading", self._heading
+            title = self._plain(self._begin, end, self._marks)
+        elif context.kind and kind == "paragraph":
+            kind, level = context.kind, context.level
+            if context.item is not None and context.item.name == "dt":
+                title = self._plain(self._begin, end, self._marks)
+        self._put(kind, self._begin, end, title, level)
+
+    def _put(self, kind: Kind, start: int, end: int, title: str = "", level: int = 0) -> None:
+        start = skip_space(self._source, start)
+        end = trim_space(self._source, start, end)
+        group = 0 if kind in ("dropped", "heading") else self._context.group
+        if end > start:
+            self._blocks.append(Block(kind, start, end, level, title, group))
+        self._begin, self._filled, self._title = -1, None, ""
+        self._marks.clear()
+
+
+def _extended(block: Block, end: int) -> Block:
+    inner = end if block.content_end == block.end else block.content_end
+    return replace(block, end=end, content_end=inner)
+
+
+def _element_title(kind: Kind, opening: str) -> str:
+    """Return the language of code, the text or caption of an image, or a table's caption."""
+    if kind == "code":
+        match = _LANGUAGE.search(opening[:500])
+        return match.group(1) if match else ""
+    image = _IMAGE.search(opening) if kind == "image" else None
+    if image and (alt := attribute(image.group(), "alt")):
+        return alt
+    caption = _CAPTION.search(opening)
+    return without_tags(caption.group(2)) if caption else ""
+
+
+def _data_tables(tree: Tree) -> set[int]:
+    """Return the numbers of the tables that hold data, and do not only arrange a page.
+
+    These have more cells than rows, where a header cell counts twice, and hold no other table, no
+    heading and no code.
+    """
+    names = [element.name for element in tree.elements]
+    rows = list(accumulate((name == "tr" for name in names), initial=0))
+    cells = list(accumulate(((name == "td") + 2 * (name == "th") for name in names), initial=0))
+    others = list(accumulate((name in _NOT_IN_DATA for name in names), initial=0))
+
+    def count(counts: Sequence[int], table: Element) -> int:
+        return counts[table.stop] - counts[table.index + 1]
+
+    return {
+        table.index
+        for table in tree.named("table")
+        if count(cells, table) > count(rows, table)
+        and not count(others, table)
+        and tree.attribute(table, "role").lower() not in ("presentation", "none")
+    }
