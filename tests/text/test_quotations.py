@@ -1,0 +1,53 @@
+"""Quotations are looked up in a text, whatever white space and markup stand between the words."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_splitters.text.quotations import QuotableText, word_differences
+
+WORDS = st.lists(st.sampled_from("the old lamp was lit at four 茶 水 élan".split()), min_size=1)
+
+
+@given(before=WORDS, words=WORDS, after=WORDS, space=st.sampled_from([" ", "\r\n", " **", "</b> "]))
+def test_words_in_their_order_are_found(
+    before: list[str], words: list[str], after: list[str], space: str
+) -> None:
+    text = space.join([*before, *words, *after])
+    start = len(space.join([*before, ""]))
+    places = [(each.start, each.end) for each in QuotableText(text).find(" ".join(words).upper())]
+    assert (start, start + len(space.join(words))) in places
+    for first, last in places:
+        assert QuotableText(text[first:last]).find(" ".join(words))
+
+
+@given(text=st.text(), quotation=st.text())
+def test_any_text_is_searched(text: str, quotation: str) -> None:
+    for each in [*QuotableText(text).find(quotation), QuotableText(text).nearest(quotation)]:
+        if each is not None:
+            assert 0 <= each.start < each.end <= len(text)
+            assert 0 < each.likeness <= 1
+
+
+def test_tags_entities_and_addresses_are_no_words() -> None:
+    text = "<p>The <a href='x y'>old</a>&nbsp;lamp [was lit](https://a.b/c) at four.</p>"
+    (place,) = QuotableText(text).find("old lamp was lit at four.")
+    assert text[place.start : place.end] == "old</a>&nbsp;lamp [was lit](https://a.b/c) at four."
+
+
+def test_nearest_place_is_found_in_a_long_text() -> None:
+    text = "The lamp was dark. " * 20_000 + "The old lamp was lit at four. " + "It was. " * 20_000
+    nearest = QuotableText(text).nearest("the old lamp was lit at five")
+    assert nearest is not None
+    assert text[nearest.start : nearest.end] == "The old lamp was lit at four"
+
+
+def test_nothing_is_near_words_that_a_text_lacks() -> None:
+    assert QuotableText("The lamp was lit.").nearest("green moons") is None
+    assert QuotableText("").nearest("green moons") is None
+
+
+def test_differences_are_shown_by_words() -> None:
+    assert word_differences("it was lit", "It was lit") == "It was lit"
+    assert word_differences("never lit", "lit again") == "[-never-] lit {+again+}"
