@@ -70,11 +70,13 @@ class Chunker(BaseModel):
     def __init__(self, *args: Any, **parameters: Any) -> None:
         if not type(self).__pydantic_complete__:  # pydantic's own attempt counts on its own frames
             type(self).model_rebuild(_parent_namespace_depth=3)
+        attributes = dict(self.__dict__)  # of a subclass, which may have set them already
         parameters = self.translate_parameters(_by_name(type(self), args, parameters))
         implied = without(self.implied_parameters(parameters), parameters)
         with plain_errors(type(self)):
             super().__init__(**parameters, **implied)
         self.model_fields_set.difference_update(implied)
+        self.__dict__.update(without(attributes, self.__dict__))
         self.check_parameters()
 
     @classmethod
@@ -100,8 +102,24 @@ class Chunker(BaseModel):
             return super().model_validate_strings(obj, **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if self._owns(name):
+            object.__setattr__(self, name, value)
+            return
         with plain_errors(type(self)):
             super().__setattr__(name, value)
+
+    def _owns(self, name: str) -> bool:
+        """Whether a name is an attribute of a user's subclass: any that is not a parameter.
+
+        Before `Chunker.__init__` has run, a subclass may set any.
+        """
+        kind = type(self)
+        is_parameter = name in kind.model_fields and self._is_initialised
+        return not is_parameter and not is_ours(kind)
+
+    @property
+    def _is_initialised(self) -> bool:
+        return getattr(self, "__pydantic_fields_set__", None) is not None
 
     def __delattr__(self, name: str) -> None:
         with plain_errors(type(self)):
@@ -198,6 +216,11 @@ class Chunker(BaseModel):
     def narrowed(self, prefix: str) -> Chunker:
         """Return the same strategy with smaller chunks, so that `prefix` fits before each."""
         return self
+
+
+def is_ours(kind: type[Any]) -> bool:
+    """Whether a class belongs to this package, and is not a user's."""
+    return kind.__module__.partition(".")[0] == __package__.partition(".")[0]
 
 
 def _pair_methods(kind: type[Chunker]) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from rag_splitters.contract.chunker import Chunker, without
+from rag_splitters.contract.chunker import Chunker, is_ours, without
+from rag_splitters.contract.own_texts import base_texts, own_spans
+from rag_splitters.errors import InputError
 from rag_splitters.parameters.messages import plain_errors, unknown_parameter
 from rag_splitters.span import Source, Span
 
@@ -27,7 +30,7 @@ class FrontEnd(Chunker):
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = type(self)
-        if name not in kind.model_fields:
+        if name not in kind.model_fields or not self._is_initialised:
             self._assign_other(name, value)
             return
         trial = self.model_copy()
@@ -40,13 +43,22 @@ class FrontEnd(Chunker):
         self._compute_defaults()
 
     def _assign_other(self, name: str, value: Any) -> None:
-        """Assign to a name that is no field: a framework's name of one, or a private name."""
+        """Assign to a name that is no field: a framework's name of one, or the user's own."""
         kind = type(self)
-        parameters = kind.translate_parameters({name: value})
+        is_private = name.startswith("_") or isinstance(getattr(kind, name, None), property)
+        if is_private or not self._is_initialised:
+            super().__setattr__(name, value)
+            return
+        try:
+            parameters = kind.translate_parameters({name: value})
+        except InputError:
+            if not self._owns(name):
+                raise
+            parameters = {name: value}
         if name not in parameters:
             for parameter, each in parameters.items():
                 setattr(self, parameter, each)
-        elif name.startswith("_") or isinstance(getattr(kind, name, None), property):
+        elif self._owns(name):
             super().__setattr__(name, value)
         else:
             raise unknown_parameter(kind.__name__, name, kind.model_fields)
@@ -63,10 +75,31 @@ class FrontEnd(Chunker):
     def __hash__(self) -> int:
         return hash(type(self))
 
-    def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
+    def split_text(self, text: str) -> list[str]:
+        """Return the texts of the chunks of one text."""
         self.check_parameters()
+        cut = super().split
+        return base_texts(text, lambda source: next(cut([source])))
+
+    def split(self, sources: Iterable[Source]) -> Iterator[list[Span]]:
+        """Yield the spans of each source, as `split_text` cuts it if a subclass overrides that."""
+        self.check_parameters()
+        if self.overrides("split_text"):
+            return (own_spans(source, self.split_text) for source in sources)
         return super().split(sources)
 
-    def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
+    async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
+        """Asynchronous `split`."""
         self.check_parameters()
-        return super().asplit(sources)
+        if self.overrides("split_text"):
+            for source in sources:
+                yield await to_thread(own_spans, source, self.split_text)
+            return
+        async for spans in super().asplit(sources):
+            yield spans
+
+    @classmethod
+    def overrides(cls, *names: str) -> bool:
+        """Whether a user's class defines one of these methods of the front end anew."""
+        ours = next(kind for kind in cls.__mro__ if is_ours(kind) and issubclass(kind, FrontEnd))
+        return any(getattr(cls, name) is not getattr(ours, name) for name in names)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
+from rag_splitters.contract.own_texts import LooseSpan, chunk_key
 from rag_splitters.ids import ChunkIds
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import repeated_metadata
@@ -35,11 +36,12 @@ def chunk_documents(
             own.update(details)
         if span.parent is not None:
             own["parent_id"] = chunks[span.parent].id
-        if add_positions:
+        if add_positions and not isinstance(span, LooseSpan):
             own["start_index"] = span.start + offset if bound is None else offset
             own["end_index"] = span.end + offset if bound is None else bound
+        if add_positions:
             own["chunk_index"] = index
-        new_id = ids.of(span.start, span.end, span.content)
+        new_id = ids.of(*chunk_key(span, index))
         fields = {"page_content": span.text_of(text), "metadata": own, "id": new_id}
         chunks.append(_new_document(fields))
     return chunks

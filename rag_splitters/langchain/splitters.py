@@ -96,11 +96,6 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     _strip_whitespace = langchain_attribute("strip_whitespace", strip_whitespace)
 
     @override
-    def split_text(self, text: str) -> list[str]:
-        """Return the texts of the chunks of one text."""
-        return [span.text_of(text) for span in next(self.split([Source(text)]))]
-
-    @override
     def create_documents(
         self, texts: list[str], metadatas: list[dict[Any, Any]] | None = None
     ) -> list[Document]:
@@ -113,6 +108,8 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     @override
     def split_documents(self, documents: Iterable[Document]) -> list[Document]:
         """Split documents; if they are chunks themselves, positions refer to their source."""
+        if self.overrides("create_documents"):
+            return TextSplitter.split_documents(self, documents)
         return self._documents(_sources(documents))
 
     @override
@@ -120,6 +117,8 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
         self, documents: Sequence[Document], **kwargs: Any
     ) -> Sequence[Document]:
         """Asynchronous `split_documents`; models are awaited."""
+        if self.overrides("create_documents", "split_documents", "transform_documents"):
+            return await asyncio.to_thread(self.transform_documents, documents, **kwargs)
         sources = _sources(documents)
         spans = [spans async for spans in self.asplit(sources)]
         return await asyncio.to_thread(self._assemble, sources, spans)

@@ -21,6 +21,7 @@ from llama_index.core.schema import (
     TextNode,
 )
 
+from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.ids import stable_uuid
 from rag_splitters.span import Span
 from rag_splitters.structure.outlined import repeated_metadata
@@ -109,11 +110,16 @@ def chunk_nodes(
             metadata.update(details)
             excluded = _excluded(node, details)
         metadata["chunk_index"] = index
+        position: tuple[int | None, int | None] = offset, bound
+        if bound is None:
+            position = offset + span.start, offset + span.end
+        if isinstance(span, LooseSpan):
+            position = None, None
         fields = {
             "id_": new_id,
             "metadata": metadata,
-            "start_char_idx": offset + span.start if bound is None else offset,
-            "end_char_idx": offset + span.end if bound is None else bound,
+            "start_char_idx": position[0],
+            "end_char_idx": position[1],
             "excluded_embed_metadata_keys": excluded[0].copy(),
             "excluded_llm_metadata_keys": excluded[1].copy(),
             "relationships": {NodeRelationship.SOURCE: new_source({"metadata": copied_source()})},

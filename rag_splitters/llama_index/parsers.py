@@ -23,6 +23,7 @@ from rag_splitters.calls import together
 from rag_splitters.chunkers.modality import Handling
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
+from rag_splitters.contract.own_texts import chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
@@ -182,19 +183,14 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         BaseModel.__setstate__(self, {**state, "__dict__": fields})
 
     @override
-    def split_text(self, text: str) -> list[str]:
-        """Return the texts of the chunks of one text."""
-        return [span.text_of(text) for span in next(self.split([Source(text)]))]
-
-    @override
     def split_text_metadata_aware(self, text: str, metadata_str: str) -> list[str]:
         """Return the texts of chunks that leave room for this metadata.
 
         Raises ValueError if the metadata leaves no room for text.
         """
         self.check_parameters()
-        narrow = self._narrowed_for(metadata_str, "the text")
-        return [span.text_of(text) for span in narrow.spans(text)]
+        texts: list[str] = self._narrowed_for(metadata_str, "the text").split_text(text)
+        return texts
 
     @override
     def _parse_nodes(
@@ -203,18 +199,28 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         sources = _sources(nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         with _model_bar(show_progress):
+            if self.overrides("split_text", "split_text_metadata_aware"):
+                return self._assemble(nodes, sources, map(self._own_spans, nodes, bar))
             return self._assemble(nodes, sources, self._chunker_for(nodes).split(bar))
 
     @override
     async def _aparse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
+        if self.overrides("_parse_nodes", "split_text", "split_text_metadata_aware"):
+            return await asyncio.to_thread(self._parse_nodes, nodes, show_progress, **kwargs)
         sources = await asyncio.to_thread(_sources, nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         chunker = await asyncio.to_thread(self._chunker_for, nodes)
         with _model_bar(show_progress):
             spans = [spans async for spans in chunker.asplit(bar)]
         return await asyncio.to_thread(self._assemble, nodes, sources, spans)
+
+    def _own_spans(self, node: BaseNode, source: Source) -> list[Span]:
+        """Cut a node with the `split_text` or `split_text_metadata_aware` of a user's subclass."""
+        is_counted = self.include_metadata and self.count_metadata
+        metadata = metadata_text(node) if is_counted else ""
+        return own_spans(source, lambda text: self.split_text_metadata_aware(text, metadata))
 
     @override
     def _postprocess_parsed_nodes(
@@ -242,7 +248,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             chunkers=[chunkers[metadata] for metadata in texts]
         )
 
-    def _narrowed_for(self, metadata: str, owner: str) -> Chunker:
+    def _narrowed_for(self, metadata: str, owner: str) -> Any:
         """Return the same parser with chunks small enough to fit together with metadata."""
         if not self.fits(f"{metadata} x"):
             size = getattr(self, "chunk_size", None)
@@ -273,7 +279,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
                     raise InputError(f"id_func must return a string, got {other[0]!r}")
             else:
                 new_id = identities.ids_of(source.text, source.metadata, source.id).of
-                ids = [new_id(span.start, span.end, span.content) for span in spans]
+                ids = [new_id(*chunk_key(span, index)) for index, span in enumerate(spans)]
             chunks = chunk_nodes(node, source.text, spans, ids, self.include_metadata)
             tie(chunks, spans, self.include_prev_next_rel)
             assembled += chunks

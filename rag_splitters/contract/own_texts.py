@@ -1,0 +1,75 @@
+"""Chunks from a `split_text` that a user's subclass overrides, with the positions that are certain.
+
+Both frameworks let a subclass override `split_text`, which returns strings. A string's position is
+certain if it is the text of one of our own chunks, which the subclass got from
+`super().split_text`, or if it occurs only once in the text. Any other is left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+
+from rag_splitters.span import Source, Span
+
+
+@dataclass(slots=True)
+class LooseSpan(Span):
+    """A chunk whose position is unknown: start and end are those of the whole text."""
+
+
+def chunk_key(span: Span, index: int) -> tuple[int, int, str | None]:
+    """Return what the id of a chunk is made from; loose chunks differ by their number."""
+    return (index if isinstance(span, LooseSpan) else span.start), span.end, span.content
+
+
+@dataclass(slots=True)
+class _Cutting:
+    """The source that a subclass's `split_text` is cutting, and our own chunks of it."""
+
+    source: Source
+    spans: list[Span] = field(default_factory=list)
+
+
+_cutting: ContextVar[_Cutting | None] = ContextVar("_cutting", default=None)
+
+
+def own_spans(source: Source, split_text: Callable[[str], Sequence[str]]) -> list[Span]:
+    """Cut a source with a subclass's `split_text`."""
+    cutting = _Cutting(source)
+    token = _cutting.set(cutting)
+    try:
+        texts = list(split_text(source.text))
+    finally:
+        _cutting.reset(token)
+    if texts == [span.text_of(source.text) for span in cutting.spans]:
+        return cutting.spans
+    return list(_located(texts, source.text, cutting.spans))
+
+
+def base_texts(text: str, cut: Callable[[Source], list[Span]]) -> list[str]:
+    """Return the texts of our own chunks of a text, and remember them for `own_spans`."""
+    cutting = _cutting.get()
+    if cutting is None or cutting.source.text != text:
+        return [span.text_of(text) for span in cut(Source(text))]
+    cutting.spans = cut(cutting.source)
+    return [span.text_of(text) for span in cutting.spans]
+
+
+def _located(texts: Sequence[str], text: str, spans: Sequence[Span]) -> Iterator[Span]:
+    """Yield the span of each text; equal ones are ambiguous unless all of our chunks are there."""
+    counts = Counter(texts)
+    by_text: dict[str, list[Span]] = {}
+    for span in reversed(spans):
+        by_text.setdefault(span.text_of(text), []).append(replace(span, parent=None))
+    certain = {each for each, own in by_text.items() if len(own) == counts[each]}
+    for each in texts:
+        start = text.find(each)
+        if each in certain:
+            yield by_text[each].pop()
+        elif start >= 0 and text.find(each, start + 1) < 0:
+            yield Span(start, start + len(each))
+        else:
+            yield LooseSpan(0, len(text), content=each)

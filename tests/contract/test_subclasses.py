@@ -1,0 +1,210 @@
+"""Users' subclasses of our strategies and front ends: methods of their own, and attributes."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pickle
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from rag_splitters import (
+    CATALOGUE,
+    Chunker,
+    RecursiveChunker,
+    SentenceChunker,
+    Source,
+    Span,
+    TitledChunker,
+)
+from rag_splitters.langchain import RecursiveTextSplitter, SentenceTextSplitter
+from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
+from tests.support.cases import CASES
+
+TEXT = "One sentence. Another one, with more words.\n\nA paragraph."
+
+
+# `spans` and `plan`: the one that a class defines last counts
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_spans_of_a_subclass_are_used_everywhere(name: str) -> None:
+    kind: Any = CATALOGUE[name]
+    case = CASES[name][0]
+
+    class Whole(kind):  # type: ignore[misc]
+        def spans(self, text: str) -> list[Span]:
+            return [Span(0, len(text))]
+
+    chunker = Whole(**case.__dict__)
+    expected = [[Span(0, len(TEXT))]]
+    assert [chunk.text for chunk in chunker.chunk(TEXT)] == [TEXT]
+    assert list(chunker.split([Source(TEXT)])) == expected
+
+    async def collect() -> list[list[Span]]:
+        return [spans async for spans in chunker.asplit([Source(TEXT)])]
+
+    assert asyncio.run(collect()) == expected
+    nested = TitledChunker(chunker=chunker).chunk(TEXT)
+    assert [(chunk.start, chunk.end) for chunk in nested] == [(0, len(TEXT))]
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_plan_of_a_subclass_is_used_everywhere(name: str) -> None:
+    kind: Any = CATALOGUE[name]
+    case = CASES[name][0]
+
+    class Whole(kind):  # type: ignore[misc]
+        async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+            return [[Span(0, len(source.text))] for source in sources]
+
+    chunker = Whole(**case.__dict__)
+    assert chunker.spans(TEXT) == [Span(0, len(TEXT))]
+    assert list(chunker.split([Source(TEXT)])) == [[Span(0, len(TEXT))]]
+
+
+class FirstHalf(RecursiveChunker):
+    """Calls the method that its base does not define itself."""
+
+    def spans(self, text: str) -> list[Span]:
+        spans = super().spans(text)
+        return spans[: (len(spans) + 1) // 2]
+
+
+class Planned(FirstHalf):
+    """Defines the other method, below one that defines the first."""
+
+    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
+        return [spans[:1] for spans in await super().plan(sources)]
+
+
+def test_both_methods_call_those_of_their_base() -> None:
+    whole = RecursiveChunker(chunk_size=20).spans(TEXT)
+    assert len(whole) > 3
+    assert FirstHalf(chunk_size=20).spans(TEXT) == whole[: (len(whole) + 1) // 2]
+    assert Planned(chunk_size=20).spans(TEXT) == whole[:1]
+    assert next(Planned(chunk_size=20).split([Source(TEXT)])) == whole[:1]
+
+
+class Mixed:
+    """A class that is no chunker, and comes first."""
+
+    def spans(self, text: str) -> list[Span]:
+        return [Span(0, 3)]
+
+
+def test_methods_may_come_from_a_plain_class() -> None:
+    class Front(Mixed, RecursiveTextSplitter):
+        pass
+
+    class Below(Front):
+        pass
+
+    for kind in (Front, Below):
+        assert kind().split_text(TEXT) == ["One"]
+        assert kind.strategy == ""
+        assert [c.text for c in TitledChunker(chunker=kind()).chunk(TEXT)] == ["One"]
+
+
+def test_class_without_either_method_is_refused() -> None:
+    class Neither(Chunker):
+        pass
+
+    with pytest.raises(TypeError, match=r"Neither must define spans\(text\) or plan\(sources\)"):
+        Neither()
+
+
+def test_strategy_is_named_by_the_class_that_defines_it() -> None:
+    class Smaller(RecursiveTextSplitter):
+        chunk_size: int = 10
+
+    assert RecursiveChunker.strategy == RecursiveNodeParser.strategy == Smaller.strategy
+    assert FirstHalf.strategy == Planned.strategy == ""
+    assert all(kind.strategy == name for name, kind in CATALOGUE.items())
+
+
+# Attributes
+
+
+FRONT_ENDS = [
+    RecursiveTextSplitter,
+    SentenceTextSplitter,
+    RecursiveNodeParser,
+    SentenceNodeParser,
+    RecursiveChunker,
+    SentenceChunker,
+]
+
+
+def with_attributes(base: Any) -> Any:
+    class WithAttributes(base):  # type: ignore[misc]
+        def __init__(self, lang: str, **parameters: Any) -> None:
+            self._early = [lang]
+            self.chunk = 3  # even the name of a method
+            self.headers_to_split_on = ["#"]
+            super().__init__(**parameters)
+            self.lang = lang
+            self._late = lang
+            self.chunksize = 1  # whoever has a subclass may take any name that is no parameter
+
+    WithAttributes.__qualname__ = "WithAttributes"
+    return WithAttributes
+
+
+@pytest.mark.parametrize("base", FRONT_ENDS)
+def test_subclass_has_attributes_of_its_own(base: Any) -> None:
+    one = with_attributes(base)("de", chunk_size=40)
+    copies = [one, copy.copy(one), copy.deepcopy(one), one.model_copy()]
+    for each in copies:
+        values = (each.lang, each._early, each._late, each.chunksize, each.headers_to_split_on)
+        assert values == ("de", ["de"], "de", 1, ["#"])
+        assert (each.chunk_size, each.chunk) == (40, 3)
+        assert set(each.model_dump()) >= set(base.model_fields) - {"callback_manager", "id_func"}
+        assert "lang" not in each.model_dump()
+    one.lang = "fr"
+    assert [each.lang for each in copies] == ["fr", "de", "de", "de"]
+    assert copies[2]._early is not one._early
+
+
+class Pickled(RecursiveTextSplitter):
+    """A subclass that can be pickled."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.lang = "de"
+        super().__init__(**parameters)
+
+
+class PickledParser(RecursiveNodeParser):
+    """A subclass that can be pickled."""
+
+    def __init__(self, **parameters: Any) -> None:
+        self.lang = "de"
+        super().__init__(**parameters)
+
+
+@pytest.mark.parametrize("kind", [Pickled, PickledParser])
+def test_attributes_are_pickled(kind: Any) -> None:
+    again = pickle.loads(pickle.dumps(kind(chunk_size=30)))
+    assert (again.lang, again.chunk_size) == ("de", 30)
+    again.chunk_size = 40
+    assert (again.lang, again.chunk_size) == ("de", 40)
+
+
+@pytest.mark.parametrize("base", FRONT_ENDS)
+def test_parameters_of_a_subclass_are_still_checked(base: Any) -> None:
+    kind = with_attributes(base)
+    with pytest.raises(ValueError, match="unknown parameter 'chunksize'"):
+        kind("de", chunksize=3)
+    one = kind("de", chunk_size=30)
+    with pytest.raises(ValueError, match=r"chunk_size must be|cannot be changed"):
+        one.chunk_size = -3
+    assert one.chunk_size == 30
+
+
+@pytest.mark.parametrize("base", FRONT_ENDS[:4])
+def test_typing_errors_in_our_own_classes_are_noticed(base: Any) -> None:
+    one = base()
+    with pytest.raises(ValueError, match="did you mean 'chunk_size'"):
+        one.chunksize = 3

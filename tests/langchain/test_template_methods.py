@@ -1,0 +1,187 @@
+"""Subclasses that override LangChain's template methods get what LangChain would give them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.runnables import RunnableLambda
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from rag_splitters import Source
+from rag_splitters.langchain import (
+    ContentAwareTextSplitter,
+    RecursiveTextSplitter,
+    SentenceTextSplitter,
+    TitledTextSplitter,
+)
+
+TEXT = "# Tea\n\nTea is old. Tea is hot.\n\n# Milk\n\nMilk is white. Tea is hot."
+DOCUMENTS = [Document(page_content=TEXT, metadata={"source": "a.md"}, id="a")]
+
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "split_documents": lambda splitter: splitter.split_documents(DOCUMENTS),
+    "create_documents": lambda splitter: splitter.create_documents([TEXT], [{"source": "a.md"}]),
+    "transform_documents": lambda splitter: splitter.transform_documents(DOCUMENTS),
+    "atransform_documents": lambda s: asyncio.run(s.atransform_documents(DOCUMENTS)),
+}
+every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+class NoHeadings(SentenceTextSplitter):
+    """Leaves out some of our chunks."""
+
+    def split_text(self, text: str) -> list[str]:
+        return [each for each in super().split_text(text) if "#" not in each]
+
+
+class OwnPieces(RecursiveTextSplitter):
+    """Does not ask us."""
+
+    def split_text(self, text: str) -> list[str]:
+        return text.split("\n\n")
+
+
+class Shouting(RecursiveTextSplitter):
+    """Changes the text before and the chunks after we cut."""
+
+    def split_text(self, text: str) -> list[str]:
+        return [f"{each}!" for each in super().split_text(text.upper())]
+
+
+def positions(documents: Iterable[Document]) -> list[Any]:
+    return [d.metadata.get("start_index") for d in documents]
+
+
+@every_way
+def test_override_of_split_text_is_used(way: Any) -> None:
+    splitter = NoHeadings(chunk_size=14)
+    documents = way(splitter)
+    assert [each.page_content for each in documents] == splitter.split_text(TEXT)
+    assert [each.page_content for each in documents] == [
+        "Tea is old.",
+        "Tea is hot.",
+        "Milk is white.",
+        "Tea is hot.",
+    ]
+    assert positions(documents) == [7, 19, 40, 55]
+    for number, each in enumerate(documents):
+        start, end = each.metadata["start_index"], each.metadata["end_index"]
+        assert TEXT[start:end] == each.page_content
+        assert each.metadata["chunk_index"] == number
+        assert each.metadata["source"] == "a.md"
+
+
+@every_way
+def test_position_that_is_not_certain_is_left_out(way: Any) -> None:
+    documents = way(OwnPieces())
+    assert [each.page_content for each in documents] == TEXT.split("\n\n")
+    assert positions(documents) == [0, 7, 32, 40]
+
+    class LastHot(NoHeadings):
+        def split_text(self, text: str) -> list[str]:
+            return [each for each in super().split_text(text) if "hot" in each][1:]
+
+    documents = way(LastHot(chunk_size=14))
+    assert [each.page_content for each in documents] == ["Tea is hot."]  # which of the two?
+    assert positions(documents) == [None]
+    assert "end_index" not in documents[0].metadata
+
+
+@every_way
+def test_rewritten_chunks_have_no_position_and_ids_of_their_own(way: Any) -> None:
+    documents = way(Shouting(chunk_size=30))
+    assert {each.page_content[-1] for each in documents} == {"!"}
+    assert set(positions(documents)) == {None}
+
+    class Twice(RecursiveTextSplitter):
+        def split_text(self, text: str) -> list[str]:
+            return ["the same", "the same"]
+
+    one, other = way(Twice())
+    assert one.id != other.id
+    assert [each.id for each in way(Twice())] == [one.id, other.id]
+
+
+def test_metadata_of_our_chunks_stays_with_them() -> None:
+    class Long(ContentAwareTextSplitter):
+        def split_text(self, text: str) -> list[str]:
+            return [each for each in super().split_text(text) if len(each) > 3]
+
+    documents = Long(chunk_size=30).split_documents(DOCUMENTS)
+    expected = ContentAwareTextSplitter(chunk_size=30).split_documents(DOCUMENTS)
+    assert [each.metadata for each in documents] == [each.metadata for each in expected]
+    assert documents[0].metadata["headings"] == ["Tea"]
+
+
+def test_split_text_sees_the_metadata_of_its_document() -> None:
+    class Plain(TitledTextSplitter):
+        def split_text(self, text: str) -> list[str]:
+            return list(super().split_text(text))
+
+    document = Document(page_content="One text. Two texts.", metadata={"title": "A title"})
+    inner = RecursiveTextSplitter(chunk_size=20)
+    expected = TitledTextSplitter(chunker=inner).split_documents([document])
+    assert Plain(chunker=inner).split_documents([document]) == expected
+    assert expected[-1].page_content.startswith("A title")
+
+
+def test_page_breaks_and_chunks_of_chunks_work_with_it() -> None:
+    document = Document(page_content="one two\fthree four", metadata={})
+
+    class Words(RecursiveTextSplitter):
+        def split_text(self, text: str) -> list[str]:
+            return text.split()
+
+    documents = Words(page_break="\f").split_documents([document])
+    assert [(d.metadata["start_index"], d.metadata["page_start"]) for d in documents] == [
+        (0, 1),
+        (4, 1),
+        (8, 2),
+        (14, 2),
+    ]
+    part = Document(page_content="three four", metadata={"start_index": 8, "end_index": 18})
+    assert positions(Words().split_documents([part])) == [8, 14]
+
+
+@pytest.mark.parametrize("name", ["create_documents", "split_documents", "transform_documents"])
+def test_override_of_another_method_is_used_by_those_above_it(name: str) -> None:
+    class Marked(RecursiveTextSplitter):
+        pass
+
+    def override(self: Any, *args: Any, **kwargs: Any) -> list[Document]:
+        documents = getattr(RecursiveTextSplitter, name)(self, *args, **kwargs)
+        return [Document(page_content=f"<{each.page_content}>") for each in documents]
+
+    setattr(Marked, name, override)
+    above = {
+        "create_documents": list(WAYS),
+        "split_documents": ["split_documents", "transform_documents", "atransform_documents"],
+        "transform_documents": ["transform_documents", "atransform_documents"],
+    }[name]
+    for each in WAYS:
+        texts = [document.page_content for document in WAYS[each](Marked(chunk_size=30))]
+        assert all(text.startswith("<") for text in texts) == (each in above), each
+
+
+def test_override_is_used_by_chains_indexes_and_comparisons() -> None:
+    splitter = NoHeadings(chunk_size=14)
+    chain = RunnableLambda(splitter.split_documents) | (lambda chunks: len(chunks))
+    assert chain.invoke(DOCUMENTS) == 4
+    assert asyncio.run(chain.ainvoke(DOCUMENTS)) == 4
+    store = InMemoryVectorStore(DeterministicFakeEmbedding(size=8))
+    manager = InMemoryRecordManager("test")
+    manager.create_schema()
+    for added in (4, 0):
+        chunks = splitter.split_documents(DOCUMENTS)
+        result = index(
+            chunks, manager, store, cleanup="full", source_id_key="source", key_encoder="sha256"
+        )
+        assert result["num_added"] == added
+    assert [chunk.text for chunk in splitter.chunk(TEXT)] == splitter.split_text(TEXT)
+    assert len(next(splitter.split([Source(TEXT)]))) == 4

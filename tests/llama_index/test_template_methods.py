@@ -1,0 +1,158 @@
+"""Subclasses that override LlamaIndex's template methods get what LlamaIndex would give them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+from llama_index.core.embeddings import MockEmbedding
+from llama_index.core.ingestion import DocstoreStrategy, IngestionPipeline
+from llama_index.core.schema import BaseNode, Document, TextNode
+from llama_index.core.storage.docstore import SimpleDocumentStore
+from llama_index.core.vector_stores import SimpleVectorStore
+
+from rag_splitters.llama_index import RecursiveNodeParser, SentenceNodeParser
+
+TEXT = "Tea is old. Tea is hot.\n\nMilk is white. Tea is hot."
+DOCUMENT = Document(text=TEXT, id_="a", metadata={"author": "Ann"})
+
+
+def pipeline(parser: Any) -> IngestionPipeline:
+    return IngestionPipeline(transformations=[parser])
+
+
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "get_nodes_from_documents": lambda parser: parser.get_nodes_from_documents([DOCUMENT]),
+    "aget_nodes_from_documents": lambda p: asyncio.run(p.aget_nodes_from_documents([DOCUMENT])),
+    "call": lambda parser: parser([DOCUMENT]),
+    "acall": lambda parser: asyncio.run(parser.acall([DOCUMENT])),
+    "pipeline": lambda parser: pipeline(parser).run(documents=[DOCUMENT]),
+    "arun": lambda parser: asyncio.run(pipeline(parser).arun(documents=[DOCUMENT])),
+}
+every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+class TeaOnly(SentenceNodeParser):
+    """Leaves out some of our chunks."""
+
+    def split_text(self, text: str) -> list[str]:
+        return [each for each in super().split_text(text) if "Tea" in each]
+
+
+class Aware(SentenceNodeParser):
+    """Overrides the method that LlamaIndex itself calls."""
+
+    def split_text_metadata_aware(self, text: str, metadata_str: str) -> list[str]:
+        assert "author: Ann" in metadata_str
+        return text.split("\n\n")
+
+
+class Marked(SentenceNodeParser):
+    """Adds to the nodes."""
+
+    def _parse_nodes(
+        self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
+    ) -> list[BaseNode]:
+        parsed = super()._parse_nodes(nodes, show_progress, **kwargs)
+        for node in parsed:
+            node.metadata["mark"] = True
+        return parsed
+
+
+class Postprocessed(SentenceNodeParser):
+    """Filters the nodes at the end."""
+
+    def _postprocess_parsed_nodes(
+        self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]
+    ) -> list[BaseNode]:
+        return [node for node in nodes if "Milk" in node.get_content()]
+
+
+def contents(nodes: Sequence[TextNode]) -> list[Any]:
+    return [(node.text, node.start_char_idx, node.end_char_idx) for node in nodes]
+
+
+SMALL: dict[str, Any] = {"chunk_size": 4, "chunk_overlap": 0, "count_metadata": False}
+
+
+@every_way
+def test_override_of_split_text_is_used(way: Any) -> None:
+    nodes = way(TeaOnly(**SMALL, length_function="words"))
+    assert contents(nodes) == [
+        ("Tea is old.", 0, 11),
+        ("Tea is hot.", 12, 23),
+        ("Tea is hot.", 40, 51),
+    ]
+    assert [node.metadata["chunk_index"] for node in nodes] == [0, 1, 2]
+    assert {node.ref_doc_id for node in nodes} == {"a"}
+    assert nodes[0].next_node.node_id == nodes[1].node_id
+
+
+@every_way
+def test_override_of_split_text_metadata_aware_is_used(way: Any) -> None:
+    nodes = way(Aware())
+    assert contents(nodes) == [
+        ("Tea is old. Tea is hot.", 0, 23),
+        ("Milk is white. Tea is hot.", 25, 51),
+    ]
+
+
+@every_way
+def test_override_of_parse_nodes_is_used(way: Any) -> None:
+    nodes = way(Marked(**SMALL, length_function="words"))
+    assert len(nodes) == 4
+    assert all(node.metadata["mark"] for node in nodes)
+
+
+@every_way
+def test_override_of_postprocessing_is_used(way: Any) -> None:
+    nodes = way(Postprocessed(**SMALL, length_function="words"))
+    assert contents(nodes) == [("Milk is white.", 25, 39)]
+
+
+def test_chunks_of_an_override_leave_room_for_metadata() -> None:
+    class Plain(RecursiveNodeParser):
+        def split_text(self, text: str) -> list[str]:
+            return list(super().split_text(text))
+
+    document = Document(text="word " * 100, metadata={"title": "a long title " * 3})
+    options: dict[str, Any] = {"chunk_size": 60, "chunk_overlap": 0}
+    nodes, expected = Plain(**options)([document]), RecursiveNodeParser(**options)([document])
+    assert [contents([node]) for node in nodes] == [contents([node]) for node in expected]
+
+
+def test_position_that_is_not_certain_is_left_out() -> None:
+    class Other(RecursiveNodeParser):
+        def split_text(self, text: str) -> list[str]:
+            return ["Milk is white.", "not in the text", "Tea is hot.", "not in the text"]
+
+    nodes = Other()([DOCUMENT])
+    assert contents(nodes) == [
+        ("Milk is white.", 25, 39),
+        ("not in the text", None, None),
+        ("Tea is hot.", None, None),
+        ("not in the text", None, None),
+    ]
+    assert len({node.node_id for node in nodes}) == 4
+    assert [node.node_id for node in Other()([DOCUMENT])] == [node.node_id for node in nodes]
+
+
+def test_pipeline_with_cache_and_docstore_uses_the_override(tmp_path: Any) -> None:
+    parser = TeaOnly(**SMALL, length_function="words")
+    upserting = IngestionPipeline(
+        transformations=[parser, MockEmbedding(embed_dim=4)],
+        docstore=SimpleDocumentStore(),
+        docstore_strategy=DocstoreStrategy.UPSERTS,
+        vector_store=SimpleVectorStore(),
+    )
+    assert len(upserting.run(documents=[DOCUMENT])) == 3
+    assert upserting.run(documents=[DOCUMENT]) == []
+    changed = Document(text=TEXT + " Tea is cold.", id_="a")
+    assert [node.get_content() for node in upserting.run(documents=[changed])][-1] == "Tea is cold."
+    upserting.persist(str(tmp_path))
+    plain = pipeline(SentenceNodeParser(**SMALL, length_function="words"))
+    plain.load(str(tmp_path))  # another class has another key in the cache
+    plain.docstore = None
+    assert len(plain.run(documents=[DOCUMENT])) == 4
