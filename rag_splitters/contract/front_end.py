@@ -5,6 +5,7 @@ from __future__ import annotations
 from asyncio import to_thread
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import suppress
+from inspect import getattr_static
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -102,4 +103,4 @@ class FrontEnd(Chunker):
     def overrides(cls, *names: str) -> bool:
         """Whether a user's class defines one of these methods of the front end anew."""
         ours = next(kind for kind in cls.__mro__ if is_ours(kind) and issubclass(kind, FrontEnd))
-        return any(getattr(cls, name) is not getattr(ours, name) for name in names)
+        return any(getattr_static(cls, name) is not getattr_static(ours, name) for name in names)
