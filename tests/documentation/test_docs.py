@@ -5,14 +5,10 @@ What a page under `docs` (and README.md) may say:
 - All ```python blocks of a page run in order, in one process, in an empty folder, and share names.
   `await` is allowed outside of functions.
 - A ```text block directly behind a ```python block is what that block prints. A block may also be
-  written as a doctest (`>>>`). `...` stands for anything. `python -m tests.doc_blocks PAGE` writes
-  what the blocks print into the page.
-- Code that readers need not see, such as the files that an example reads, stands before the block:
-
-      <!-- setup
-      documents = [...]
-      -->
-
+  written as a doctest (`>>>`). `...` stands for anything. `python -m tests.support.doc_blocks PAGE`
+  writes what the blocks print into the page.
+- Nothing is hidden: what an example needs, such as the files that it reads, stands in a block
+  before it, in `<details markdown="1">` if it is long. In README.md each block runs by itself.
 - OPENAI_API_KEY and OPENAI_BASE_URL lead to the server of `tests/support/openai_server.py`, which
   embeds by hashing and answers a chat with the question in capitals. So OpenAI's classes work.
 - The addresses `redis://localhost:6379/0`, `postgresql://localhost/rag` and
@@ -53,15 +49,6 @@ MAX_NOT_RUN = 12
 
 REDIS, POSTGRES = "redis://localhost:6379/0", "postgresql://localhost/rag"
 CHROMA = 'host="localhost", port=8000'
-TEXT = "Agnes Pell kept the old lamp in her kitchen. The harbour closed in 1954."
-LANGCHAIN = f"""from langchain_core.documents import Document
-text = {TEXT!r}
-documents = [Document(page_content=text)]
-"""
-LLAMA_INDEX = f"""from llama_index.core import Document, MockEmbedding, Settings, VectorStoreIndex
-Settings.embed_model = MockEmbedding(embed_dim=8)
-documents = [Document(text={TEXT!r})]
-"""
 
 
 def name(path: Path) -> str:
@@ -71,14 +58,6 @@ def name(path: Path) -> str:
 def uses_servers(path: Path) -> bool:
     addresses = (REDIS, POSTGRES, CHROMA)
     return any(address in block.code for block in BLOCKS[path] for address in addresses)
-
-
-def with_setup(path: Path, block: Block) -> Block:
-    """The README's blocks assume documents of the framework that they are about."""
-    if path.name != "README.md":
-        return block
-    setup = LLAMA_INDEX if "llama_index" in block.code else LANGCHAIN
-    return replace(block, code=setup + block.code, line=block.line - setup.count("\n"))
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +70,7 @@ def run_page(
     path: Path, runner: PageRunner, folder: Path, places: Mapping[str, str] | None = None
 ) -> None:
     """Run a page's code with these places for its addresses, and compare what it prints."""
-    blocks = [with_setup(path, block) for block in BLOCKS[path] if block.not_run is None]
+    blocks = [block for block in BLOCKS[path] if block.not_run is None]
     for address, place in (places or {}).items():
         blocks = [replace(each, code=each.code.replace(address, place)) for each in blocks]
     outputs = runner.run(name(path), blocks, folder)
@@ -103,6 +82,14 @@ def run_page(
 @pytest.mark.parametrize("path", [path for path in WITH_CODE if not uses_servers(path)], ids=name)
 def test_code_of_page_runs(path: Path, runner: PageRunner, tmp_path: Path) -> None:
     run_page(path, runner, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(len(BLOCKS[ROOT / "README.md"])))
+def test_block_of_the_readme_runs_by_itself(
+    number: int, runner: PageRunner, tmp_path: Path
+) -> None:
+    runner.run("README.md", [BLOCKS[ROOT / "README.md"][number]], tmp_path)
 
 
 @pytest.mark.server
@@ -131,13 +118,11 @@ def test_code_that_does_not_run_has_a_reason_and_is_rare() -> None:
 
 
 def test_outputs_are_compared(runner: PageRunner) -> None:
-    """The runner sees a wrong output, a wrong doctest, hidden setup, and what is not to be run."""
+    """The runner sees a wrong output, a wrong doctest, and what is not to be run."""
     page = "\n".join(
         [
-            "<!-- setup",
-            "name = 'tea'",
-            "-->",
             "```python",
+            "name = 'tea'",
             "print(name)",
             "```",
             "",
@@ -169,13 +154,13 @@ def test_outputs_are_compared(runner: PageRunner) -> None:
             "```",
         ]
     )
-    setup, tea, kettle, again, last = python_blocks(page)
-    assert (setup.line, tea.line, kettle.not_run) == (2, 5, "needs a kettle")
+    tea, kettle, again, last = python_blocks(page)
+    assert (tea.line, kettle.not_run) == (2, "needs a kettle")
     assert (last.output, again.output) == (None, "tea\n")
-    outputs = runner.run("page", [setup, tea, again, last], ROOT)
-    assert outputs == ["", "tea\n", "tea again\n", "1\n"]
-    assert differs(tea, outputs[1]) is None
-    assert "tea again" in (differs(again, outputs[2]) or "")
+    outputs = runner.run("page", [tea, again, last], ROOT)
+    assert outputs == ["tea\n", "tea again\n", "1\n"]
+    assert differs(tea, outputs[0]) is None
+    assert "tea again" in (differs(again, outputs[1]) or "")
     with pytest.raises(AssertionError, match="Expected"):
         runner.run("page", [Block(">>> 1 + 1\n3\n", 1)], ROOT)
     with pytest.raises(AssertionError, match='"page", line 5'):

@@ -3,7 +3,7 @@
 `tests/documentation/test_docs.py` describes what a page may say. From the command line this writes
 what the blocks print into the page, for you to read before you commit it:
 
-    python -m tests.doc_blocks docs/strategies/sentence.md
+    python -m tests.support.doc_blocks docs/strategies/sentence.md
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from typing_extensions import Self
 
 from tests.support.openai_server import OpenAIServer
 from tests.support.processes import ROOT, do_jobs, tell
 
 _PART = re.compile(
-    r"^<!-- setup\n(?P<setup>.*?)^-->"
-    r"|^[ ]*<!-- not run: ?(?P<reason>.*?) ?-->"
+    r"^[ ]*<!-- not run: ?(?P<reason>.*?) ?-->"
     r"|^(?P<indent>[ ]*)(?P<fence>`{3,}|~{3,})(?P<info>[^\n`]*)\n(?P<body>.*?)^[ ]*(?P=fence)[ ]*$",
     re.DOTALL | re.MULTILINE,
 )
@@ -63,7 +63,7 @@ class Block:
 
 
 def python_blocks(page: str) -> list[Block]:
-    """The Python blocks of a page in Markdown, and its hidden setup."""
+    """The Python blocks of a page in Markdown."""
     blocks: list[Block] = []
     previous, end = (
         "",
@@ -73,9 +73,7 @@ def python_blocks(page: str) -> list[Block]:
         before = previous if not page[end : match.start()].strip() else ""
         previous, end = "", match.end()
         info = (match["info"] or "").split()
-        if match["setup"] is not None:
-            blocks.append(Block(match["setup"], _line(page, match.start("setup"))))
-        elif match["reason"] is not None:
+        if match["reason"] is not None:
             previous = f"reason:{match['reason']}"
         elif info[:1] == ["python"]:
             reason = before.removeprefix("reason:") if before.startswith("reason:") else None
@@ -176,6 +174,10 @@ def serve() -> None:
     """Import what most pages import, and fork a process for each page that comes on stdin."""
     for module in ("langchain_openai", "rag_splitters.langchain", "rag_splitters.llama_index"):
         import_module(module)
+    settings.register_profile(
+        "page", suppress_health_check=list(HealthCheck), derandomize=True, database=None
+    )
+    settings.load_profile("page")
     do_jobs(_run_page)
 
 
