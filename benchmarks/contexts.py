@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rag_splitters import Chunker, ContextualChunker, RecursiveChunker, SentenceWindowChunker
 from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark
-from rag_splitters.evaluation.suggestion import suggestion
+from rag_splitters.evaluation.report.verdict import suggestion
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.terms import text_terms
 from tests.support.minilm import minilm

@@ -30,7 +30,7 @@ from rag_splitters import (
     SlidingWindowChunker,
 )
 from rag_splitters.evaluation import CachedEmbeddings, compare, intrinsic, read_benchmark
-from rag_splitters.evaluation.figures import FAULTS, FIGURES
+from rag_splitters.evaluation.measure.faults import FAULTS, FIGURES
 from rag_splitters.models import Embedder, HashingEmbeddings
 from tests.support.minilm import minilm
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,17 +16,17 @@ from rag_splitters.cli.options import (
     LlmOption,
     chunker_from_options,
     models_from_options,
-    read_parameters,
 )
 from rag_splitters.cli.views import console, note_left_out
-from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import FileError, InputError
 from rag_splitters.reading.files import find_files, read_text
 
-if TYPE_CHECKING:
-    from rich.console import Console
+PARENT_CHILD = "parent_child"
+"""The name of parent-child retrieval among the strategies."""
 
-    from rag_splitters.evaluation import Benchmark, IntrinsicReport, Report
+if TYPE_CHECKING:
+    from rag_splitters.evaluation import Benchmark
+    from rag_splitters.langchain import ParentDocumentRetriever
 
 
 def compare(
@@ -38,7 +39,7 @@ def compare(
             "--questions",
             "-q",
             help="JSON lines with question, document, references. Without it, the report "
-            "describes the chunks themselves.",
+            "counts the faults of the chunks.",
         ),
     ] = None,
     strategies: Annotated[
@@ -46,10 +47,10 @@ def compare(
         typer.Option(
             "--strategy",
             "-s",
-            metavar="NAME[:PARAMETER=VALUE,...]",
-            help="A strategy to compare; repeatable. Default: recursive, sentence and paragraph, "
-            "each with 100, 200 and 400 tokens; without questions these and content_aware, with "
-            "200 tokens.",
+            metavar="NAME[:JSON]",
+            help="A strategy to compare, with its parameters as JSON, such as "
+            """'recursive:{"chunk_size": 300}'; repeatable. Default: auto, content_aware, """
+            "recursive and sentence, each with 200 and 400 tokens, and parent_child.",
         ),
     ] = None,
     embeddings: EmbeddingsOption = None,
@@ -66,7 +67,9 @@ def compare(
         Path | None, typer.Option(help="Folder that keeps embeddings for the next run.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write all values as JSON.")] = None,
+    json_path: Annotated[
+        Path | None, typer.Option("--json", help="Write all values as JSON.")
+    ] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write tables as Markdown.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the metrics as CSV.")] = None,
 ) -> None:
@@ -76,11 +79,10 @@ def compare(
     one folder in the format of Chroma's report, with corpora/ and questions.csv. Without
     --embeddings, the built-in embeddings are used, which match words, not meaning.
 
-    Without questions, the strategies are compared by figures about their chunks, such as how many
-    blocks and references they keep whole. Pass --embeddings for the figures about meaning. These
-    figures do not say what a search finds.
+    Without questions, the report counts the faults of each strategy's chunks, such as chunks that
+    start mid-sentence. They do not say what a search finds.
     """
-    formats = {"html": html, "json": json, "markdown": markdown, "csv": csv}
+    formats = {"html": html, "json": json_path, "markdown": markdown, "csv": csv}
     outputs = {form: path for form, path in formats.items() if path is not None}
     for path in outputs.values():  # before anything is computed
         if path.is_dir() or not path.parent.is_dir():
@@ -90,62 +92,92 @@ def compare(
 
     models = {"embeddings": HashingEmbeddings()} | models_from_options(embeddings, llm, base_url)
     models["embeddings"] = evaluation.CachedEmbeddings(models["embeddings"], cache)
-    out = console()
-    if questions is None and not _is_benchmark(paths):
-        recommendation = evaluation.recommend(
-            _documents(paths),
-            models["embeddings"] if embeddings else None,
-            chunkers=_chunkers(strategies, models) if strategies else None,
-        )
-        out.print(recommendation.report)
-        _write(recommendation.report, outputs, out)
-        return
     benchmark = _benchmark(paths, questions)
     report = evaluation.compare(
-        _chunkers(strategies, models) if strategies else evaluation.candidates(),
+        _strategies(strategies or (), models, benchmark, 2 * max(budgets)),
         benchmark.documents,
         benchmark.questions,
         models["embeddings"],
         k=k,
         budgets=budgets,
     )
+    out = console()
     out.print(report)
-    _write(report, outputs, out)
-
-
-def _write(report: Report | IntrinsicReport, outputs: Mapping[str, Path], out: Console) -> None:
     for form, path in outputs.items():
         getattr(report, f"to_{form}")(path)
         out.print(f"Written: {path}")
 
 
-def _chunkers(specifications: Sequence[str], models: Mapping[str, Any]) -> dict[str, Chunker]:
-    """The strategies that the options name, with their parameters after a colon."""
-    chunkers: dict[str, Chunker] = {}
+def _strategies(
+    specifications: Sequence[str], models: Mapping[str, Any], benchmark: Benchmark, max_tokens: int
+) -> dict[str, Any]:
+    """The strategies that the options name, or those that the documentation recommends."""
+    from rag_splitters.evaluation import candidates
+
+    if not specifications:
+        retrievers = [PARENT_CHILD] if benchmark.questions else []
+        chunkers: dict[str, Any] = dict(candidates())
+        return chunkers | _strategies_of(retrievers, models, benchmark, max_tokens)
+    return _strategies_of(specifications, models, benchmark, max_tokens)
+
+
+def _strategies_of(
+    specifications: Sequence[str], models: Mapping[str, Any], benchmark: Benchmark, max_tokens: int
+) -> dict[str, Any]:
+    """The strategies that these specifications name: NAME, or NAME:JSON with parameters."""
+    strategies: dict[str, Any] = {}
     for specification in specifications:
-        name, _, parameters = specification.partition(":")
-        if specification in chunkers:
+        name, _, text = specification.partition(":")
+        if specification in strategies:
             raise InputError(f"the strategy {specification!r} is given twice")
-        fields = chunker_class(name).model_fields
-        own_models = {key: model for key, model in models.items() if key in fields}
-        pairs = parameters.split(",") if parameters else []
-        values = {**own_models, **read_parameters(name, pairs)}
-        chunkers[specification] = chunker_from_options(name, values)
-    return chunkers
+        parameters = _read_parameters(name, text)
+        if name == PARENT_CHILD:
+            parameters = {"embeddings": models["embeddings"], "max_tokens": max_tokens} | parameters
+            strategies[specification] = _retriever(benchmark, parameters)
+        else:
+            fields = chunker_class(name).model_fields
+            own_models = {key: model for key, model in models.items() if key in fields}
+            strategies[specification] = chunker_from_options(name, own_models | parameters)
+    return strategies
+
+
+def _read_parameters(name: str, text: str) -> dict[str, Any]:
+    """The parameters of a strategy, written as a JSON object."""
+    try:
+        parameters = json.loads(text or "{}")
+    except ValueError:
+        parameters = None
+    if not isinstance(parameters, dict):
+        example = f"""{name}:{{"chunk_size": 300}}"""
+        raise InputError(
+            f"the parameters of {name} must be a JSON object, such as '{example}', got {text!r}"
+        )
+    return parameters
+
+
+def _retriever(benchmark: Benchmark, parameters: Mapping[str, Any]) -> ParentDocumentRetriever:
+    """A parent-child retriever in memory that holds the documents."""
+    from langchain_core.documents import Document
+
+    from rag_splitters.langchain import parent_document_retriever
+
+    documents = [
+        Document(text, id=name, metadata={"source": name})
+        for name, text in benchmark.documents.items()
+        if text.strip()
+    ]
+    return parent_document_retriever(documents, **parameters)
 
 
 def _benchmark(paths: Sequence[Path], questions: Path | None) -> Benchmark:
-    """The documents and questions that the options name."""
-    from rag_splitters.evaluation import read_benchmark, read_questions
+    """The documents and questions that the options name; there may be no questions."""
+    from rag_splitters.evaluation import Benchmark, read_benchmark, read_questions
 
-    if questions is None:
+    if questions is not None:
+        return read_questions(questions, _documents(paths))
+    if len(paths) == 1 and (paths[0] / "questions.csv").is_file():
         return read_benchmark(paths[0])
-    return read_questions(questions, _documents(paths))
-
-
-def _is_benchmark(paths: Sequence[Path]) -> bool:
-    """Whether the only path is a folder in the format of Chroma's report."""
-    return len(paths) == 1 and (paths[0] / "questions.csv").is_file()
+    return Benchmark(_documents(paths), ())
 
 
 def _documents(paths: Sequence[Path]) -> dict[str, str]:

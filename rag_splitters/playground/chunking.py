@@ -10,8 +10,9 @@ from typing import Any
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
-from rag_splitters.evaluation.figures import document_figures, tiny
-from rag_splitters.evaluation.metrics import Range
+from rag_splitters.evaluation.measure.chunks import LocatedChunk
+from rag_splitters.evaluation.measure.faults import FAULTS, DocumentFaults, tiny
+from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import read_blocks
 from rag_splitters.text.sizing import sizer
@@ -32,7 +33,7 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
     `content` (the text of a rewritten chunk), `begins_inside` and `ends_inside` (a sentence is cut
     there); `unit`; `monospace`, the ranges of tables and code; and `figures`: counts, sizes, the
     number of characters in several chunks and in none, the milliseconds that the strategy took, and
-    those figures of `evaluation.intrinsic` that need no embeddings.
+    how many chunks have each of the faults in `evaluation.measure.faults`.
 
     >>> from rag_splitters import SentenceChunker
     >>> shown = show_chunks(SentenceChunker(chunk_size=8), "One two. Three.")
@@ -46,8 +47,10 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
     seconds = time.perf_counter() - start_time
     unit = _unit(chunker)
     sizes = _sizes(spans, text, unit)
-    own, positions = document_figures(text), [(span.start, span.end) for span in spans]
-    cuts = _sentence_cuts(own.sentence_cuts(positions))
+    faults = document_faults(text, name)
+    located = [LocatedChunk(each.text_of(text), name, (each.start, each.end)) for each in spans]
+    flags = faults.flags(located) | {"tiny": tiny(sizes)}
+    cuts = _sentence_cuts(faults.sentence_cuts([(span.start, span.end) for span in spans]))
     figures: dict[str, Any] = {
         "chunks": len(spans),
         "least": min(sizes, default=0),
@@ -55,11 +58,7 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
         "most": max(sizes, default=0),
         "begins_inside": sum("begins_inside" in each for each in cuts),
         "ends_inside": sum("ends_inside" in each for each in cuts),
-        "orphan_headings": own.orphan_headings(positions),
-        "lead_ins": own.lead_ins(positions),
-        "tiny": tiny(sizes),
-        "block_integrity": own.block_integrity(positions),
-        "reference_completeness": own.reference_completeness(positions),
+        "faults": {fault: sum(flags[fault]) for fault in FAULTS},
         "milliseconds": round(1000 * seconds, 2),
         **_coverage(spans, text),
     }
@@ -69,6 +68,12 @@ def show_chunks(chunker: Chunker, text: str, name: str = "") -> dict[str, Any]:
         "monospace": monospace_ranges(text, name),
         "figures": figures,
     }
+
+
+@lru_cache(maxsize=4)
+def document_faults(text: str, name: str = "") -> DocumentFaults:
+    """The faults of a text; cached, because every strategy and setting needs the same."""
+    return DocumentFaults(text, name)
 
 
 @lru_cache(maxsize=4)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.evaluation.cached_embeddings import CachedEmbeddings
+from rag_splitters.evaluation.measure.cached_embeddings import CachedEmbeddings
 from rag_splitters.models import Embedder, HashingEmbeddings, chat_model, describe_model
 from rag_splitters.models.named import load_embeddings, load_llm
 

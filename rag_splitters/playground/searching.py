@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from rag_splitters.errors import InputError
-from rag_splitters.evaluation.locating import LocatedChunk
-from rag_splitters.evaluation.measuring import ChunkIndex
+from rag_splitters.evaluation.measure.chunks import LocatedChunk
+from rag_splitters.evaluation.measure.ranking import ChunkIndex
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.playground.model_set import ModelSet
 

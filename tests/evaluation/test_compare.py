@@ -31,8 +31,8 @@ from rag_splitters.evaluation import (
     suggestion,
     verdict,
 )
-from rag_splitters.evaluation.intervals import leads_over, resampled
-from rag_splitters.evaluation.metrics import union
+from rag_splitters.evaluation.measure.uncertainty import leads_over, resampled
+from rag_splitters.evaluation.measure.metrics import union
 from rag_splitters.models import HashingEmbeddings, ModelError
 from tests.support.minilm import minilm
 

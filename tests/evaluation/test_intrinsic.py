@@ -20,7 +20,7 @@ from rag_splitters import (
     SlidingWindowChunker,
 )
 from rag_splitters.evaluation import CachedEmbeddings, intrinsic, recommend
-from rag_splitters.evaluation.figures import (
+from rag_splitters.evaluation.measure.faults import (
     FAULTS,
     FIGURES,
     DocumentFigures,

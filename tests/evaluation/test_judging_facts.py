@@ -19,7 +19,7 @@ from langchain_openai import ChatOpenAI
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
 from rag_splitters import RecursiveChunker
-from rag_splitters.evaluation.judging import (
+from rag_splitters.evaluation.judge import (
     Fact,
     FactReport,
     Facts,

@@ -15,14 +15,14 @@ from langchain_openai import ChatOpenAI
 
 from rag_splitters import RecursiveChunker
 from rag_splitters.evaluation import read_questions
-from rag_splitters.evaluation.judging import (
+from rag_splitters.evaluation.judge import (
     GeneratedQuestions,
     Judge,
     agenerate_questions,
     generate_questions,
 )
-from rag_splitters.evaluation.judging.synthetic_questions import find_quotation
-from rag_splitters.evaluation.questions import Question, check_question
+from rag_splitters.evaluation.judge.synthetic_questions import find_quotation
+from rag_splitters.evaluation.measure.questions import Question, check_question
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.surrogates import without_surrogates
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble

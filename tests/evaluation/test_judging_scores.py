@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
-from rag_splitters.evaluation.judging import (
+from rag_splitters.evaluation.judge import (
     Judge,
     ScoreReport,
     acontext_precision,
@@ -23,8 +23,8 @@ from rag_splitters.evaluation.judging import (
     context_precision,
     context_relevance,
 )
-from rag_splitters.evaluation.judging.context import average_precision
-from rag_splitters.evaluation.questions import Question
+from rag_splitters.evaluation.judge.context import average_precision
+from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.testing import hostile_texts
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 from tests.support.openai_server import Fault, OpenAIServer

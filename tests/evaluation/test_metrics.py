@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rag_splitters.evaluation.intervals import estimate, resampled
-from rag_splitters.evaluation.metrics import (
+from rag_splitters.evaluation.measure.uncertainty import estimate, resampled
+from rag_splitters.evaluation.measure.metrics import (
     Range,
     cover,
     hit_rate,

@@ -16,7 +16,7 @@ import pytest
 from rag_splitters import RecursiveChunker, SentenceChunker
 from rag_splitters.evaluation import Report, compare, intrinsic, read_benchmark, suggestion
 from rag_splitters.evaluation.page.charts import histogram_svg, ticks
-from rag_splitters.evaluation.page.html_page import zoom
+from rag_splitters.evaluation.report.page import zoom
 from rag_splitters.evaluation.page.projection import project
 from rag_splitters.models import HashingEmbeddings
 from tests.support.axe import violations

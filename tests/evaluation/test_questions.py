@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag_splitters.evaluation import Question, read_benchmark, read_questions
-from rag_splitters.evaluation.questions import check_question
+from rag_splitters.evaluation.measure.questions import check_question
 
 FOLDER = Path(__file__).parents[1] / "data" / "evaluation"
 TALE = "The lamp is in the hall. It is old. 🐦 It is old."

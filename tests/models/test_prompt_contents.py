@@ -11,7 +11,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 
 from rag_splitters import AgenticChunker, ContextualChunker, PropositionChunker, RecursiveChunker
-from rag_splitters.evaluation.judging import (
+from rag_splitters.evaluation.judge import (
     Fact,
     Judge,
     context_precision,

@@ -320,11 +320,10 @@ export class View {
         `${count(figures.begins_inside)}, ${count(figures.ends_inside)}`,
         `${times(figures.begins_inside, "chunk")} start and ${count(figures.ends_inside)} end inside a sentence`,
       ],
-      ["end with a heading", share(figures.orphan_headings), "chunks that end with a heading, which belongs to the next one"],
-      ["end with a lead-in", share(figures.lead_ins), "chunks that end with a heading, a colon or the like"],
-      ["tiny", share(figures.tiny), "chunks smaller than a tenth of the largest one"],
-      ["blocks kept whole", share(figures.block_integrity), "headings, paragraphs, list items, tables and code that are whole in a chunk"],
-      ["references kept", share(figures.reference_completeness), "English sentences such as “It is green.” that are in a chunk with the sentence before them"],
+      ["end with a heading", count(figures.faults.orphan_headings), "chunks that end with a heading, which belongs to the next one"],
+      ["rows without header", count(figures.faults.tables_without_header), "chunks with rows of a table but without its header"],
+      ["tags or scripts", count(figures.faults.leaked_markup), "chunks of HTML with tags, scripts or styles in their text"],
+      ["tiny", count(figures.faults.tiny), "chunks smaller than a tenth of the largest one"],
     ];
     this.find(".figures dl").replaceChildren(
       ...rows.map(([name, value, title]) => {

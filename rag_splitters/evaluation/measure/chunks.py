@@ -1,0 +1,208 @@
+"""Chunks and retrieved texts with their positions in the documents, whichever library made them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputTypeError
+from rag_splitters.evaluation.measure.metrics import Range
+from rag_splitters.parent_child.records import SOURCE_KEY
+from rag_splitters.span import Source
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedChunk:
+    """A chunk, its document's name and its position; None if the position is unknown."""
+
+    text: str
+    document: str
+    position: Range | None
+
+    @property
+    def characters(self) -> int:
+        """The number of characters that it covers; its length if its position is unknown."""
+        if self.position is None:
+            return len(self.text)
+        return self.position[1] - self.position[0]
+
+
+def locate_chunks(
+    chunker: Any, documents: Mapping[str, str], track: Callable[[Any], Iterable[Any]] = iter
+) -> list[LocatedChunk]:
+    """Cut documents into chunks with positions; blank chunks are left out.
+
+    Our own chunks carry their positions. If a chunk of another library states its start, that
+    start is used where the text there matches, except for LlamaIndex, which always states the first
+    occurrence. Other chunks are searched for after the previous chunk, without regard to white
+    space, which many libraries change. A chunk that is not found has no position.
+
+    Parameters:
+        chunker: a `Chunker`, LangChain `TextSplitter`, LlamaIndex `NodeParser`, an object with
+            `split_text`, or a function from a text to chunks: strings, or objects with a text and
+            perhaps a start.
+        documents: texts by name.
+        track: wraps the documents while they are iterated, for a progress bar.
+
+    Raises: TypeError if `chunker` is not a chunker, or if its chunks have no text.
+
+    >>> locate_chunks(str.splitlines, {"tale": "Once.\\nOnce."})[1].position
+    (6, 11)
+    """
+    chunks: list[LocatedChunk] = []
+    if isinstance(chunker, Chunker):
+        sources = [
+            Source(text, {"source": name}, number=number)
+            for number, (name, text) in enumerate(documents.items())
+        ]
+        for name, spans in zip(documents, track(chunker.split(sources)), strict=True):
+            for span in spans:
+                content = span.text_of(documents[name])
+                chunks.append(LocatedChunk(content, name, (span.start, span.end)))
+    else:
+        split = _splitter(chunker)
+        for name, text in track(documents.items()):
+            locator = ChunkLocator(text)
+            for part in split(text):
+                content, start = _content(part)
+                chunks.append(LocatedChunk(content, name, locator.locate(content, start)))
+    return [chunk for chunk in chunks if chunk.text.strip()]
+
+
+class ChunkLocator:
+    """Finds the chunks of one text, one after the other.
+
+    >>> locator = ChunkLocator("one  two one two")
+    >>> locator.locate("one two"), locator.locate("one two"), locator.locate("three")
+    ((0, 8), (9, 16), None)
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._last: Range | None = None
+
+    def locate(self, chunk: str, start: int | None = None) -> Range | None:
+        """The position of the next chunk, which may state its start."""
+        if start is not None and start >= 0 and self.text.startswith(chunk, start):
+            position: Range | None = (start, start + len(chunk))
+        else:
+            position = self._after_last(chunk) or self._anywhere(chunk)
+        self._last = position or self._last
+        return position
+
+    def find(self, chunk: str, start: int | None = None) -> Range | None:
+        """The position of a chunk, wherever it stands; it may state its start."""
+        self._last = None
+        return self.locate(chunk, start)
+
+    @cached_property
+    def _offsets(self) -> list[int]:
+        """The offsets of the characters that are not white space."""
+        return [offset for offset, letter in enumerate(self.text) if not letter.isspace()]
+
+    @cached_property
+    def _bare(self) -> str:
+        return "".join(self.text.split())
+
+    def _after_last(self, chunk: str) -> Range | None:
+        """The position right after the previous chunk, if the chunk is there."""
+        bare = "".join(chunk.split())
+        start = bisect_left(self._offsets, self._last[1]) if self._last else 0
+        if not bare or not self._bare.startswith(bare, start):
+            return None
+        return self._with_edges(chunk, start, start + len(bare))
+
+    def _anywhere(self, chunk: str) -> Range | None:
+        """The first position after the start of the previous chunk, else the first in the text.
+
+        Overlapping chunks begin before the end of the previous one, and some libraries list a
+        section before or after its parts.
+        """
+        bare = "".join(chunk.split())
+        first = bisect_left(self._offsets, self._last[0]) + 1 if self._last else 0
+        start = self._bare.find(bare, first) if bare else -1
+        if bare and start < 0:
+            start = self._bare.find(bare)
+        return None if start < 0 else self._with_edges(chunk, start, start + len(bare))
+
+    def _with_edges(self, chunk: str, first: int, after: int) -> Range:
+        """The position in the text, from offsets in the bare text.
+
+        Includes the white space at the chunk's edges where the text has the same.
+        """
+        start, end = self._offsets[first], self._offsets[after - 1] + 1
+        leading = chunk[: len(chunk) - len(chunk.lstrip())]
+        trailing = chunk[len(chunk.rstrip()) :]
+        start -= len(leading) if self.text.endswith(leading, 0, start) else 0
+        end += len(trailing) if self.text.startswith(trailing, end) else 0
+        return start, end
+
+
+def _splitter(chunker: Any) -> Callable[[str], Iterable[Any]]:
+    """A function from a text to chunks, made from another library's splitter."""
+    if callable(getattr(chunker, "create_documents", None)):
+        return lambda text: chunker.create_documents([text])
+    if callable(getattr(chunker, "get_nodes_from_documents", None)):
+        from llama_index.core import Document
+
+        return lambda text: chunker.get_nodes_from_documents([Document(text=text)])
+    if callable(getattr(chunker, "split_text", None)):
+        return chunker.split_text  # type: ignore[no-any-return]
+    if callable(chunker) and not isinstance(chunker, type):
+        return chunker  # type: ignore[no-any-return]
+    raise InputTypeError(
+        "a chunker is a Chunker, a LangChain TextSplitter, a LlamaIndex NodeParser or a function "
+        f"from a text to chunks, got {chunker!r}"
+    )
+
+
+def locate_results(
+    results: Iterable[Any], locators: Mapping[str, ChunkLocator]
+) -> list[LocatedChunk]:
+    """The texts that a retriever returned, with their documents and positions, if they are known.
+
+    A result names its document in its metadata ("source_id" or "source"), or by the document's id
+    in LlamaIndex. Without a stated position it is searched for, and without a document in all of
+    them.
+
+    Parameters:
+        results: texts, LangChain documents or LlamaIndex nodes.
+        locators: the documents by name.
+    """
+    located = []
+    for result in results:
+        part = getattr(result, "node", result)
+        text, start = _content(part)
+        metadata = getattr(part, "metadata", None) or {}
+        names = (*map(metadata.get, (SOURCE_KEY, "source")), getattr(part, "ref_doc_id", None))
+        name = next((each for each in names if each in locators), None)
+        end = metadata.get("end_index", getattr(part, "end_char_idx", None))
+        position = (start, end) if type(start) is int and type(end) is int and name else None
+        for candidate in () if position else (name,) if name else locators:
+            name, position = candidate, locators[candidate].find(text, start)
+            if position:
+                break
+        located.append(LocatedChunk(text, name or "", position))
+    return located
+
+
+_TEXTS = ("text", "page_content")
+_STARTS = ("start_index", "start", "start_char_idx")
+
+
+def _content(part: Any) -> tuple[str, int | None]:
+    """A chunk's text, and the start that it states, if any."""
+    if isinstance(part, str):
+        return part, None
+    text = next((getattr(part, name) for name in _TEXTS if hasattr(part, name)), None)
+    if not isinstance(text, str):
+        raise InputTypeError(f"a chunk must be a string or an object with a text, got {part!r}")
+    starts = [getattr(part, name, None) for name in _STARTS]
+    metadata = getattr(part, "metadata", None)
+    if isinstance(metadata, Mapping):
+        starts.append(metadata.get("start_index"))
+    return text, next((start for start in starts if type(start) is int), None)

@@ -1,0 +1,115 @@
+"""How sure a mean is: one interval, by a paired bootstrap over the questions.
+
+There is one rule for everything. The questions are drawn again and again, the same ones for all
+strategies, and the interval of a mean reaches as many standard errors to both sides as the worst of
+all compared means strays in 95% of the draws. So the intervals hold together, however many
+strategies are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rag_splitters.errors import InputError
+
+_LEVEL = 0.95
+
+
+class Estimate(NamedTuple):
+    """A mean with the bounds of its 95% interval.
+
+    >>> Estimate(0.75, 0.7, 0.8).percent()
+    '75.0 (70.0 to 80.0)'
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    def percent(self) -> str:
+        """The mean and its interval in percent, without the percent sign."""
+        if math.isinf(self.low):
+            return f"{100 * self.mean:.1f} (one question, so no interval)"
+        return f"{self.mean:.1%} ({self.low:.1%} to {self.high:.1%})".replace("%", "")
+
+
+@lru_cache(maxsize=32)
+def resampled(size: int, resamples: int = 2000, seed: int = 0) -> NDArray[np.float64]:
+    """The weights of `size` questions in each draw: one row per draw, each with sum one.
+
+    All strategies share these rows, so that differences between two strategies are paired. The same
+    seed gives the same rows on every machine.
+    """
+    if size < 1 or resamples < 1:
+        raise InputError(f"size and resamples must be at least 1, got {size} and {resamples}")
+    counts = np.zeros((resamples, size))
+    sample = np.random.default_rng(seed).integers(size, size=(resamples, size))
+    np.add.at(counts, (np.arange(resamples)[:, None], sample), 1.0)
+    return counts / size
+
+
+def estimates(values: ArrayLike, weights: NDArray[np.float64]) -> list[Estimate]:
+    """The means of rows of values, with intervals that hold for all rows at once.
+
+    To compare strategies, pass the differences of their values, question by question. The intervals
+    are those of a max-t bootstrap. With few questions, the standard errors are uncertain
+    themselves: each draw divides them by a random scale (chi-squared), so that the intervals of a
+    single row are as wide as Student's. One question has no interval: its bounds are infinite.
+
+    Source: Westfall and Young (1993), Resampling-Based Multiple Testing.
+
+    Parameters:
+        values: one row for each mean, one column for each question.
+        weights: the draws, as `resampled` returns them.
+
+    >>> values = np.array([[0.0] * 30, [1.0, 0.0] * 15, [1.0] * 30])
+    >>> [round(each.low, 2) > 0 for each in estimates(values - values[0], resampled(30))]
+    [False, True, True]
+    """
+    rows = np.asarray(values, dtype=np.float64)
+    means, degrees = rows.mean(axis=1), rows.shape[1] - 1
+    if not degrees:
+        return [Estimate(float(mean), -math.inf, math.inf) for mean in means]
+    strays = np.abs(weights @ rows.T - means)
+    errors = np.sqrt((strays**2).mean(axis=0) * (degrees + 1) / degrees)
+    errors[errors < 1e-12] = 0  # the value is the same on every question
+    largest = np.max(strays / np.where(errors > 0, errors, 1), axis=1, initial=0)
+    scales = np.sqrt(np.random.default_rng(0).chisquare(degrees, len(largest)) / degrees)
+    reach = float(np.quantile(largest / scales, _LEVEL)) * errors
+    return [
+        Estimate(*map(float, each))
+        for each in zip(means, means - reach, means + reach, strict=True)
+    ]
+
+
+def estimate(values: ArrayLike, weights: NDArray[np.float64]) -> Estimate:
+    """The mean of one row of values with its interval: see `estimates`.
+
+    >>> accuracy = estimate([0.0, 1.0] * 50, resampled(100))
+    >>> accuracy.mean, 0.38 < accuracy.low < 0.42, 0.58 < accuracy.high < 0.62
+    (0.5, True, True)
+    """
+    return estimates(np.asarray(values, dtype=np.float64)[None], weights)[0]
+
+
+def mean_score(scores: Sequence[float]) -> Estimate | None:
+    """The mean of scores from 0 to 1 with its interval; None if there are no scores.
+
+    >>> mean_score([1.0, 0.5, 1.0, 0.0]).percent()
+    '62.5 (0.0 to 100.0)'
+    """
+    if not scores:
+        return None
+    mean, low, high = estimate(scores, resampled(len(scores)))
+    return Estimate(mean, max(0.0, low), min(1.0, high))
+
+
+def percent(value: Estimate | None) -> str:
+    """An estimate in percent; "no score" for None."""
+    return value.percent() if value else "no score"

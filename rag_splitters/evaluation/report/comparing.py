@@ -1,0 +1,261 @@
+"""Comparing strategies: from chunkers and retrievers, documents and questions to a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+
+from rag_splitters.chunkers import (
+    AutoChunker,
+    ContentAwareChunker,
+    RecursiveChunker,
+    SentenceChunker,
+)
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.errors import InputError
+from rag_splitters.evaluation.measure.cached_embeddings import CachedEmbeddings
+from rag_splitters.evaluation.measure.chunks import (
+    ChunkLocator,
+    LocatedChunk,
+    locate_chunks,
+    locate_results,
+)
+from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
+from rag_splitters.evaluation.measure.questions import Question, check_question
+from rag_splitters.evaluation.measure.ranking import (
+    ChunkIndex,
+    Measurements,
+    measure_chunks,
+    measure_results,
+)
+from rag_splitters.evaluation.measure.results import Settings, Strategy
+from rag_splitters.evaluation.report.report import Report
+from rag_splitters.models.clients import first_method
+from rag_splitters.text.sizing import LengthFunction, sizer
+
+_SPLITS = ("create_documents", "get_nodes_from_documents", "split_text")
+_RETRIEVES = ("invoke", "retrieve")
+
+
+def compare(
+    strategies: Any,
+    documents: Mapping[str, str],
+    questions: Sequence[Question] = (),
+    embeddings: Any = None,
+    *,
+    k: int = 5,
+    budgets: Sequence[int] = (500, 1000, 1500),
+    length_function: LengthFunction = "tokens",
+    cache: Any = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    show_progress: bool = True,
+) -> Report:
+    """Search each strategy's chunks for the answers to all questions, and measure the results.
+
+    The chunks of all documents go into one index, which is searched by exact cosine similarity. A
+    retriever searches for itself. Without questions, the report has only the chunks and their
+    faults.
+
+    Parameters:
+        strategies: one strategy, several in a list, or several by their names in the report. A
+            strategy is a chunker, a LangChain splitter, a LlamaIndex parser, a function from a text
+            to strings, or a retriever that holds the documents, such as a parent-child retriever.
+            To fill the largest budget, a retriever must return twice that much.
+        documents: texts by name; documents without questions are searched, too.
+        questions: the questions.
+        embeddings: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding` or a function; or a
+            `CachedEmbeddings` of one, if strategies embed with it, too. Questions need it, unless
+            all strategies are retrievers.
+        k: number of chunks to retrieve.
+        budgets: numbers of units to retrieve for recall at equal budgets.
+        length_function: the unit of budgets and sizes.
+        cache: where embeddings are kept, so that an interrupted run continues where it stopped:
+            the path of a folder, a LangChain `BaseStore` or a LlamaIndex `BaseKVStore`. None: in
+            memory only.
+        resamples: number of bootstrap draws for the intervals.
+        seed: seed of the draws; the same seed gives the same report.
+        show_progress: show progress bars if standard error is a terminal.
+
+    Returns: a `Report`, which prints as a table.
+
+    Raises: ValueError if a question does not fit the documents, if a strategy gives no chunks, or
+    if a number is out of range; ModelError if the model fails.
+
+    >>> from rag_splitters.models import HashingEmbeddings
+    >>> documents = {"tale": "The lamp is in the hall. The cat is out."}
+    >>> questions = [Question("Where is the lamp?", "tale", ((12, 23),))]
+    >>> chunkers = {"small": RecursiveChunker(chunk_size=30)}
+    >>> report = compare(chunkers, documents, questions, HashingEmbeddings(), k=1)
+    >>> report.metric("small", "recall")
+    1.0
+    """
+    bar = partial(_progress, show=show_progress)
+    for question in questions:
+        check_question(question, documents)
+    if not any(text.strip() for text in documents.values()):
+        raise InputError("there are no documents: pass at least one text that is not blank")
+    by_name = named(strategies)
+    needs_model = bool(questions) and not all(map(_is_retriever, by_name.values()))
+    model = _model(embeddings, cache) if needs_model else None
+    name = model.description if model else ""
+    sizes = tuple(sorted(set(budgets)))
+    settings = Settings(k, sizes, length_function, name, resamples, seed)
+    faults = {name: DocumentFaults(text, name) for name, text in documents.items()}
+    measured = [
+        _cut(name, strategy, documents, faults, length_function, bar(f"Chunking: {name}"))
+        for name, strategy in by_name.items()
+    ]
+    if questions:
+        search = partial(_search, settings, documents, questions, model, bar)
+        measured = [replace(each, measurements=search(each)) for each in measured]
+    return Report(settings, dict(documents), tuple(questions), tuple(measured))
+
+
+def _model(embeddings: Any, cache: Any) -> CachedEmbeddings:
+    if embeddings is None:
+        raise InputError("questions need an embedding model: pass embeddings=...")
+    is_cached = isinstance(embeddings, CachedEmbeddings) and cache is None
+    return embeddings if is_cached else CachedEmbeddings(embeddings, cache)
+
+
+def _cut(
+    name: str,
+    strategy: Any,
+    documents: Mapping[str, str],
+    faults: Mapping[str, DocumentFaults],
+    unit: LengthFunction,
+    bar: Callable[[Iterable[Any]], Iterable[Any]],
+) -> Strategy:
+    """A strategy with its chunks and their faults; a retriever as it is."""
+    if _is_retriever(strategy):
+        return Strategy(name, strategy)
+    chunks = locate_chunks(strategy, documents, bar)
+    if not chunks:
+        raise InputError(f"{name} gives no chunks for these documents")
+    sizes = _sizes(chunks, unit)
+    return Strategy(
+        name, strategy, tuple(chunks), sizes, count_faults(faults, chunks, sizes.tolist())
+    )
+
+
+def _search(
+    settings: Settings,
+    documents: Mapping[str, str],
+    questions: Sequence[Question],
+    model: CachedEmbeddings | None,
+    bar: Callable[[str], Callable[[Any], Iterable[Any]]],
+    strategy: Strategy,
+) -> Measurements:
+    """The metrics of one strategy for each question."""
+    k, budgets, name = settings.k, settings.curve_budgets, strategy.name
+    retrieve = first_method(strategy.chunker, *_RETRIEVES)
+    if model is None or (retrieve and not strategy.chunks):
+        locators = {name: ChunkLocator(text) for name, text in documents.items()}
+        rankings = []
+        for question in bar(f"Searching: {name}")(questions):
+            chunks = locate_results(retrieve(question.text), locators)
+            sizes = _sizes(chunks, settings.length_function).tolist()
+            rankings.append(list(zip(chunks, sizes, strict=True)))
+        return measure_results(rankings, questions, k, budgets)
+    vectors = model.embed([chunk.text for chunk in strategy.chunks], bar(f"Embedding: {name}"))
+    asked = model.embed_questions([question.text for question in questions], bar("Questions"))
+    index = ChunkIndex(strategy.chunks, strategy.sizes, vectors)
+    return measure_chunks(index, questions, asked, k, budgets, bar(f"Measuring: {name}"))
+
+
+def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:
+    """The chunkers that the documentation recommends without a model, in these sizes in tokens.
+
+    The command line adds parent-child retrieval. In Python, add a retriever that holds the
+    documents.
+
+    >>> list(candidates([100]))
+    ['auto 100', 'content_aware 100', 'recursive 100', 'sentence 100']
+    """
+    kinds: dict[str, type[SizedChunker]] = {
+        "auto": AutoChunker,
+        "content_aware": ContentAwareChunker,
+        "recursive": RecursiveChunker,
+        "sentence": SentenceChunker,
+    }
+    return {
+        f"{name} {size}": kind(chunk_size=size, length_function="tokens")
+        for size in sizes
+        for name, kind in kinds.items()
+    }
+
+
+def named(strategies: Any) -> dict[str, Any]:
+    """The strategies by name. A list gets names from the classes and the parameters that were set.
+
+    >>> list(named([SentenceChunker(chunk_size=90), SentenceChunker(), SentenceChunker()]))
+    ['SentenceChunker(chunk_size=90)', 'SentenceChunker', 'SentenceChunker 2']
+    >>> list(named(SentenceChunker()))
+    ['SentenceChunker']
+    """
+    if isinstance(strategies, Mapping):
+        by_name = dict(strategies)
+    else:
+        by_name = {}
+        for strategy in [strategies] if _is_strategy(strategies) else strategies:
+            name = base_name = _name(strategy)
+            count = 1
+            while name in by_name:
+                count += 1
+                name = f"{base_name} {count}"
+            by_name[name] = strategy
+    if not by_name:
+        raise InputError("there are no strategies to compare: pass at least one chunker")
+    return by_name
+
+
+def _is_strategy(value: Any) -> bool:
+    """Whether this is a single strategy; a pydantic model can be iterated, too."""
+    is_ours = isinstance(value, Chunker) or callable(value)
+    return is_ours or first_method(value, *_SPLITS, *_RETRIEVES) is not None
+
+
+def _is_retriever(value: Any) -> bool:
+    is_splitter = isinstance(value, Chunker) or first_method(value, *_SPLITS) is not None
+    return not is_splitter and first_method(value, *_RETRIEVES) is not None
+
+
+def _name(chunker: Any) -> str:
+    kind = getattr(chunker, "__qualname__", type(chunker).__name__)
+    if not isinstance(chunker, Chunker):
+        return str(kind)
+    parameters = [
+        f"{field}={value!r}"
+        for field in type(chunker).model_fields
+        if field in chunker.model_fields_set
+        and isinstance(value := getattr(chunker, field), (str, int, float))
+    ]
+    return f"{kind}({', '.join(parameters)})" if parameters else str(kind)
+
+
+def _sizes(chunks: Sequence[LocatedChunk], unit: LengthFunction) -> NDArray[np.int64]:
+    """The size of each chunk's text."""
+    measure = sizer(unit)
+    sizes = [measure(chunk.text).length(0, len(chunk.text)) for chunk in chunks]
+    return np.array(sizes, dtype=np.int64)
+
+
+def _progress(description: str, show: bool) -> Callable[[Any], Iterable[Any]]:
+    """A wrapper that iterates with a progress bar, if standard error is a terminal."""
+    console = Console(stderr=True)
+    return partial(
+        track,
+        description=description,
+        console=console,
+        transient=True,
+        disable=not (show and console.is_terminal),
+    )

@@ -1,0 +1,81 @@
+"""The report of a comparison, which prints and exports the results."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from rag_splitters.evaluation.measure.results import Results
+from rag_splitters.evaluation.report.page import html_page
+from rag_splitters.evaluation.report.tables import (
+    csv_text,
+    json_text,
+    markdown,
+    rich_table,
+    rich_verdict,
+)
+from rag_splitters.evaluation.report.verdict import verdict
+
+if TYPE_CHECKING:
+    from rich.console import ConsoleOptions, RenderResult
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Results):
+    """The results of a comparison, which print as a verdict and a table, and export to files.
+
+    `print(report)` shows both, and `rich.print(report)` shows them with colours.
+    """
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """One page with charts, which loads nothing else; written to `path` if one is given."""
+        return _write(html_page(self), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """The verdict, and the metrics as tables of Markdown; written to `path` if one is given."""
+        return _write(markdown(self), path)
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The settings, the metrics and each question's values; written to `path` if given."""
+        return _write(json_text(self), path)
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """One line for each strategy, document and metric; written to `path` if given."""
+        return _write(csv_text(self), path)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(strategies={self.names}, questions={len(self.questions)})"
+
+    def __str__(self) -> str:
+        # What rich would print in a terminal, without colours; the same in a notebook.
+        console = Console(
+            file=io.StringIO(),
+            color_system=None,
+            force_jupyter=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )
+        with console.capture() as captured:
+            console.print(self)
+        return captured.get()
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook displays."""
+        return self.to_markdown()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield rich_verdict(*verdict(self))
+        yield rich_table(self, options.max_width)
+
+
+def _write(content: str, path: str | Path | None) -> str:
+    """The content, also written to `path` if there is one; lone surrogates are escaped there."""
+    if path is not None:
+        with Path(path).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
+            file.write(content)
+    return content

@@ -1,0 +1,272 @@
+"""The tables of a report, and its forms as text: for the terminal, as Markdown, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.evaluation.measure.faults import FAULTS
+from rag_splitters.evaluation.measure.results import Results, Strategy
+from rag_splitters.evaluation.measure.uncertainty import Estimate
+from rag_splitters.evaluation.report.verdict import verdict
+from rag_splitters.models.describing import describe_model
+
+
+class Cell(NamedTuple):
+    """A cell of a table: its value, and for a metric the gap to the best one.
+
+    `may_be_best` marks the best value and those that are statistically tied with it.
+    """
+
+    text: str
+    gap: str = ""
+    may_be_best: bool = False
+
+
+class Sheet(NamedTuple):
+    """A table: the titles of the columns by name, and a row of cells for each strategy."""
+
+    titles: dict[str, str]
+    rows: list[tuple[str, list[Cell]]]
+
+
+def caption(results: Results) -> str:
+    """What was measured, in a few sentences."""
+    settings, questions, count = results.settings, len(results.questions), len(results.documents)
+    if not questions:
+        return (
+            f"{count} document{'' if count == 1 else 's'}. The numbers of chunks with each fault; "
+            f"sizes in {settings.unit}."
+        )
+    return (
+        f"{questions:,} question{'' if questions == 1 else 's'} about "
+        f"{len(results.documents_with_questions)} of {count} documents, {settings.k} chunks "
+        f"retrieved, {settings.model or 'no model'}. Metrics in percent; below each, how many "
+        "points it is behind the best one, with a 95% bootstrap interval "
+        f"({settings.resamples:,} draws of the questions) that is adjusted for the number of "
+        "strategies. Bold: the best, and what is statistically tied with it."
+    )
+
+
+def metric_sheet(results: Results, document: str | None = None) -> Sheet:
+    """The metrics over all questions, or over those about one document."""
+    titles = {"chunks": "chunks", **results.settings.titles}
+    rows = []
+    for strategy in results.strategies:
+        cells = [
+            _metric_cell(results, strategy.name, name, document)
+            for name in titles
+            if name != "chunks"
+        ]
+        rows.append((strategy.name, [Cell(_chunk_count(strategy)), *cells]))
+    return Sheet(titles, rows)
+
+
+def fault_sheet(results: Results) -> Sheet:
+    """The number of chunks, their mean size, and how many have each fault."""
+    titles = {"chunks": "chunks", "size": f"mean {results.settings.unit}", **FAULTS}
+    rows = []
+    for strategy in results.strategies:
+        if strategy.faults is not None:
+            counts = [Cell(f"{strategy.faults[name]:,}") for name in FAULTS]
+            size = Cell(f"{strategy.sizes.mean():,.0f}")
+            rows.append((strategy.name, [Cell(_chunk_count(strategy)), size, *counts]))
+    return Sheet(titles, rows)
+
+
+def format_gap(gap: Estimate | None) -> str:
+    """How many points a strategy is behind the best one, and how exact that is.
+
+    >>> format_gap(Estimate(-0.011, -0.044, 0.022)), format_gap(Estimate(0, 0, 0))
+    ('-1.1 ± 3.3', '')
+    """
+    if gap is None or gap == (0, 0, 0) or math.isinf(gap.low):
+        return ""
+    return f"{100 * gap.mean:.1f} ± {100 * (gap.high - gap.mean):.1f}"
+
+
+def _metric_cell(results: Results, name: str, metric: str, document: str | None) -> Cell:
+    mean, gap = results.metric(name, metric, document), results.gap(name, metric, document)
+    if math.isnan(mean):
+        return Cell("–")
+    if metric == "retrieved":
+        return Cell(f"{mean:,.0f}")
+    return Cell(f"{100 * mean:.1f}", format_gap(gap), gap is not None and gap.high >= 0)
+
+
+def _chunk_count(strategy: Strategy) -> str:
+    """The number of chunks, and the share of them whose position is unknown."""
+    lost = f" ({strategy.unlocated:.1%} not located)" if strategy.unlocated else ""
+    return f"{len(strategy.chunks):,}{lost}" if strategy.chunks else "–"
+
+
+# The terminal
+
+
+_MIN_WIDTH = {
+    "recall": 90,
+    "retrieved": 100,
+    "precision": 114,
+    "iou": 126,
+    "precision_omega": 170,
+    "ndcg": 160,
+    "hit_rate": 160,
+}
+"""The narrowest terminal that shows each metric; the other columns are always shown."""
+
+
+def rich_verdict(headline: str, reasons: str) -> Text:
+    """A verdict for the terminal: its headline in bold, and the reasons below."""
+    return Text.assemble((headline, "bold"), "\n", reasons)
+
+
+def rich_table(results: Results, width: int) -> Table:
+    """The metrics over all questions, fewer on a narrow terminal; without questions, the faults."""
+    sheet = metric_sheet(results) if results.questions else fault_sheet(results)
+    table = Table(box=box.SIMPLE_HEAD, caption=caption(results), caption_justify="left")
+    name_width = min(24, max(map(len, results.names)))
+    table.add_column("strategy", overflow="fold", min_width=name_width)
+    shown = [width >= _MIN_WIDTH.get(name, 0) for name in sheet.titles]
+    for title, is_shown in zip(sheet.titles.values(), shown, strict=True):
+        if is_shown:
+            short = title.removesuffix(f" {results.settings.unit}") if "recall" in title else title
+            table.add_column(short.replace(" ", "\n"), justify="right", no_wrap=True)
+    for name, cells in sheet.rows:
+        texts = [
+            Text.assemble(
+                (cell.text.replace(" (", "\n("), "bold" if cell.may_be_best else ""),
+                (f"\n{cell.gap}" if results.questions else "", "dim"),
+            )
+            for cell, is_shown in zip(cells, shown, strict=True)
+            if is_shown
+        ]
+        table.add_row(Text(name, style="bold"), *texts)
+    return table
+
+
+# Markdown, JSON and CSV
+
+
+def markdown(results: Results) -> str:
+    """The verdict, the metrics over all questions and for each document, and the faults."""
+    headline, reasons = map(_escaped, verdict(results))
+    parts = [f"**{headline}** {reasons}", caption(results)]
+    if results.questions:
+        parts.append(_markdown_table(metric_sheet(results)))
+        documents = results.documents_with_questions
+        for document in documents if len(documents) > 1 else ():
+            sheet = metric_sheet(results, document)
+            parts += [f"### {_escaped(document)}", _markdown_table(sheet)]
+        parts.append("### Faults of the chunks")
+    return "\n\n".join([*parts, _markdown_table(fault_sheet(results))]) + "\n"
+
+
+def json_text(results: Results) -> str:
+    """The settings, the metrics with their gaps, the faults, and the values of every question."""
+    names = ("k", "budgets", "unit", "model", "resamples", "seed")
+    whole = {
+        "settings": {name: getattr(results.settings, name) for name in names},
+        "questions": [
+            {"question": each.text, "document": each.document, "references": each.references}
+            for each in results.questions
+        ],
+        "strategies": [_strategy_json(results, strategy) for strategy in results.strategies],
+    }
+    return json.dumps(_finite(whole), indent=1, allow_nan=False) + "\n"
+
+
+def _strategy_json(results: Results, strategy: Strategy) -> dict[str, Any]:
+    row = {
+        "name": strategy.name,
+        "strategy": _configuration(strategy.chunker),
+        "chunks": len(strategy.chunks),
+        "unlocated": strategy.unlocated,
+        "sizes": strategy.sizes.tolist(),
+        "faults": strategy.faults,
+    }
+    if not results.questions:
+        return row
+    metrics = results.settings.metrics
+    return row | {
+        "metrics": {
+            document or "": {
+                metric: {
+                    "mean": results.metric(strategy.name, metric, document),
+                    "gap": results.gap(strategy.name, metric, document),
+                }
+                for metric in metrics
+            }
+            for document in (None, *results.documents_with_questions)
+        },
+        "curve": results.curve(strategy.name),
+        "values": {name: results.values(strategy.name, name).tolist() for name in metrics},
+    }
+
+
+def _finite(value: Any) -> Any:
+    """The same for JSON, with null for what is not a finite number."""
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_finite, value))
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _configuration(value: Any) -> Any:
+    """A parameter for JSON: our chunkers with their parameters, functions and models by name."""
+    if isinstance(value, Chunker):
+        fields = {name: _configuration(getattr(value, name)) for name in type(value).model_fields}
+        return {"chunker": type(value).__name__, **fields}
+    if isinstance(value, dict):
+        return {str(key): _configuration(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return list(map(_configuration, value))
+    return value if isinstance(value, str | int | float | None) else describe_model(value)
+
+
+def csv_text(results: Results) -> str:
+    """One line for each strategy, document and metric, and for each of its faults.
+
+    No document means all of them. `gap` is the difference to the best strategy, with its interval.
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(("strategy", "document", "metric", "value", "gap", "low", "high"))
+    for strategy in results.strategies:
+        writer.writerows(_csv_rows(results, strategy))
+    return file.getvalue()
+
+
+def _csv_rows(results: Results, strategy: Strategy) -> Iterator[tuple[Any, ...]]:
+    for document in (None, *results.documents_with_questions) if results.questions else ():
+        for metric in results.settings.metrics:
+            mean = results.metric(strategy.name, metric, document)
+            gap = results.gap(strategy.name, metric, document) or ("", "", "")
+            yield strategy.name, document or "", metric, "" if math.isnan(mean) else mean, *gap
+    for fault, count in (strategy.faults or {}).items():
+        yield strategy.name, "", fault, count, "", "", ""
+
+
+def _markdown_table(sheet: Sheet) -> str:
+    titles = ["strategy", *sheet.titles.values()]
+    lines = [f"| {' | '.join(titles)} |", "|---|" + "---:|" * (len(titles) - 1)]
+    for name, cells in sheet.rows:
+        texts = [f"**{cell.text}**" if cell.may_be_best else cell.text for cell in cells]
+        gaps = [f" ({cell.gap})" if cell.gap else "" for cell in cells]
+        row = [_escaped(name), *(text + gap for text, gap in zip(texts, gaps, strict=True))]
+        lines.append(f"| {' | '.join(row)} |")
+    return "\n".join(lines)
+
+
+def _escaped(text: str) -> str:
+    """The text for a cell or a heading of Markdown."""
+    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").split())
