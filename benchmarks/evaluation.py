@@ -26,8 +26,8 @@ from rag_splitters import (
     SentenceChunker,
 )
 from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark
-from rag_splitters.evaluation.report.verdict import suggestion
 from rag_splitters.evaluation.report.tables import caption, format_estimate
+from rag_splitters.evaluation.report.verdict import suggestion
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sizing import sizer
 from tests.support.minilm import minilm

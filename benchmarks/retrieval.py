@@ -24,10 +24,10 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from rag_splitters.evaluation import Benchmark, CachedEmbeddings, read_benchmark
-from rag_splitters.evaluation.measure.uncertainty import estimate, resampled
 from rag_splitters.evaluation.measure.chunks import locate_chunks
-from rag_splitters.evaluation.measure.ranking import ChunkIndex
 from rag_splitters.evaluation.measure.metrics import Range, recall_at_budgets
+from rag_splitters.evaluation.measure.ranking import ChunkIndex
+from rag_splitters.evaluation.measure.uncertainty import estimate, resampled
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.text.sizing import sizer
 from tests.support.minilm import minilm

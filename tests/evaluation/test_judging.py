@@ -17,10 +17,10 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.storage.kvstore import SimpleKVStore
 from pydantic import BaseModel
 
-from rag_splitters.evaluation.measure.uncertainty import mean_score, share
 from rag_splitters.evaluation.judge import Failure, Judge
 from rag_splitters.evaluation.judge.judge import Task, read_choice
 from rag_splitters.evaluation.judge.retrieval import Retrieved, retrieve
+from rag_splitters.evaluation.measure.uncertainty import mean_score, share
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 
 

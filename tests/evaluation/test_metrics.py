@@ -11,7 +11,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rag_splitters.evaluation.measure.uncertainty import estimate, resampled
 from rag_splitters.evaluation.measure.metrics import (
     Range,
     cover,
@@ -23,6 +22,7 @@ from rag_splitters.evaluation.measure.metrics import (
     total,
     union,
 )
+from rag_splitters.evaluation.measure.uncertainty import estimate, resampled
 
 intervals = st.lists(
     st.tuples(st.integers(0, 60), st.integers(1, 20)).map(lambda pair: (pair[0], sum(pair))),

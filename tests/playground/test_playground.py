@@ -144,17 +144,15 @@ def test_figures_count_characters_in_two_chunks_and_in_none(
     assert figures["chunks"] == len(sizes)
 
 
-def test_figures_tell_what_is_kept_together(client: TestClient) -> None:
+def test_figures_count_faults(client: TestClient) -> None:
     text = "# Tea\n\nBoil water. It sings.\n\n- one\n- two"
-    whole = chunks(client, "sentence", {"chunk_size": 100}, text)["figures"]
-    names = ("orphan_headings", "lead_ins", "tiny", "block_integrity", "reference_completeness")
-    assert [whole[name] for name in names] == [0, 0, 0, 1, 1]
-    lines = chunks(client, "separator", {}, text)["figures"]
-    assert [lines[name] for name in names] == [0.25, 0.25, 0, 1, 1]
-    words = chunks(client, "fixed_size", {"chunk_size": 9}, text)["figures"]
-    assert words["block_integrity"] < 1
-    assert words["reference_completeness"] == 0
-    assert chunks(client, "sentence", {}, "Fin.")["figures"]["reference_completeness"] is None
+    whole = chunks(client, "sentence", {"chunk_size": 100}, text)["figures"]["faults"]
+    assert set(whole.values()) == {0}
+    lines = chunks(client, "separator", {}, text)["figures"]["faults"]
+    assert (lines["orphan_headings"], lines["mid_sentence"]) == (1, 0)
+    page = "<html><body><p>Boil the water.</p></body></html>"
+    raw = chunks(client, "fixed_size", {"chunk_size": 30}, page)["figures"]["faults"]
+    assert raw["leaked_markup"] == 2
 
 
 def test_figures_tell_chunks_that_cut_sentences(client: TestClient) -> None:

@@ -177,6 +177,7 @@ def locate_results(
     for result in results:
         part = getattr(result, "node", result)
         text, start = _content(part)
+        start = getattr(part, "start_char_idx", start)
         metadata = getattr(part, "metadata", None) or {}
         names = (*map(metadata.get, (SOURCE_KEY, "source")), getattr(part, "ref_doc_id", None))
         name = next((each for each in names if each in locators), None)
@@ -191,7 +192,7 @@ def locate_results(
 
 
 _TEXTS = ("text", "page_content")
-_STARTS = ("start_index", "start", "start_char_idx")
+_STARTS = ("start_index", "start")
 
 
 def _content(part: Any) -> tuple[str, int | None]:

@@ -20,10 +20,10 @@ from rag_splitters.text.boundaries import skip_space
 from rag_splitters.text.sentences import sentence_spans
 
 FAULTS = {
-    "mid_sentence": "start mid-sentence",
-    "orphan_headings": "end with a heading",
-    "tables_without_header": "rows without header",
-    "leaked_markup": "tags or scripts",
+    "mid_sentence": "mid-sentence",
+    "orphan_headings": "orphan headings",
+    "tables_without_header": "no header",
+    "leaked_markup": "tags, scripts",
     "tiny": "tiny",
 }
 """The titles of all faults by name."""

@@ -70,6 +70,7 @@ def _legend(results: Results, ranking: list[str], colours: dict[str, str]) -> li
     return [
         {
             "name": name,
+            "number": results.names.index(name),
             "colour": colours[name],
             "mean": f"{100 * results.metric(name, metric):.1f}",
             "gap": format_gap(results.gap(name, metric)),
@@ -90,6 +91,8 @@ def _charts(results: Results, ranking: list[str], colours: dict[str, str]) -> di
         "curves": _curve_rows(results, colours),
         "sizes": _size_rows(results),
     }
+    for name in ("gaps", "sizes"):
+        charts[name]["height"] = 40 + 26 * len(rows[name])
     return {name: charts[name] | {"data": {"values": rows[name]}} for name in rows if rows[name]}
 
 
@@ -107,8 +110,14 @@ def _gap_rows(results: Results, ranking: list[str]) -> list[dict[str, Any]]:
 
 def _curve_rows(results: Results, colours: dict[str, str]) -> list[dict[str, Any]]:
     return [
-        {"strategy": name, "colour": colours[name], "budget": budget, "recall": round(recall, 4)}
-        for name in results.names
+        {
+            "strategy": name,
+            "number": number,
+            "colour": colours[name],
+            "budget": budget,
+            "recall": round(recall, 4),
+        }
+        for number, name in enumerate(results.names)
         for budget, recall in results.curve(name)
     ]
 

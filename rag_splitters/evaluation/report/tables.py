@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -133,13 +134,13 @@ def rich_table(results: Results, width: int) -> Table:
     """The metrics over all questions, fewer on a narrow terminal; without questions, the faults."""
     sheet = metric_sheet(results) if results.questions else fault_sheet(results)
     table = Table(box=box.SIMPLE_HEAD, caption=caption(results), caption_justify="left")
-    name_width = min(24, max(map(len, results.names)))
+    name_width = min(18, max(map(len, results.names)))
     table.add_column("strategy", overflow="fold", min_width=name_width)
     shown = [width >= _MIN_WIDTH.get(name, 0) for name in sheet.titles]
     for title, is_shown in zip(sheet.titles.values(), shown, strict=True):
         if is_shown:
             short = title.removesuffix(f" {results.settings.unit}") if "recall" in title else title
-            table.add_column(short.replace(" ", "\n"), justify="right", no_wrap=True)
+            table.add_column(re.sub(r"(?<=-)| ", "\n", short), justify="right", no_wrap=True)
     for name, cells in sheet.rows:
         texts = [
             Text.assemble(
@@ -225,7 +226,7 @@ def _configuration(value: Any) -> Any:
     """A parameter for JSON: our chunkers with their parameters, functions and models by name."""
     if isinstance(value, Chunker):
         fields = {name: _configuration(getattr(value, name)) for name in type(value).model_fields}
-        return {"chunker": type(value).__name__, **fields}
+        return {"chunker": type(value).__name__, "parameters": fields}
     if isinstance(value, dict):
         return {str(key): _configuration(each) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
