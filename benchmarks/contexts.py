@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from rag_splitters import Chunker, ContextualChunker, RecursiveChunker, SentenceWindowChunker
-from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark
-from rag_splitters.evaluation.report.verdict import suggestion
+from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark, suggestion
+from rag_splitters.evaluation.report.tables import format_gap
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.terms import text_terms
 from tests.support.minilm import minilm
@@ -82,7 +82,10 @@ def main() -> None:
     print("| | " + " | ".join(f"at {budget:,}" for budget in BUDGETS) + " |")
     print("|---|" + "---:|" * len(BUDGETS))
     for name in chunkers():
-        cells = [report.metric(name, f"recall@{budget}").percent() for budget in BUDGETS]
+        cells = []
+        for metric in (f"recall@{budget}" for budget in BUDGETS):
+            gap = format_gap(report.gap(name, metric))
+            cells.append(f"{100 * report.metric(name, metric):.1f}" + (f" ({gap})" if gap else ""))
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 

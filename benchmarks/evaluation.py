@@ -25,9 +25,8 @@ from rag_splitters import (
     SemanticChunker,
     SentenceChunker,
 )
-from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark
-from rag_splitters.evaluation.report.tables import caption, format_estimate
-from rag_splitters.evaluation.report.verdict import suggestion
+from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark, suggestion
+from rag_splitters.evaluation.report.tables import caption, format_gap
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sizing import sizer
 from tests.support.minilm import minilm
@@ -120,8 +119,10 @@ def main() -> None:
     for name in chunkers:
         cells = []
         for metric in METRICS:
-            mean, low, high = format_estimate(metric, report.metric(name, metric))
-            cells.append(f"{mean} ({low} to {high})" if metric == "recall@1000" else mean)
+            mean = report.metric(name, metric)
+            cells.append(f"{mean:,.0f}" if metric == "retrieved" else f"{100 * mean:.1f}")
+            if metric == "recall@1000" and (gap := format_gap(report.gap(name, metric))):
+                cells[-1] += f" ({gap})"
         print(f"| {name} | {' | '.join(cells)} |")
     if options.html:
         report.to_html(options.html)
