@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from rag_splitters.evaluation.judge import Failure, Judge
 from rag_splitters.evaluation.judge.judge import Task, read_choice
 from rag_splitters.evaluation.judge.retrieval import Retrieved, retrieve
-from rag_splitters.evaluation.measure.uncertainty import mean_score, share
+from rag_splitters.evaluation.measure.uncertainty import mean_score
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 
 
@@ -271,27 +271,20 @@ def test_word_that_is_not_clear_is_refused(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "whole", "low", "high"),
-    # Newcombe (1998), Two-sided confidence intervals for the single proportion, table I, method 3.
-    [
-        (81, 263, 0.2553, 0.3662),
-        (15, 148, 0.0624, 0.1605),
-        (0, 20, 0, 0.1611),
-        (1, 29, 0.0061, 0.1718),
-    ],
+    ("right", "count", "low", "high"),
+    [(8, 10, 0.5, 1), (80, 100, 0.71, 0.89), (10, 10, 0.7, 1), (0, 60, 0, 0.05), (1, 1, 0, 1)],
 )
-def test_share_has_wilsons_interval(part: int, whole: int, low: float, high: float) -> None:
-    found = share(part, whole)
-    assert found is not None
-    assert (found.mean, round(found.low, 4), round(found.high, 4)) == (part / whole, low, high)
-    mirrored = share(whole - part, whole)
-    assert mirrored is not None
-    assert mirrored.high == pytest.approx(1 - found.low)
-    assert mirrored.low == pytest.approx(1 - found.high)
+def test_mean_of_scores_has_an_honest_interval(
+    right: int, count: int, low: float, high: float
+) -> None:
+    score = mean_score([1.0] * right + [0.0] * (count - right))
+    assert score is not None
+    assert score.mean == right / count
+    assert score.low == pytest.approx(low, abs=0.03)
+    assert score.high == pytest.approx(high, abs=0.03)
 
 
-def test_nothing_has_no_figure() -> None:
-    assert share(0, 0) is None
+def test_no_scores_have_no_mean() -> None:
     assert mean_score([]) is None
 
 

@@ -117,7 +117,7 @@ def test_precision_without_reference_compares_with_the_response() -> None:
     report = context_precision(QUESTIONS, finds, useful, responses=["Late.", "Late.", "Late."])
     assert [each.verdicts for each in report.scores] == [(0, 1, 0), (1, 0), (1,)]
     assert report.metric == "context precision without reference"
-    assert str(report) == "context precision without reference: 83.3 (50.0 to 100.0)"
+    assert str(report) == "context precision without reference: 83.3 (24.6 to 100.0)"
 
 
 def test_questions_may_come_with_their_positions() -> None:

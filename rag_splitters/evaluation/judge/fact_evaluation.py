@@ -198,7 +198,7 @@ def evaluate_facts(facts: Facts | Sequence[Fact], retriever: Retriever, judge: A
     >>> facts = [Fact("Tea is hot.", True), Fact("Tea is cold.", False)]
     >>> judge = lambda prompt: "True" if "Tea is hot.\\n</statement>" in prompt else "False"
     >>> evaluate_facts(facts, lambda question: ["Tea is hot."], judge).accuracy.percent()
-    '100.0 (100.0 to 100.0)'
+    '100.0 (0.0 to 100.0)'
     """
     return run(_evaluate_facts(facts, retriever, judge))
 

@@ -166,7 +166,7 @@ def count_faults(
 ) -> dict[str, int]:
     """How many chunks of a strategy have each fault.
 
-    >>> documents = {"tea": DocumentFaults("# Tea\n\nBoil the water. It sings.")}
+    >>> documents = {"tea": DocumentFaults("# Tea\\n\\nBoil the water. It sings.")}
     >>> chunks = [LocatedChunk("# Tea", "tea", (0, 5)), LocatedChunk("water", "tea", (16, 21))]
     >>> counts = count_faults(documents, chunks, [5, 5])
     >>> {name: count for name, count in counts.items() if count}

@@ -101,12 +101,18 @@ def estimate(values: ArrayLike, weights: NDArray[np.float64]) -> Estimate:
 def mean_score(scores: Sequence[float]) -> Estimate | None:
     """The mean of scores from 0 to 1 with its interval; None if there are no scores.
 
-    >>> mean_score([1.0, 0.5, 1.0, 0.0]).percent()
-    '62.5 (0.0 to 100.0)'
+    If all scores are equal, a bootstrap cannot see how they vary. But if others made up more than 3
+    in so many scores as there are, one would have come up (the rule of three), so the interval
+    reaches that far.
+
+    >>> mean_score([1.0, 0.5, 1.0, 0.0]).percent(), mean_score([1.0] * 60).percent()
+    ('62.5 (0.0 to 100.0)', '100.0 (95.0 to 100.0)')
     """
     if not scores:
         return None
     mean, low, high = estimate(scores, resampled(len(scores)))
+    if low == high:
+        low, high = mean - 3 / len(scores), mean + 3 / len(scores)
     return Estimate(mean, max(0.0, low), min(1.0, high))
 
 

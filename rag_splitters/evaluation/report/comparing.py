@@ -157,9 +157,9 @@ def _search(
 ) -> Measurements:
     """The metrics of one strategy for each question."""
     k, budgets, name = settings.k, settings.curve_budgets, strategy.name
-    retrieve = first_method(strategy.chunker, *_RETRIEVES)
-    if model is None or (retrieve and not strategy.chunks):
-        locators = {name: ChunkLocator(text) for name, text in documents.items()}
+    if model is None or not strategy.chunks:
+        retrieve: Any = first_method(strategy.chunker, *_RETRIEVES)
+        locators = {each: ChunkLocator(text) for each, text in documents.items()}
         rankings = []
         for question in bar(f"Searching: {name}")(questions):
             chunks = locate_results(retrieve(question.text), locators)
@@ -167,9 +167,10 @@ def _search(
             rankings.append(list(zip(chunks, sizes, strict=True)))
         return measure_results(rankings, questions, k, budgets)
     vectors = model.embed([chunk.text for chunk in strategy.chunks], bar(f"Embedding: {name}"))
-    asked = model.embed_questions([question.text for question in questions], bar("Questions"))
+    texts = [question.text for question in questions]
+    question_vectors = model.embed_questions(texts, bar("Embedding questions"))
     index = ChunkIndex(strategy.chunks, strategy.sizes, vectors)
-    return measure_chunks(index, questions, asked, k, budgets, bar(f"Measuring: {name}"))
+    return measure_chunks(index, questions, question_vectors, k, budgets, bar(f"Measuring: {name}"))
 
 
 def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:
