@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.structure.blocks import TextFormat, detect_format
-from rag_splitters.structure.blocks.stripping import plain_page
+from rag_splitters.structure.html.text import plain_page
 from rag_splitters.text.excerpt import Excerpt
 
 
