@@ -8,7 +8,7 @@ from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import paragraph_cuts, paragraphs, sentences, words
 from rag_splitters.text.packing import pack
-from rag_splitters.text.structure import Structure
+from rag_splitters.text.unbreakable import marked_structure
 
 
 class ParagraphChunker(MergingChunker):
@@ -16,7 +16,8 @@ class ParagraphChunker(MergingChunker):
 
     Use it if each paragraph is one thought, as in articles, reports and letters. Neighbouring
     paragraphs are packed up to `chunk_size`; with `group=False`, each paragraph is a chunk. A
-    paragraph that is too big is cut by sentences.
+    paragraph that is too big is cut by sentences, but not inside a list item, a row, a quotation or
+    a fence that fits.
 
     Raises ValueError if the sizes are inconsistent.
 
@@ -32,5 +33,6 @@ class ParagraphChunker(MergingChunker):
 
     def spans(self, text: str) -> list[Span]:
         levels = (paragraphs(text), sentences(text), words(text))
-        required = () if self.group else paragraph_cuts(text)
-        return pack(Structure(text, levels, required=required), self.sizes)
+        structure = marked_structure(text, levels)
+        structure.required = () if self.group else paragraph_cuts(text)
+        return pack(structure, self.sizes)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
+from rag_splitters.text.lines import is_bullet, is_item, keyword_heading, line_kind
 from rag_splitters.text.sentences import last_sentence_cut
 
 _Kind: TypeAlias = Literal["lead", "title", "outer"]
@@ -20,33 +21,15 @@ _LONGEST_TITLE = 80  # characters
 _TITLE_WORDS = 12
 
 _VISIBLE = re.compile(r"\S")
-_HEADING = re.compile(r"[ \t]{0,3}(?:#{1,6}|={1,6})[ \t]+\S.{0,150}\Z")
-_LABEL = re.compile(
-    r"[ \t]*(?:(\*\*|__)(?!\s).{1,100}\1:?"  # **Note**
-    r"|:{3,}[ \t]*[\w{].*"  # :::note
-    r"|\.\.[ \t]+[\w-]+::.*"  # .. note::
-    r"|\[[\w ,=\"'%.#-]+\]"  # [source,c]
-    r"|\.[A-Z]\S.{0,80}"  # .The title of a block
-    r"|\\(?:(?:sub){0,2}section|chapter|part|(?:sub)?paragraph|label|begin)\b.{0,150}"  # LaTeX
-    r"|(?:`{3,}|~{3,})[ \t]*[\w{].*"  # the opening of a fence
-    r"|(?:<[A-Za-z][^<>]*>\s*)+)\Z"  # opening tags
-)
-_COMMENT = re.compile(
-    r"[ \t]*(?:#(?=[\s:\[#]|\Z)|//|--[ \t]|;;|%"
-    r"|@[A-Za-z_][\w.]*(?:\(.*)?\Z|\[\[?[A-Za-z_]\w*.*\]\Z)"
-)
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
 _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
-_ADORNMENT = re.compile(r"[ \t]{0,3}(?!(?:```|~~~)[ \t]*\Z)([=\-~^\"'`*+#.:_])\1{2,}[ \t]*\Z")
-_TABLE_RULE = re.compile(r"(?=[^\n]*[|+])[ \t]*[|+:-][-+=| :\t]*-[-+=| :\t]*\Z")
 _COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
-_BULLET = re.compile(r"[ \t]*[-*+•◦▪–—|>][ \t]")
-_ITEM = re.compile(rf"{_BULLET.pattern}|[ \t]*(?:\d{{1,3}}[.)]|\(?[a-z\d]{{1,3}}\))[ \t]")
 _NUMBERED = re.compile(
     r"(?:(?:\d{1,3}\.)*\d{1,3}\.?|[IVXLC]{1,5}\."
     r"|(?i:appendix|annex|exhibit|schedule|chapter|part|section|article)\b[^.:\n]{0,20}[.:])"
     r"[ \t]+(?=\S)"
 )
+_RULES = ("underline", "rule")
 _NUMBER_STARTS = frozenset("IVXLCaAeEsScCpP")  # the letters that such a number begins with
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -146,29 +129,32 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if is_usual and not _NUMBERED.match(content):
         return -1, "title"  # the usual end of a line
     line = text[start if start > low else start - _indent_before(text, start) : end]
-    if has_mark and (_HEADING.match(line) or _LABEL.match(line)):
+    kind = line_kind(line) if has_mark else "text"
+    if kind in ("heading", "label"):
         return start, "lead"
     if tags:
         element = text.rfind(f"<{tags[1]}", max(low, end - _REACH), end)
         return (element if element >= 0 else start), "lead"
     if has_colon:
         return _lead_in_start(text, low, start, end), "lead"
-    if has_mark and (_ADORNMENT.match(line) or _TABLE_RULE.match(line)):
+    if kind in _RULES:
         return _above(text, low, start), "lead"
     following = _line_at(text, cut)
     if not is_last:
-        is_rule = not following.lstrip()[:1].isalnum()
-        if is_rule and (_ADORNMENT.match(following) or _TABLE_RULE.match(following)):
+        if not following.lstrip()[:1].isalnum() and line_kind(following) in _RULES:
             return start, "lead"
         if line.endswith("*/"):
             return _comment_start(text, low, end), "lead"
-        if has_mark and _COMMENT.match(line):
+        if kind == "comment":
             return start, "lead"
         if _are_column_heads(line, following) and _begins_paragraph(text, low, start):
             return start, "lead"
         is_outer = _indent(following) > _indent(line) and not line.endswith(_STOPS)
-        if is_outer and not _BULLET.match(line):
+        if is_outer and not is_bullet(line):
             return start, "outer"
+    after = "" if is_last else following
+    if keyword_heading(line.strip(), after) and _begins_paragraph(text, low, start):
+        return start, "lead"
     is_title = _is_title(text, low, start, line, following, is_last)
     return (start if is_title else -1), "title"
 
@@ -196,16 +182,18 @@ def _above(text: str, low: int, start: int) -> int:
     above = max(text.rfind("\n", low, start - 1) + 1, low)
     line = text[above : start - 1].rstrip()
     is_front_matter = text.startswith("---", start) and ": " in line
-    if not line or _BULLET.match(line) or len(line) > 2 * _LONGEST_TITLE or is_front_matter:
+    if not line or is_bullet(line) or len(line) > 2 * _LONGEST_TITLE or is_front_matter:
         return -1 if not line.startswith("|") else above
     over = max(text.rfind("\n", low, max(above - 1, low)) + 1, low)
-    return over if above > low and _ADORNMENT.match(text[over : above - 1].rstrip()) else above
+    return (
+        over if above > low and line_kind(text[over : above - 1].rstrip()) == "underline" else above
+    )
 
 
 def _is_title(text: str, low: int, start: int, line: str, following: str, is_last: bool) -> bool:
     """Whether a line is short, alone or in capitals, without a full stop, before a longer one."""
     line = line.strip()
-    if len(line) > _LONGEST_TITLE or len(line.split()) > _TITLE_WORDS or _BULLET.match(line):
+    if len(line) > _LONGEST_TITLE or len(line.split()) > _TITLE_WORDS or is_bullet(line):
         return False
     number = _NUMBERED.match(line)
     is_numbered = number is not None
@@ -223,7 +211,7 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
     if line.endswith(_STOPS) and not (is_numbered and line.endswith(".")):
         return False
     is_longer = len(following.strip()) > len(line)
-    return is_longer or is_capitals or _ITEM.match(following) is not None
+    return is_longer or is_capitals or is_item(following)
 
 
 def _is_greeting(text: str, low: int, start: int, line: str) -> bool:

@@ -11,6 +11,8 @@ from itertools import product
 
 import regex
 
+from rag_splitters.text.lines import DECIMAL, LETTERED, MARK, ROW
+
 _CONTEXT = 120  # characters before a boundary's white space that a decision may look at
 _MARGIN = 200  # characters: more than the marks, quotes, citations and emoji of one boundary
 _REACH = 20  # characters: at least as long as any citation or emoji
@@ -50,12 +52,9 @@ _LATE_ENDS = re.compile(rf"(?:{_EMOJI}|»)(?:\s|\Z)")
 _VISIBLE = re.compile(r"\S")
 _BLANK_LINE = re.compile(r"\n[^\S\r\n]*[\r\n]|\r(?!\n)[^\S\r\n]*[\r\n]|\u2029")
 _ENDS_BLANK = re.compile(rf"(?:{_BLANK_LINE.pattern})\n?\Z")
-_NEW_LINE_ITEM = re.compile(
-    r"(?:[-*+•◦▪‣·]|\d{1,3}[.)]|\(?(?:[A-Za-z]|[ivx]{1,4}|\d{1,3})\)|#{1,6}|={1,6})[ \t]+\S"
-    r"|\|(?=[^\r\n|]{0,200}\|)"  # a row of a table; AsciiDoc has a cell in each line
-)
-_LETTERED_ITEM = re.compile(r"(?:[a-z]|[ivx]{1,4})\.[ \t]+(?!\w\.)[^\W\d]")
-_ENDS_ITEM = (".", ";", ":", ",", " and", " or")
+_NEW_LINE_ITEM = re.compile(rf"{MARK}|{DECIMAL}|[#=]{{1,6}}[ \t]+\S|{ROW}")
+_LETTERED_ITEM = re.compile(LETTERED)
+_ENDS_ITEM = (*".;:,!?", " and", " or")
 _RUN_IN_HEADING = re.compile(
     r"(?:^|[\r\n])[ \t]*\d{1,3}(?:\.\d{1,3})*\.?[ \t]+"
     r"((?:[^\W\da-z_][\w'’-]*,?[ \t]+|(?:a|an|and|at|by|for|from|in|of|on|or|the|to|with)[ \t]+)"
@@ -297,7 +296,7 @@ def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -
     is_item = not text[cut : cut + 5].isalpha() and _NEW_LINE_ITEM.match(text, cut)
     if is_item or (gap != "\n" and _BLANK_LINE.search(gap)):
         return True
-    if text[cut].islower() and ended.endswith(_ENDS_ITEM) and _LETTERED_ITEM.match(text, cut):
+    if ended.endswith(_ENDS_ITEM) and _LETTERED_ITEM.match(text, cut):
         return True
     if text[cut].islower() and "#" not in ended:
         return False

@@ -6,22 +6,25 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rag_splitters.text.boundaries import Finder, trim_space
+from rag_splitters.text.lines import AFTER_CLAUSE, LETTERED, MARK
 from rag_splitters.text.structure import Structure, outer_first
 
 # The marks that lines begin with. A heading is not such a range, but it ends an item. The first
 # characters are checked first, where most lines fail: that takes half the time.
 _OPENING = re.compile(
-    r"\n[ \t]*(?=[-*+•◦▪‣\d(`~>|#]|[a-z]\))(?:"
+    rf"\n(?:[ \t]*(?=[-+*`~>|#\d(\[]|[^\x00-\x7f]|[A-Za-z]{{1,5}}\))(?:"
     r"(?P<fence>`{3,}(?=[^`\n]*(?:\n|\Z))|~{3,})"
-    r"|(?P<item>(?:[-*+•◦▪‣]|\d{1,3}[.)]|\([a-z\d]{1,3}\)|[a-z]\))(?=[ \t]+\S))"
+    rf"|(?P<item>{MARK})"
     r"|(?P<quote>>)"
     r"|(?P<row>\|)"
     r"|(?P<heading>#{1,6}(?=[ \t])))"
+    rf"|{AFTER_CLAUSE}[ \t]*(?P<lettered>{LETTERED}))"
 )
 _CLOSING = re.compile(r"\n[ \t]*(`{3,}|~{3,})[ \t]*(?=\r?\n|\Z)")
 _BARE_RULE = re.compile(  # the line below the header of a table whose rows do not begin with a bar
     r"\n[ \t]*:?-{2,}:?[ \t]*\|[ \t|:-]*(?=\r?\n|\Z)(?:\n[^\n|]*\|[^\n]*)*"
 )
+_BLOCKS = ("item", "lettered", "quote")
 _MOST_INDENT = 8  # columns of indentation from the mark of an item to its paragraphs
 _LINE = re.compile(r"[^\s][^\n]*")
 _TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
@@ -60,9 +63,9 @@ def _marked_ranges(text: str) -> Iterator[tuple[int, int]]:
         if kind == "fence" and is_closed:
             closing = _closing(lines, opening["fence"], end)
             is_closed, end = closing >= 0, max(closing, end)
-        elif kind in ("item", "quote"):
+        elif kind in _BLOCKS:
             end = _block_end(lines, kind, opening.start(kind) - opening.start(), end)
-        if kind in ("item", "quote", "row") or (kind == "fence" and is_closed):
+        if kind in _BLOCKS or kind == "row" or (kind == "fence" and is_closed):
             start = opening.start(kind)
             end_of_text = trim_space(lines, start, end) if lines[end - 1].isspace() else end
             yield start - 1, end_of_text - 1

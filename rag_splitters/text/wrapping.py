@@ -8,11 +8,14 @@ from collections.abc import Sequence
 from itertools import accumulate, groupby
 
 from rag_splitters.text.boundaries import Finder, lines
+from rag_splitters.text.lines import AFTER_CLAUSE, DASHES, DECIMAL, LETTERED, MARK
 
 _REACH = 500  # characters around a line break that decide whether its paragraph is wrapped
 _WIDTHS = range(45, 121)  # characters in the longest line of a wrapped paragraph
-_ITEM = r"[ \t]{0,8}(?:[-*+•◦▪–—|>#]|\d{1,3}[.)]|\(?[a-z\d]{1,3}\))[ \t]"
-_LINE_END = re.compile(rf"\n(?=[ \t]*\r?\n|{_ITEM})")  # in a wrapped paragraph
+_LINE_END = re.compile(  # in a wrapped paragraph
+    rf"\n(?:(?=[ \t]*\r?\n|[ \t]{{0,8}}(?:{MARK}|{DECIMAL}|[{DASHES}|>#][ \t]))"
+    rf"|{AFTER_CLAUSE}(?=[ \t]{{0,8}}{LETTERED}))"
+)
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
 _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\s)")
 

@@ -11,32 +11,11 @@ from typing import NamedTuple
 
 from rag_splitters.structure.block import Block
 from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.lines import is_bullet, is_item, keyword_heading
 
-_KEYWORDS = {
-    "part": 1,
-    "book": 1,
-    "teil": 1,
-    "volume": 1,
-    "chapter": 2,
-    "kapitel": 2,
-    "annex": 2,
-    "appendix": 2,
-    "anhang": 2,
-    "schedule": 2,
-    "section": 3,
-    "abschnitt": 3,
-    "article": 4,
-    "artikel": 4,
-}
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
-_NUMBER = (
-    r"(?:\d{1,4}(?:\.\d{1,3}){0,5}[a-z]?|[IVXLCDM]{1,8}|[A-Z]|"
-    r"one|two|three|four|five|six|seven|eight|nine|ten)"
-)
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})(\.?)[ \t]+(\S.*)")
 _ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*|第?[一二三四五六七八九十百]{1,4}[、章節节]\S.*")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+\S")
-_BULLET = re.compile(r"[ \t]*[-*+•◦▪‣·–][ \t]+\S")
 _UNDERLINE = re.compile(r"(={3,}|-{3,}|~{3,}|\*{3,}|_{3,})[ \t]*\Z")
 _WIKI = re.compile(r"=(?: ?=){0,5}")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
@@ -108,9 +87,9 @@ def _paragraph(text: str, start: int, end: int, group: int) -> Block:
 
 def _begins_item(text: str, line: str, may_begin: bool, after: tuple[int, int]) -> bool:
     """Whether a list item begins here; a number begins one only next to other items."""
-    if _BULLET.match(line):
-        return True
-    return bool(_ITEM.match(line)) and (may_begin or bool(_ITEM.match(text, *after)))
+    if is_bullet(line):
+        return line.lstrip()[0] not in "|>—" and bool(line.lstrip()[1:].strip())
+    return is_item(line) and (may_begin or is_item(text[slice(*after)]))
 
 
 class _Line(NamedTuple):
@@ -233,17 +212,16 @@ def _underlined(line: _Line) -> int:
     return 0 if not match else 1 if after[0] in "=*" else 2
 
 
-def _level(line: _Line, keywords: re.Pattern[str], is_first: bool) -> int:
+def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int:
     """The level of the heading in this line, if it is one by its words, capitals or marks."""
     content, width = line.text, line.end - line.start
     if content[0] == "=" and (wiki := wiki_heading(content)):
         return wiki[0]
-    if width <= _LONGEST_KEYWORD and (match := keywords.match(content)):
-        word = match.group(1)
-        if word is None:
+    if width <= _LONGEST_KEYWORD:
+        if keywords is not None and keywords.match(content):
             return 5
-        if is_first and word[0].isupper() and _is_title(content[match.end() :], line.after):
-            return _KEYWORDS[word.lower()]
+        if is_first and (level := keyword_heading(content, line.after)):
+            return level
     if width > _LONGEST or not is_first or content[-1] in ".,;:!?":
         return 0
     return 2 if not line.after.strip() and _ROMAN.match(content) else 0
@@ -268,16 +246,6 @@ def _is_centred(line: _Line) -> bool:
     after = line.after.expandtabs()
     is_above = not after.strip() or after.startswith(" " * 10) or after.isupper()
     return indent > 9 and is_above and indent + len(line.text) // 2 in _CENTRE
-
-
-def _is_title(rest: str, after: str) -> bool:
-    """Whether this may follow a chapter's number in a heading, given the next line."""
-    words = rest.lstrip(" \t.:)–—-")
-    if not words:
-        return True
-    if (rest[0] == " " and words[0].islower()) or words[-1] in ",;":
-        return False
-    return not after.strip() or (words[-1] not in ".:" and not after.lstrip()[0].islower())
 
 
 class _Numbered(NamedTuple):
@@ -373,12 +341,8 @@ def wiki_heading(line: str) -> tuple[int, str] | None:
 
 
 @lru_cache(maxsize=64)
-def _pattern(own: tuple[str, ...]) -> re.Pattern[str]:
-    """Matches the beginning of a heading: a keyword (group 1) and its number, or a user's word."""
-    keywords = "|".join(_KEYWORDS)
-    pattern = rf"({keywords})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)"
-    if own:
-        ends = [r"(?!\w)" if word[-1].isalnum() else "" for word in own]
-        words = [re.escape(word) + end for word, end in zip(own, ends, strict=True)]
-        pattern += f"|(?:{'|'.join(words)})"
-    return re.compile(pattern, re.IGNORECASE)
+def _pattern(own: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return the pattern of a user's words that begin a heading."""
+    ends = [r"(?!\w)" if word[-1].isalnum() else "" for word in own]
+    words = [re.escape(word) + end for word, end in zip(own, ends, strict=True)]
+    return re.compile("|".join(words), re.IGNORECASE) if words else None

@@ -1,0 +1,128 @@
+"""What a line is: a list item, a heading, a label, an underline, a comment, a rule, a fence.
+
+This is the only table of marks. Sentences, wrapped paragraphs, lead-ins, unbreakable ranges and the
+outline of plain text ask here.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Literal, TypeAlias
+
+LineKind: TypeAlias = Literal[
+    "item", "heading", "label", "underline", "rule", "comment", "fence", "text"
+]
+
+BULLETS = "-*+•◦▪‣·●○■□◆◇►▸▶✓✔☐☑"
+DASHES = "–—"
+"""They begin items in some texts and speech in others, so such a line is not kept whole."""
+
+_IDEOGRAPHS = "[一二三四五六七八九十]{1,3}"
+DECIMAL = r"\d{1,3}(?:\.\d{1,3}){1,4}[.)]?(?=[ \t]+[^\W\da-z_])"
+"""Pattern of a number such as 1.1. It begins a heading if the line is short, else an item."""
+_LONGEST_NUMBERED_HEADING = 45  # characters
+MARK = (
+    rf"(?:(?:[{re.escape(BULLETS)}]"  # - item
+    r"|\d{1,3}[.)]"  # 1. item, 1) item
+    r"|\(?(?:[A-Za-z]|[ivxIVX]{1,5}|\d{1,3})\)"  # (a) item, iv) item
+    rf"|{DECIMAL}(?=[^\n]{{{_LONGEST_NUMBERED_HEADING}}})"  # 1.1 The licensee shall ...
+    r"|\[(?:\d{1,3}|[ xX])\])(?=[ \t]+\S)"  # [1] item, [x] item
+    rf"|[①-⒇❶-❿](?=\S|[ \t])|(?:\d{{1,3}}|{_IDEOGRAPHS})[、．）]|（(?:\d{{1,3}}|{_IDEOGRAPHS})）)"
+)
+"""Pattern of the mark that begins a list item."""
+LETTERED = r"(?:[A-Za-z]|[ivx]{1,4}|[IVX]{1,4})\.(?=[ \t]+(?!\w\.)[^\W\d])"
+"""Pattern of a mark that begins an item only after a blank line or the end of a clause."""
+AFTER_CLAUSE = r"(?<![^\s.;:,!?]\n)"
+"""Pattern that matches behind a line feed after a blank line or the end of a clause."""
+ROW = r"\|(?=[^\r\n|]{0,200}\|)"
+"""Pattern of the beginning of a table's row; AsciiDoc has a cell in each line."""
+
+KEYWORDS = {
+    "part": 1,
+    "book": 1,
+    "teil": 1,
+    "volume": 1,
+    "chapter": 2,
+    "kapitel": 2,
+    "annex": 2,
+    "appendix": 2,
+    "anhang": 2,
+    "schedule": 2,
+    "section": 3,
+    "abschnitt": 3,
+    "article": 4,
+    "artikel": 4,
+}
+"""The words that begin a heading if a number follows, and the level of that heading."""
+_NUMBER = (
+    r"(?:\d{1,4}(?:\.\d{1,3}){0,5}[a-z]?|[IVXLCDM]{1,8}|[A-Z]|"
+    r"one|two|three|four|five|six|seven|eight|nine|ten)"
+)
+KEYWORD_HEADING = rf"({'|'.join(KEYWORDS)})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)"
+
+_ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
+_KEYWORD = re.compile(KEYWORD_HEADING, re.IGNORECASE)
+_BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
+_MARKED = re.compile(
+    r"[ \t]*(?:"
+    r"(?P<fence>(?:`{3,}|~{3,})[ \t]*\Z)"
+    r"|(?P<heading>(?:(?<![ \t]{4})(?:#{1,6}|={1,6})[ \t]+\S.{0,150}"
+    r"|\\(?:(?:sub){0,2}section|chapter|part|(?:sub)?paragraph)\b.{0,150})\Z)"
+    r"|(?P<label>(?:(\*\*|__)(?!\s).{1,100}\4:?"  # **Note**
+    r"|:{3,}[ \t]*[\w{].*"  # :::note
+    r"|\.\.[ \t]+[\w-]+::.*"  # .. note::
+    r"|\[[\w ,=\"'%.#-]+\]"  # [source,c]
+    r"|\.[A-Z]\S.{0,80}"  # .The title of a block
+    r"|\\(?:label|begin)\b.{0,150}"  # LaTeX
+    r"|(?:`{3,}|~{3,})[ \t]*[\w{].*"  # the opening of a fence
+    r"|(?:<[A-Za-z][^<>]*>\s*)+)\Z)"  # opening tags
+    r"|(?P<underline>(?<![ \t]{4})([=\-~^\"'`*+#.:_])\6{2,}[ \t]*\Z)"
+    r"|(?P<rule>(?=[^\n]*[|+])[|+:-][-+=| :\t]*-[-+=| :\t]*\Z)"
+    r"|(?P<comment>#(?=[\s:\[#]|\Z)|//|--[ \t]|;;|%"
+    r"|@[A-Za-z_][\w.]*(?:\(.*)?\Z|\[\[?[A-Za-z_]\w*.*\]\Z)"
+    rf"|(?P<item>{MARK}|[{DASHES}][ \t]))"
+)
+
+
+@lru_cache(maxsize=4096)
+def line_kind(line: str) -> LineKind:
+    """Return what a line is, by its marks alone.
+
+    >>> [line_kind(each) for each in ("# Tea", "- a pot", "3) a lid", "====", "// Pour", "Tea.")]
+    ['heading', 'item', 'item', 'underline', 'comment', 'text']
+    """
+    match = _MARKED.match(line)
+    return match.lastgroup if match else "text"  # type: ignore[return-value]
+
+
+def is_bullet(line: str) -> bool:
+    """Whether a line begins with a bullet, a dash, a bar or a quotation mark, and a space."""
+    content = line.lstrip(" \t")
+    return content[:1] in _BULLET_MARKS and content[1:2] in (" ", "\t")
+
+
+def is_item(line: str) -> bool:
+    """Whether a line may be an item: it begins with a bullet, a number or a letter."""
+    return _ITEM.match(line) is not None
+
+
+def keyword_heading(line: str, after: str) -> int:
+    """Return the level of a heading such as "Chapter 3: Tea", or 0.
+
+    Parameters:
+        line: the line, without white space around it.
+        after: the next line.
+
+    >>> keyword_heading("Chapter 3", "Tea is hot."), keyword_heading("section 3 says", "so.")
+    (2, 0)
+    """
+    match = _KEYWORD.match(line)
+    if match is None or not line[0].isupper():
+        return 0
+    rest = line[match.end() :]
+    words = rest.lstrip(" \t.:)–—-")
+    if words and ((rest[0] == " " and words[0].islower()) or words[-1] in ",;"):
+        return 0
+    goes_on = after.strip() and (words[-1:] in (".", ":") or after.lstrip()[0].islower())
+    return 0 if words and goes_on else KEYWORDS[match[1].lower()]

@@ -1,0 +1,136 @@
+"""What a line is, and that every strategy agrees about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_splitters import (
+    AutoChunker,
+    Chunker,
+    ContentAwareChunker,
+    HierarchicalChunker,
+    KeywordChunker,
+    PageChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SentenceChunker,
+)
+from rag_splitters.structure.blocks.plain import plain_headings
+from rag_splitters.text.lines import is_item, line_kind
+
+LETTERS = ("a", "b", "c", "d", "e", "f")
+NUMBERS = ("1", "2", "3", "4", "5", "6")
+ROMAN = ("i", "ii", "iii", "iv", "v", "vi")
+MARKS: dict[str, tuple[str, ...]] = {
+    **{mark: (mark,) * 6 for mark in "-*+•◦▪‣·●○■□◆►✓☐"},
+    "1.": tuple(f"{number}." for number in NUMBERS),
+    "1)": tuple(f"{number})" for number in NUMBERS),
+    "(1)": tuple(f"({number})" for number in NUMBERS),
+    "[1]": tuple(f"[{number}]" for number in NUMBERS),
+    "1.1": tuple(f"1.{number}" for number in NUMBERS),
+    "1.1.": tuple(f"1.{number}." for number in NUMBERS),
+    "a.": tuple(f"{letter}." for letter in LETTERS),
+    "A.": tuple(f"{letter.upper()}." for letter in LETTERS),
+    "a)": tuple(f"{letter})" for letter in LETTERS),
+    "A)": tuple(f"{letter.upper()})" for letter in LETTERS),
+    "(a)": tuple(f"({letter})" for letter in LETTERS),
+    "i.": tuple(f"{number}." for number in ROMAN),
+    "(iv)": tuple(f"({number})" for number in ROMAN),
+    "I.": tuple(f"{number.upper()}." for number in ROMAN),
+    "①": tuple("①②③④⑤⑥"),
+    "一、": tuple(f"{number}、" for number in "一二三四五六"),
+    "- [ ]": ("- [ ]",) * 6,
+}
+SENTENCES = (
+    "The kettle is filled from the tap until the mark is reached.",
+    "It must not be too full, or it will boil over and put out the flame.",
+    "Nobody leaves it alone while it is on the stove in the kitchen.",
+)
+STRATEGIES: list[Chunker] = [
+    RecursiveChunker(chunk_size=260),
+    SentenceChunker(chunk_size=260),
+    ParagraphChunker(chunk_size=260),
+    ContentAwareChunker(chunk_size=260),
+    HierarchicalChunker(chunk_size=260),
+    AutoChunker(chunk_size=260),
+    PageChunker(chunk_size=260),
+    KeywordChunker(keywords=("Nowhere",), chunk_size=260),
+]
+NAMES = [type(chunker).__name__ for chunker in STRATEGIES]
+
+
+def items_of(marks: tuple[str, ...], width: int) -> list[str]:
+    """Items of two or three sentences; a width wraps them."""
+    items = []
+    for number, mark in enumerate(marks):
+        words, lines = f"{mark} {' '.join(SENTENCES[: 2 + number % 2])}".split(" "), [""]
+        for word in words:
+            if width and len(lines[-1]) + len(word) > width:
+                lines.append("")
+            lines[-1] += f" {word}" if lines[-1] else word
+        items.append("\n".join(lines))
+    return items
+
+
+def test_there_are_thirty_marks() -> None:
+    assert len(MARKS) >= 30
+
+
+@pytest.mark.parametrize("marks", MARKS.values(), ids=MARKS)
+@pytest.mark.parametrize("width", [0, 70], ids=["long lines", "wrapped"])
+@pytest.mark.parametrize("chunker", STRATEGIES, ids=NAMES)
+def test_items_that_fit_are_not_cut(chunker: Chunker, width: int, marks: tuple[str, ...]) -> None:
+    items = items_of(marks, width)
+    text = f"{SENTENCES[0]} {SENTENCES[1]}\n\n" + "\n".join(items) + f"\n\n{SENTENCES[2]}"
+    chunks = [chunk.text for chunk in chunker.chunk(text)]
+    cut = [item for item in items if not any(item in chunk for chunk in chunks)]
+    assert cut == [], chunks
+
+
+@pytest.mark.parametrize("heading", ["Chapter 3", "Article IV: Rent", "Section 2.1"])
+def test_heading_of_the_outline_keeps_with_what_follows(heading: str) -> None:
+    text = f"{SENTENCES[0]}\n\n{heading}\n{SENTENCES[1]}\n{SENTENCES[2]}\n"
+    assert [block.title for block in plain_headings(text)] == [heading]
+    for size in range(len(SENTENCES[0]) + len(heading) + 2, 160):
+        chunks = RecursiveChunker(chunk_size=size).chunk(text)
+        assert not any(chunk.text.endswith(heading) for chunk in chunks), size
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("## Tea", "heading"),
+        ("= Tea", "heading"),
+        (r"\subsection{Tea}", "heading"),
+        ("**Tea**", "label"),
+        (".. note:: Tea", "label"),
+        ("```python", "label"),
+        ("```", "fence"),
+        ("-----", "underline"),
+        ("| --- | --- |", "rule"),
+        ("# noqa: E501", "heading"),
+        ("// Tea", "comment"),
+        ("@cached", "comment"),
+        ("• Tea", "item"),
+        ("(iv) Tea", "item"),
+        ("— Tea?", "item"),
+        ("Tea is hot.", "text"),
+        ("1990 was wet.", "text"),
+        ("", "text"),
+    ],
+)
+def test_line_is_of_a_kind(line: str, kind: str) -> None:
+    assert line_kind(line) == kind
+
+
+def test_word_or_speech_is_no_item() -> None:
+    assert not any(map(is_item, ("3.14 is pi.", "e. g. tea", "a b", "-5 degrees", "1990. It", "")))
+
+
+@pytest.mark.parametrize("whole", ["```\nOne. Two.\nThree. Four.\n```", "- One. Two. Three. Four."])
+def test_overlap_begins_inside_nothing_unbreakable(whole: str) -> None:
+    text = f"{SENTENCES[0]}\n\n{whole}\n\n{SENTENCES[1]} {SENTENCES[2]}"
+    for overlap in range(5, 60, 5):
+        chunks = SentenceChunker(chunk_size=100, chunk_overlap=overlap).chunk(text)
+        start = text.index(whole)
+        assert not any(start < chunk.start < start + len(whole) for chunk in chunks), overlap
