@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from langchain_core.documents import Document
 
+from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan, chunk_key
 from rag_splitters.ids import ChunkIds
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.outlined import repeated_metadata
-from rag_splitters.text.sources import copier, copies_of, offset_in_source
+from rag_splitters.text.sources import copier, copies_of, offset_in_source, users_keys
 
 _new_document = copies_of(Document(page_content=""), ("page_content", "metadata", "id"))
 
@@ -25,22 +26,26 @@ def chunk_documents(
         spans: its spans.
         ids: creates the ids of the chunks.
         add_positions: whether to add `start_index`, `end_index` and `chunk_index`.
+
+    A key of the source's metadata is kept: ours of the same name is left out.
     """
     text, metadata = source.text, source.metadata
     copied = copier(repeated_metadata(metadata))
     offset, bound = offset_in_source(metadata.get("start_index"), metadata.get("end_index"), text)
+    is_chunk = "start_index" in metadata and "end_index" in metadata and "chunk_index" in metadata
+    kept = frozenset() if is_chunk else users_keys(metadata, ())
     chunks: list[Document] = []
     for index, span in enumerate(spans):
         own = copied()
-        if details := span.to_metadata():
-            own.update(details)
+        details = span.to_metadata()
         if span.parent is not None:
-            own["parent_id"] = chunks[span.parent].id
+            details["parent_id"] = chunks[span.parent].id
         if add_positions and not isinstance(span, LooseSpan):
-            own["start_index"] = span.start + offset if bound is None else offset
-            own["end_index"] = span.end + offset if bound is None else bound
+            details["start_index"] = span.start + offset if bound is None else offset
+            details["end_index"] = span.end + offset if bound is None else bound
         if add_positions:
-            own["chunk_index"] = index
+            details["chunk_index"] = index
+        own.update(details if kept.isdisjoint(details) else without(details, kept))
         new_id = ids.of(*chunk_key(span, index))
         fields = {"page_content": span.text_of(text), "metadata": own, "id": new_id}
         chunks.append(_new_document(fields))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,6 +15,7 @@ from typing_extensions import Self, override
 from rag_splitters import chunkers
 from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.contract.front_end import FrontEnd
+from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.langchain.documents import chunk_documents
 from rag_splitters.langchain.options import (
     keep_separator,
@@ -99,8 +100,22 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     def create_documents(
         self, texts: list[str], metadatas: list[dict[Any, Any]] | None = None
     ) -> list[Document]:
-        """Split texts, and return their chunks as documents with exact positions."""
-        pairs = zip(texts, metadatas or [{} for _ in texts], strict=True)
+        """Split texts, and return their chunks as documents with exact positions.
+
+        Raises ValueError if there is not one metadata dictionary for each text, and TypeError for
+        metadata that are no dictionary.
+        """
+        texts = list(texts)
+        metadatas = list(metadatas or [{} for _ in texts])
+        if len(metadatas) != len(texts):
+            raise InputError(
+                f"metadatas must hold one dictionary for each text: got {len(metadatas)} for "
+                f"{len(texts)} texts"
+            )
+        for number, metadata in enumerate(metadatas):
+            if not isinstance(metadata, Mapping):
+                raise InputTypeError(f"metadatas[{number}] must be a dictionary, got {metadata!r}")
+        pairs = zip(texts, metadatas, strict=True)
         return self._documents(
             [Source(text, metadata, None, number) for number, (text, metadata) in enumerate(pairs)]
         )

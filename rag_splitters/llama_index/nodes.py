@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -21,11 +21,12 @@ from llama_index.core.schema import (
     TextNode,
 )
 
+from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.ids import stable_uuid
 from rag_splitters.span import Span
 from rag_splitters.structure.outlined import repeated_metadata
-from rag_splitters.text.sources import copier, copies_of, offset_in_source
+from rag_splitters.text.sources import copier, copies_of, offset_in_source, users_keys
 
 _IMAGE = {"image_data": "image", "image_url": "image_url", "image_mimetype": "image_mimetype"}
 """Fields of an `ImageNode` for the metadata of an image's chunk."""
@@ -95,7 +96,10 @@ def chunk_nodes(
     copied_source, new_source = copier(source.metadata), copies_of(source, ("metadata",))
     own = vars(node)  # pydantic is slow to say that a field is missing
     offset, bound = offset_in_source(own.get("start_char_idx"), own.get("end_char_idx"), text)
-    usual = _excluded(node, {})
+    usual = _excluded(node, ("chunk_index",))
+    is_chunk = own.get("start_char_idx") is not None
+    added = node.excluded_llm_metadata_keys if is_chunk else ()
+    kept = users_keys(node.metadata, added) if include_metadata else frozenset()
     new_node = copies_of(TextNode(**shared), _OWN) if kind is TextNode else None
     chunks: list[TextNode] = []
     for index, (span, new_id) in enumerate(zip(spans, ids, strict=True)):
@@ -105,11 +109,15 @@ def chunk_nodes(
             if span.modality == "image":
                 image = {field: details.pop(key, None) for key, field in _IMAGE.items()}
                 cls, inherited = ImageNode, {**shared, **image}
-            if span.context:  # as metadata: for the embedding model, not for the LLM
+            if "context" in details and "context" not in kept:
+                # It stays in the metadata: for the embedding model, not for the LLM.
                 content = content.removeprefix(f"{span.context}\n\n")
-            metadata.update(details)
+        details["chunk_index"] = index
+        if not kept.isdisjoint(details):
+            details = without(details, kept)
+        if details.keys() != {"chunk_index"}:
             excluded = _excluded(node, details)
-        metadata["chunk_index"] = index
+        metadata.update(details)
         position: tuple[int | None, int | None] = offset, bound
         if bound is None:
             position = offset + span.start, offset + span.end
@@ -187,9 +195,8 @@ def _flat(metadata: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _excluded(node: BaseNode, details: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def _excluded(node: BaseNode, own_keys: Iterable[str]) -> tuple[list[str], list[str]]:
     """Return the keys to hide from the embedding model, and those to hide from the LLM."""
-    own_keys = ["chunk_index", *details]
     embedded = [key for key in own_keys if key != "context"]
     return (
         list(dict.fromkeys([*node.excluded_embed_metadata_keys, *embedded])),

@@ -14,6 +14,8 @@ _Rule: TypeAlias = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 """A function from one of LlamaIndex's names and all parameters to our parameters instead."""
 
 _SEPARATORS = "token windows have no separators; use RecursiveNodeParser(separators=[...])"
+_WRITTEN = {"class_name", "version"}
+"""What `to_dict` and `model_dump` write besides parameters."""
 _LEVELS = "pass chunk_sizes=[...], the size of each level"
 
 
@@ -25,7 +27,7 @@ def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[s
     """
     names = kind.model_fields.keys() - {"callback_manager"}
     ours = {name: value for name, value in parameters.items() if name in names}
-    for name in parameters.keys() - ours.keys():
+    for name in parameters.keys() - ours.keys() - _WRITTEN:
         rule = _rule(kind, name)
         values = {name: parameters[name]} if rule is None else rule(name, parameters)
         for own_name, value in values.items():

@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
-from rag_splitters import chunkers
+from rag_splitters import __version__, chunkers
 from rag_splitters.calls import together
 from rag_splitters.chunkers.modality import Handling
 from rag_splitters.contract.chunker import Chunker
@@ -73,9 +73,6 @@ __all__ = [
     "TokenNodeParser",
     "TopicNodeParser",
 ]
-
-_ALGORITHM = 1
-"""Part of the ingestion cache's key; increase it when the same parameters give other chunks."""
 
 
 class _JsonSchema(GenerateJsonSchema):
@@ -135,13 +132,14 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return the parameters: a configuration for `from_dict`, and the ingestion cache's key.
 
-        It is the same in every process. A function without an importable or registered name, such
+        It is the same in every process, and another one in another version of this package, which
+        may cut elsewhere. A function without an importable or registered name, such
         as a lambda, is written as a unique token, so that the cache never confuses two functions;
         `from_dict` then raises an error that says to pass the function again.
         """
         with names_within_process():
             parameters = super().to_dict(**kwargs)
-        return {**dict(sorted(parameters.items())), "algorithm": _ALGORITHM}
+        return {**dict(sorted(parameters.items())), "version": __version__}
 
     @classmethod
     @override
@@ -151,12 +149,14 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             kwargs.setdefault("schema_generator", _JsonSchema)
         return super().model_json_schema(*args, **kwargs)
 
-    @classmethod
-    @override
-    def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
-        """Create the parser that `to_dict` described."""
-        parameters = {name: value for name, value in data.items() if name != "algorithm"}
-        return super().from_dict(parameters, **kwargs)
+    def __eq__(self, other: object) -> bool:
+        """Compare the parameters; each parser has a callback manager of its own."""
+        if type(other) is not type(self):
+            return NotImplemented
+        names = type(self).model_fields.keys() - {"callback_manager"}
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    __hash__ = FrontEnd.__hash__
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle. Raises TypeError if a field cannot be pickled.

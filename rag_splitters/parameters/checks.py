@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from operator import index
+from numbers import Integral, Real
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from rag_splitters.errors import InputError
@@ -24,20 +24,16 @@ def whole_number(value: Any, name: str, least: int) -> int:
     Whole numbers of other libraries are accepted, such as NumPy's int64. Raises InputError for any
     other value.
     """
-    try:
-        number = -1 if isinstance(value, bool) else index(value)
-    except TypeError:
-        number = -1
-    if isinstance(value, bool) or number < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise InputError(f"{name} must be a whole number of at least {least}, got {value!r}")
-    return number
+    return int(value)
 
 
 def check_overlap(value: Any) -> int | float:
     """Return the value if it is a share in [0, 1) or a whole number, else raise InputError."""
-    if not isinstance(value, float):
+    if isinstance(value, Integral) or not isinstance(value, Real):  # NumPy has numbers of its own
         return whole_number(value, "chunk_overlap", 0)
-    if not 0 <= value < 1:
+    if not 0 <= float(value) < 1:
         raise InputError(
             f"chunk_overlap must be a share in [0, 1) or a whole number, got {value!r}"
         )

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from rag_splitters.ids import ChunkIds
+from rag_splitters.text.origin import PLACES
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -102,6 +103,22 @@ def _copy_value(value: Any) -> Any:
     if kind is dict:
         return {key: _copy_value(each) for key, each in value.items()}
     return deepcopy(value)
+
+
+def users_keys(metadata: Mapping[str, Any], ours: Iterable[str]) -> frozenset[str]:
+    """Return the keys of a source's metadata that its chunks keep: ours give way to them.
+
+    Not among them are `start_index`, which LangChain replaces, too, and the places that our readers
+    write, such as `page_start`: those of a chunk are more exact.
+
+    Parameters:
+        metadata: the metadata.
+        ours: the keys that we have added, if the source is itself one of our chunks.
+
+    >>> sorted(users_keys({"source": "a", "chunk_index": 7, "page_start": 3}, ()))
+    ['chunk_index', 'source']
+    """
+    return frozenset(metadata).difference(("start_index", *PLACES), ours)
 
 
 def offset_in_source(start: Any, end: Any, text: str) -> tuple[int, int | None]:
