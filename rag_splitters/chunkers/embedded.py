@@ -17,7 +17,7 @@ from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embeddings, ModelError
 from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
-from rag_splitters.models.embedder import Place, Row, rows_of
+from rag_splitters.models.embedder import Place, Row, is_vector, rows_of
 from rag_splitters.models.failures import Failure, settle
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
@@ -170,12 +170,8 @@ class EmbeddingSizes(SizedChunker):
 
 def _place(rows: Sequence[Row], places: Sequence[Place]) -> str:
     """Say where the first text without a vector is, and how many more there are."""
-    offsets = [place[1] for row, place in zip(rows, places, strict=True) if not _is_vector(row)]
+    offsets = [place[1] for row, place in zip(rows, places, strict=True) if not is_vector(row)]
     return f"offset {offsets[0]}" + (f" and {len(offsets) - 1} more" if len(offsets) > 1 else "")
-
-
-def _is_vector(row: Row) -> bool:
-    return not isinstance(row, ModelError)
 
 
 def _places(sources: Sequence[Source], units: Sequence[Passages]) -> Iterator[Place]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
 from rag_splitters.calls import Batch, Call, arun, run
 from rag_splitters.errors import InputError
-from rag_splitters.models.cache import TextCache, answer_keys, answer_text, read_answer
+from rag_splitters.models.cache import Answers, TextCache, answer_keys, answer_text, read_answer
 from rag_splitters.models.chat import Asking, ChatModel
 from rag_splitters.models.embedder import Embedder, Place, Row, rows_of
 from rag_splitters.models.errors import ModelError
@@ -132,7 +133,7 @@ async def ask_each(
     questions = [_Question(index, prompts[index], key, read) for key, index in first.items()]
 
     async def settle(questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
-        return await _Settling(model, schema, max_retries, cache).answers(questions)
+        return await _Settling(questions, model, schema, max_retries, cache).answers()
 
     answers = await Batch(
         (ask_each, id(model.model), model.max_concurrency, schema, max_retries, id(cache)),
@@ -178,39 +179,38 @@ class _Settling:
 
     def __init__(
         self,
+        questions: Sequence[_Question],
         model: ChatModel,
         schema: type[BaseModel] | None,
         max_retries: int,
         cache: TextCache | None,
     ) -> None:
-        self._model, self._schema = model, schema
-        self._max_retries, self._cache = max_retries, cache
+        self._questions, self._model, self._schema = questions, model, schema
+        self._max_retries = max_retries
+        keys = {question.key: question.key for question in questions}
+        read = partial(read_answer, schema=schema)
+        self._answers = Answers(model.memory, schema, cache, keys, read, answer_text)
 
-    async def answers(self, questions: Sequence[_Question]) -> list[str | BaseModel | ModelError]:
+    async def answers(self) -> list[str | BaseModel | ModelError]:
         """Return the answer to each question, or the error instead."""
-        answers = await self._recall(questions)
-        missing = [number for number, answer in enumerate(answers) if answer is None]
+        recalled = await self._answers.recall([question.key for question in self._questions])
+        answers = [recalled.get(question.key) for question in self._questions]
+        missing = [
+            number
+            for number, (question, answer) in enumerate(zip(self._questions, answers, strict=True))
+            if answer is None or question.problem_of(answer)
+        ]
         if missing:
             asking = self._model.asking(self._schema)
-            new = await self._model.for_each(
-                lambda number: self._settle(asking, questions[number]), missing
-            )
+            try:
+                new = await self._model.for_each(
+                    lambda number: self._settle(asking, self._questions[number]), missing
+                )
+            finally:
+                self._answers.expect([self._questions[number].key for number in missing])
             for number, answer in zip(missing, new, strict=True):
                 answers[number] = answer
-        return [answer for answer in answers if answer is not None]
-
-    async def _recall(
-        self, questions: Sequence[_Question]
-    ) -> list[str | BaseModel | ModelError | None]:
-        """Return the valid answers in the cache, and None for other questions."""
-        if self._cache is None:
-            return [None] * len(questions)
-        texts = await self._cache.read([question.key for question in questions])
-        answers = [read_answer(text, self._schema) for text in texts]
-        return [
-            None if answer is None or question.problem_of(answer) else answer
-            for question, answer in zip(questions, answers, strict=True)
-        ]
+        return answers
 
     async def _settle(self, asking: Asking, question: _Question) -> str | BaseModel | ModelError:
         prompt, attempts = question.prompt, self._max_retries + 1
@@ -222,8 +222,7 @@ class _Settling:
             elif problem := question.problem_of(answer):
                 error = self._error(question, problem)
             else:
-                if self._cache is not None:
-                    await self._cache.write([(question.key, answer_text(answer))])
+                await self._answers.keep({question.key: answer})
                 return answer
             if not error.answered or not attempts:
                 return error

@@ -8,7 +8,7 @@ import json
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from rag_splitters.calls import Call, call
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import stable_uuid
 from rag_splitters.models.describing import cache_name
+from rag_splitters.models.memory import Memory
 from rag_splitters.sqlite import Database, decode, encode
 
 if TYPE_CHECKING:
@@ -234,6 +235,53 @@ def read_vector(text: str | None) -> NDArray[np.float32] | None:
     return vector if vector.size and np.isfinite(vector).all() else None
 
 
+class Answers:
+    """What need not be asked for: what the model has answered before, and what is in the cache.
+
+    Parameters:
+        memory: the memory of the model.
+        kind: the kind of answers, such as the schema that they have.
+        cache: the user's cache, if there is one.
+        keys: the key in the cache of everything to ask for.
+        read: reads an answer from the cache; returns None if it is damaged.
+        write: writes an answer for the cache.
+    """
+
+    def __init__(
+        self,
+        memory: Memory,
+        kind: Hashable,
+        cache: TextCache | None,
+        keys: Mapping[str, str],
+        read: Callable[[str | None], Any],
+        write: Callable[[Any], str],
+    ) -> None:
+        self._memory, self._kind, self._cache, self._keys = memory, kind, cache, keys
+        self._read, self._write = read, write
+
+    async def recall(self, items: Sequence[str]) -> dict[str, Any]:
+        """Return the answers that exist."""
+        recalled = self._memory.recall([(self._kind, item) for item in items])
+        answers = {item: answer for (_, item), answer in recalled.items()}
+        others = [item for item in items if item not in answers]
+        if self._cache is not None and others:
+            texts = await self._cache.read([self._keys[item] for item in others])
+            cached = zip(others, map(self._read, texts), strict=True)
+            answers |= {item: answer for item, answer in cached if answer is not None}
+        return answers
+
+    async def keep(self, answers: Mapping[str, Any]) -> None:
+        """Keep answers as they arrive."""
+        self._memory.keep({(self._kind, item): answer for item, answer in answers.items()})
+        if self._cache is not None and answers:
+            pairs = [(self._keys[item], self._write(each)) for item, each in answers.items()]
+            await self._cache.write(pairs)
+
+    def expect(self, items: Sequence[str]) -> None:
+        """Note what was asked for at the end, whether it was answered or not."""
+        self._memory.expect([(self._kind, item) for item in items])
+
+
 def check_cache(cache: TextCache | None, model: Any) -> None:
     """Raise ValueError if there is a cache and the model has no stable name."""
     if cache is not None and model is not None:
@@ -241,15 +289,15 @@ def check_cache(cache: TextCache | None, model: Any) -> None:
 
 
 def _load_cache(value: Any) -> TextCache | None:
+    if isinstance(value, str):  # a configuration opens no file
+        raise ValueError(
+            f"cache must be a store or a path, got a string: pass cache=Path({value!r})"
+        )
     try:
         return None if value is None else text_cache(value, "answers")
     except TypeError as error:
         raise InputError(str(error)) from None
 
 
-Cache = Annotated[
-    Any,
-    BeforeValidator(_load_cache),
-    PlainSerializer(lambda value: value.folder if isinstance(value, FolderCache) else None),
-]
-"""A field for a cache: anything that `text_cache` accepts. Only a folder is serialised."""
+Cache = Annotated[Any, BeforeValidator(_load_cache), PlainSerializer(lambda value: None)]
+"""A field for a cache: a store, or the `Path` of a folder. A configuration never holds it."""

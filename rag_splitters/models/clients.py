@@ -1,22 +1,21 @@
 """The methods of LangChain's and LlamaIndex's models; no other file refers to them by name.
 
 Neither framework is imported. A model is recognised by its methods, so that a user's own class with
-the same methods works, too.
+the same methods works, too. Only the synchronous methods are called, in threads if need be: which
+of the asynchronous ones block, and on which event loop their connections live, nobody can tell.
 """
 
 from __future__ import annotations
 
-import asyncio
-import dis
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
-from types import FunctionType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from rag_splitters.models.loop import arun_async, may_await, run_async
+from rag_splitters.models.describing import inner_models
+from rag_splitters.models.loop import arun_async, in_thread, run_async
 from rag_splitters.models.prompts import Prompt
 
 _Function: TypeAlias = Callable[..., Any]
@@ -26,6 +25,9 @@ _Schema: TypeAlias = "type[BaseModel] | None"
 
 _BATCH = 100  # texts in a request of LlamaIndex, instead of its default
 _LLAMA_INDEX_BATCH, _MAX_LLAMA_INDEX_BATCH = 10, 2048  # its default and its maximum
+
+_REMOTE = ("api_key", "api_base", "base_url", "endpoint", "max_retries", "timeout")
+"""Settings of models behind an API, which those in this process do not have."""
 
 
 def is_awaitable(model: Any) -> bool:
@@ -39,9 +41,14 @@ def is_awaitable(model: Any) -> bool:
     return is_runnable or inspect.iscoroutinefunction(model) or inspect.iscoroutinefunction(method)
 
 
+def is_concurrent(model: Any) -> bool:
+    """Whether several calls may run at once: a model in this process may not be thread-safe."""
+    return is_awaitable(model) or any(hasattr(model, name) for name in _REMOTE)
+
+
 def client_retries(model: Any) -> bool:
     """Whether a client in the model retries by itself; then we do not, or attempts multiply."""
-    return any(_retries(each) for each in _inner_models(model))
+    return any(map(_retries, inner_models(model)))
 
 
 def _retries(model: Any) -> bool:
@@ -50,83 +57,6 @@ def _retries(model: Any) -> bool:
     if callable(getattr(model, "retry_with", None)):  # a function that tenacity decorated
         return True
     return hasattr(model, "max_retries") and model.max_retries != 0
-
-
-_INNER = ("bound", "runnable", "first", "last", "func", "afunc")
-_INNER_LISTS = ("middle", "fallbacks")
-
-
-def _inner_models(model: Any, depth: int = 5) -> Iterator[Any]:
-    """Yield the model, and those inside LangChain's runnables and functions."""
-    if depth == 0 or isinstance(model, (str, bytes, int, float, type, ModuleType)):
-        return
-    yield model
-    parts: list[Any] = []
-    if isinstance(model, FunctionType):
-        function: Any = inspect.unwrap(model)
-        try:
-            variables = inspect.getclosurevars(function)
-        except (TypeError, ValueError):  # an empty cell
-            return
-        parts = [*variables.nonlocals.values(), *variables.globals.values()]
-    elif isinstance(model, MethodType):
-        parts = [model.__self__, model.__func__]
-    elif isinstance(model, partial):
-        parts = [model.func, *model.args, *model.keywords.values()]
-    else:
-        state = getattr(model, "__dict__", {})
-        parts = [state[name] for name in _INNER if name in state]
-        parts += [each for name in _INNER_LISTS for each in state.get(name) or ()]
-        if callable(model) and not _is_langchain(model) and not _is_llama_index(model):
-            parts += state.values()  # a user's own wrapper around a client
-    for part in parts:
-        yield from _inner_models(part, depth - 1)
-
-
-def blocks_when_awaited(model: Any, method: str) -> bool:
-    """Whether an asynchronous method of a LlamaIndex model does its work on the event loop.
-
-    Many only call the synchronous method, among them the defaults of LlamaIndex's base classes.
-    They are recognised by their code, which never awaits anything. (LangChain's defaults run the
-    synchronous method in a thread.)
-    """
-    if method not in HOOKS:
-        return False
-    hooks = [getattr(type(model), name, None) for name in (*HOOKS[method], method)]
-    function = next((_undecorate(hook) for hook in hooks if hook and not _is_default(hook)), None)
-    if not inspect.iscoroutinefunction(function):
-        return False
-    return not any(step.opname in _AWAITING for step in dis.get_instructions(function))
-
-
-HOOKS = {
-    "aget_text_embedding_batch": ("_aget_text_embeddings", "_aget_text_embedding"),
-    "aget_query_embedding": ("_aget_query_embedding",),
-    "acomplete": (),
-    "achat": (),
-}
-"""LlamaIndex's asynchronous methods, and the private ones in which its models implement them."""
-
-_AWAITING = ("GET_AWAITABLE", "GET_ANEXT")  # the bytecode of await, async with and async for
-
-
-def _is_default(hook: Any) -> bool:
-    """Whether it is LlamaIndex's `_aget_text_embeddings`, which awaits the hook for one text."""
-    return getattr(hook, "__qualname__", "") == "BaseEmbedding._aget_text_embeddings"
-
-
-def _undecorate(function: Any) -> Any:
-    """Return the function inside its decorators; LlamaIndex's keep it in a closure."""
-    wrapped = getattr(function, "__wrapped__", None)
-    if callable(wrapped):  # LlamaIndex marks decorated functions with True
-        return _undecorate(wrapped)
-    if not inspect.isfunction(function):
-        return function
-    for inner in inspect.getclosurevars(function).nonlocals.values():
-        is_same = getattr(inner, "__qualname__", None) == function.__qualname__
-        if is_same and inspect.iscoroutinefunction(inner):
-            return _undecorate(inner)
-    return function
 
 
 # Embedding models
@@ -139,14 +69,13 @@ def is_embedding_client(model: Any) -> bool:
 
 def embed_calls(model: Any) -> _Calls:
     """Return a blocking function and a coroutine function that embed a list of texts."""
-    embed = first_method(model, "embed_documents", "get_text_embedding_batch") or model
-    return _calls(model, embed, "aembed_documents", "aget_text_embedding_batch")
+    return _calls(model, first_method(model, "embed_documents", "get_text_embedding_batch"))
 
 
 def query_calls(model: Any) -> _Calls | None:
     """Return the same for a question, if the model has a separate method for questions."""
     embed = first_method(model, "embed_query", "get_query_embedding")
-    return embed and _calls(model, embed, "aembed_query", "aget_query_embedding")
+    return embed and _calls(model, embed)
 
 
 def client_batch(model: Any) -> int | None:
@@ -186,38 +115,22 @@ def is_structured(model: Any) -> bool:
 def ask_calls(model: Any, schema: _Schema) -> _Calls:
     """Return a blocking function and a coroutine function that send a prompt."""
     if _is_langchain(model):
-        runnable = (_with_schema(model, schema) if schema else None) or model
         if is_awaitable(model):
             return _calls(model, model.invoke)
+        runnable = (_with_schema(model, schema) if schema else None) or model
         form = _with_cache_point if _is_anthropic(model) else str
-        return _both(
-            model,
-            lambda prompt: runnable.invoke(form(prompt)),
-            lambda prompt: runnable.ainvoke(form(prompt)),
-        )
+        return _calls(model, lambda prompt: runnable.invoke(form(prompt)))
     if not _is_llama_index(model):
-        return _calls(model, model)
-    metadata = getattr(model, "metadata", None)
-    is_chat = schema is not None and getattr(metadata, "is_chat_model", False)
-    if schema is None and _is_anthropic(model):
-        return _cached_chat(model)
-    blocks = blocks_when_awaited(model, "achat" if is_chat else "acomplete")
-    if schema is None:
-        return _both(model, model.complete, None if blocks else model.acomplete)
-    twin = None if blocks else partial(_apredict, model, schema)
-    return _both(model, partial(_predict, model, schema), twin)
+        return _calls(model, None)
+    if schema is not None:
+        return _calls(model, partial(_predict, model, schema))
+    return _calls(model, partial(_chat, model) if _is_anthropic(model) else model.complete)
 
 
 def _predict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]:
     """Return LlamaIndex's structured answer in the form of LangChain's `include_raw`."""
     template, observer, responses = _observe(model)
     parsed = observer.structured_predict(schema, template, text=prompt)
-    return {"parsed": parsed, "raw": responses[-1] if responses else None}
-
-
-async def _apredict(model: Any, schema: type[BaseModel], prompt: str) -> dict[str, Any]:
-    template, observer, responses = _observe(model)
-    parsed = await observer.astructured_predict(schema, template, text=prompt)
     return {"parsed": parsed, "raw": responses[-1] if responses else None}
 
 
@@ -315,8 +228,8 @@ def _with_cache_point(prompt: str) -> Any:
     return [{"role": "user", "content": [marked, {"type": "text", "text": rest}]}]
 
 
-def _cached_chat(model: Any) -> _Calls:
-    """Return functions that send a prompt with this mark to Anthropic's models in LlamaIndex."""
+def _chat(model: Any, prompt: str) -> Any:
+    """Send a prompt with this mark to one of Anthropic's models in LlamaIndex."""
     from llama_index.core.base.llms.types import (
         CacheControl,
         CachePoint,
@@ -325,25 +238,13 @@ def _cached_chat(model: Any) -> _Calls:
         TextBlock,
     )
 
-    mark = CachePoint(cache_control=CacheControl(type="ephemeral"))
-
-    def messages(prompt: str) -> list[Any]:
-        blocks: list[Any] = [TextBlock(text=str(prompt))]
-        if isinstance(prompt, Prompt) and prompt.shared:
-            shared, rest = prompt.parts
-            blocks = [TextBlock(text=shared), mark, TextBlock(text=rest)]
-        return [ChatMessage(role="user", blocks=blocks)]
-
-    def completion(response: Any) -> Any:
-        return CompletionResponse(text=response.message.content or "", raw=response.raw)
-
-    async def async_ask(prompt: str) -> Any:
-        return completion(await model.achat(messages(prompt)))
-
-    def ask(prompt: str) -> Any:
-        return completion(model.chat(messages(prompt)))
-
-    return _both(model, ask, None if blocks_when_awaited(model, "achat") else async_ask)
+    blocks: list[Any] = [TextBlock(text=str(prompt))]
+    if isinstance(prompt, Prompt) and prompt.shared:
+        shared, rest = prompt.parts
+        mark = CachePoint(cache_control=CacheControl(type="ephemeral"))
+        blocks = [TextBlock(text=shared), mark, TextBlock(text=rest)]
+    response = model.chat([ChatMessage(role="user", blocks=blocks)])
+    return CompletionResponse(text=response.message.content or "", raw=response.raw)
 
 
 class _Probe(BaseModel):
@@ -384,64 +285,27 @@ def first_method(model: Any, *names: str) -> _Function | None:
     return next((method for method in methods if callable(method)), None)
 
 
-def _blocking(function: _Function) -> _Function:
-    """Wrap a function so that an awaitable it returns is awaited on the background loop."""
+def _calls(model: Any, method: _Function | None) -> _Calls:
+    """Return a method, or else the model itself, as a blocking and as a coroutine function.
 
-    def call(argument: Any) -> Any:
-        result = function(argument)
-        return run_async(_await(result)) if inspect.isawaitable(result) else result
-
-    return call
-
-
-async def _await(awaitable: Awaitable[Any]) -> Any:
-    return await awaitable
-
-
-def _calls(model: Any, function: _Function, *names: str) -> _Calls:
-    """Return the function as a blocking function, and a coroutine function that does the same.
-
-    The latter is the first of the model's methods with these names that does not block when it is
-    awaited, else the function in a thread. What can only be awaited runs on the background loop.
+    What can only be awaited runs on the background loop. Everything else runs in a thread when it
+    is awaited.
     """
-    if is_awaitable(model) and (function is model or is_chat_client(model)):
-        awaited = model if function is model else model.ainvoke
+    if is_awaitable(model) and (method is None or is_chat_client(model)):
+        awaited = model if method is None else model.ainvoke
 
         async def call(argument: Any) -> Any:
             return await awaited(argument)
 
         return lambda argument: run_async(call(argument)), lambda arg: arun_async(call(arg))
-    method = first_method(model, *(name for name in names if not blocks_when_awaited(model, name)))
-    return _both(model, _blocking(function), method)
+    function = method or model
+
+    def blocking(argument: Any) -> Any:
+        result = function(argument)
+        return run_async(_await(result)) if inspect.isawaitable(result) else result
+
+    return blocking, partial(in_thread, blocking)
 
 
-def _both(model: Any, function: _Function, method: Any) -> _Calls:
-    """Return the function, and the method on the one event loop that the model is bound to."""
-    clients = _connections(model)
-
-    async def call(argument: Any) -> Any:
-        if method is not None and may_await(clients):
-            return await method(argument)
-        return await asyncio.to_thread(function, argument)
-
-    return function, call
-
-
-_ASYNC_CLIENTS = ("root_async_client", "async_client", "_async_client", "_aclient", "_client")
-
-
-def _connections(model: Any) -> list[Any]:
-    """Return the objects with a model's asynchronous connections, which models may share."""
-    return [_innermost(each) for each in _inner_models(model)]
-
-
-def _innermost(client: Any) -> Any:
-    for _ in range(5):
-        state = getattr(client, "__dict__", {})
-        if isinstance(client, BaseModel):
-            state = {**state, **(client.__pydantic_private__ or {})}
-        inner = next((state[name] for name in _ASYNC_CLIENTS if state.get(name) is not None), None)
-        if inner is None or not isinstance(state, Mapping):
-            return client
-        client = inner
-    return client
+async def _await(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -78,6 +78,14 @@ def _steps(model: Any) -> list[Any]:
             lists = [part if isinstance(part, (list, tuple)) else [part] for part in parts]
             return [step for each in lists for step in each]
     return []
+
+
+def inner_models(model: Any, depth: int = 5) -> Iterator[Any]:
+    """Yield the model, and those inside LangChain's bindings, sequences and fallbacks."""
+    yield model
+    bound = getattr(model, "bound", None)
+    for each in [] if depth == 0 else _steps(model) if bound is None else [bound]:
+        yield from inner_models(each, depth - 1)
 
 
 _WITHOUT_EFFECT = frozenset(

@@ -10,14 +10,12 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from rag_splitters.calls import arun, run
 from rag_splitters.errors import InputTypeError
-from rag_splitters.models.cache import TextCache, read_vector, vector_keys, vector_text
+from rag_splitters.models.cache import Answers, TextCache, read_vector, vector_keys, vector_text
 from rag_splitters.models.calling import Stop, for_each, retrying
 from rag_splitters.models.clients import (
-    blocks_when_awaited,
-    client_batch,
     client_retries,
     embed_calls,
-    is_awaitable,
+    is_concurrent,
     is_embedding_client,
     query_calls,
     with_batch,
@@ -52,16 +50,17 @@ _KINDS = (
 class Embedder(ModelHolder):
     """Embeds many texts in few requests, and checks the vectors.
 
-    Equal texts are embedded once. Lone surrogates, which no client can send, are replaced before
-    the model sees them. The repr, pickles and errors hold no secret: when a model with an API key
-    is unpickled, it is created again with the key from the environment and the same server. Pass a
-    factory if a model cannot be pickled, for example because it has a proxy. The methods with
-    LangChain's names make it an embedding model for LangChain's stores.
+    Equal texts are embedded once. If a request fails, the answers to the others are kept for the
+    next attempt. Lone surrogates, which no client can send, are replaced before the model sees
+    them. The repr, pickles and errors hold no secret: a model with an API key cannot be pickled, so
+    pass a factory for work in other processes. The methods with LangChain's names make it an
+    embedding model for LangChain's stores.
 
     Parameters:
         model: a LangChain `Embeddings`, a LlamaIndex `BaseEmbedding`, or a callable from a list of
-            texts to a list of vectors, sync or async. A function without parameters is a factory,
-            which is called here, and again wherever a pickle is loaded.
+            texts to a list of vectors, sync or async. A factory (a function without parameters, or
+            a class and its arguments as `functools.partial`) is called here, and again wherever a
+            pickle is loaded.
         max_texts: maximum number of texts in one call. None: 512 for a callable, and 16,384 for a
             framework's model, whose client divides them into batches of its own (LlamaIndex's
             default batch of 10 is raised to 100). A model behind an API is called with these
@@ -70,8 +69,8 @@ class Embedder(ModelHolder):
             300,000, which is OpenAI's limit, and 8,000,000 in one call for a framework's model that
             does not say how many texts it sends. Tokens are counted for OpenAI's models; for
             others, UTF-8 bytes are counted, because no text has more tokens than bytes.
-        max_concurrency: maximum number of concurrent calls. Synchronous code makes one call at a
-            time to a function that is not async and to a model in this process.
+        max_concurrency: maximum number of concurrent calls. A function that is not async and a
+            model in this process get one call at a time.
         max_retries: how often to repeat a call after a rate limit, a time-out, a lost connection or
             a server error; only for models whose client does not retry by itself.
 
@@ -132,12 +131,8 @@ class Embedder(ModelHolder):
         *,
         side_by_side: bool = False,
     ) -> NDArray[np.float32]:
-        """Asynchronous `embed`.
-
-        A model that would block the event loop is called in one thread or, with `side_by_side`, in
-        several.
-        """
-        is_parallel = side_by_side or self._is_awaited
+        """Asynchronous `embed`, which calls the model in threads."""
+        is_parallel = side_by_side or self._is_parallel
         return rows_of(await arun(self._rows(texts, places, is_parallel, None)))
 
     async def _rows(
@@ -172,7 +167,7 @@ class Embedder(ModelHolder):
         cache: TextCache | None = None,
     ) -> list[Row]:
         """Asynchronous `embed_each`."""
-        return await arun(self._rows(texts, places, self._is_awaited, cache))
+        return await arun(self._rows(texts, places, self._is_parallel, cache))
 
     def embed_questions(
         self, questions: Sequence[str], cache: TextCache | None = None
@@ -188,8 +183,7 @@ class Embedder(ModelHolder):
 
     async def aembed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """Asynchronous `embed_questions`."""
-        is_awaited = not blocks_when_awaited(self.model, "aget_query_embedding")
-        return await arun(self._embed_questions(questions, is_awaited, None))
+        return await arun(self._embed_questions(questions, self._is_parallel, None))
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """`embed` under LangChain's name."""
@@ -216,29 +210,34 @@ class Embedder(ModelHolder):
     ) -> NDArray[np.float32]:
         if not questions or (calls := query_calls(self.model)) is None:
             return rows_of(await _Batches(self, questions, None, is_parallel, cache).rows())
-        keys = [] if cache is None else vector_keys(self, questions, "question")
-        cached_vectors = [] if cache is None else map(read_vector, await cache.read(keys))
-        vectors: dict[int, Any] = {
-            number: vector for number, vector in enumerate(cached_vectors) if vector is not None
-        }
+        answers = self._answers("question", questions, cache)
+        vectors = await answers.recall(questions)
         retries = self._retries
 
-        async def ask(number: int) -> None:
-            question = without_surrogates(questions[number])
+        async def ask(question: str) -> None:
             try:
-                vectors[number] = await retrying(*calls, question, retries=retries)
+                answer = await retrying(*calls, without_surrogates(question), retries=retries)
             except Exception as error:  # clients may raise anything
                 failure = model_error(self.model, "failed on a question", error)
             else:
-                (row,) = self._question_rows([questions[number]], [vectors[number]])
-                if cache is not None:
-                    await cache.write([(keys[number], vector_text(row))])
+                (vectors[question],) = self._question_rows([question], [answer])
+                await answers.keep({question: vectors[question]})
                 return
             raise failure
 
-        missing = [number for number in range(len(questions)) if number not in vectors]
-        await for_each(ask, missing, self.max_concurrency if is_parallel else 1)
-        return self._question_rows(questions, [vectors[each] for each in range(len(questions))])
+        missing = [each for each in dict.fromkeys(questions) if each not in vectors]
+        try:
+            await for_each(ask, missing, self.max_concurrency if is_parallel else 1)
+        finally:
+            answers.expect(missing)
+        return self._question_rows(questions, [vectors[each] for each in questions])
+
+    def _answers(self, kind: str, texts: Sequence[str], cache: TextCache | None) -> Answers:
+        """Return what need not be embedded of these texts; `kind` as for `vector_keys`."""
+        keys = [] if cache is None else vector_keys(self, texts, kind)
+        return Answers(
+            self.memory, kind, cache, dict(zip(texts, keys, strict=False)), read_vector, vector_text
+        )
 
     def _question_rows(
         self, questions: Sequence[str], vectors: Sequence[Any]
@@ -259,16 +258,8 @@ class Embedder(ModelHolder):
         return 0 if client_retries(self.model) else self.max_retries
 
     @property
-    def _is_awaited(self) -> bool:
-        """Whether the model has an asynchronous method that does not block the event loop."""
-        return not blocks_when_awaited(self.model, "aget_text_embedding_batch")
-
-    @property
     def _is_parallel(self) -> bool:
-        """Whether synchronous calls may run concurrently, as those to an API may."""
-        if is_awaitable(self.model):
-            return True
-        return client_batch(self.model) is not None and self._is_awaited
+        return is_concurrent(self.model)
 
 
 def rows_of(rows: Sequence[Row]) -> NDArray[np.float32]:
@@ -281,6 +272,11 @@ def rows_of(rows: Sequence[Row]) -> NDArray[np.float32]:
             raise row
         vectors.append(row)
     return np.stack(vectors) if vectors else np.zeros((0, 0), dtype=np.float32)
+
+
+def is_vector(row: Row) -> bool:
+    """Whether it is a vector, and not an error."""
+    return not isinstance(row, ModelError)
 
 
 class _Batches:
@@ -298,7 +294,8 @@ class _Batches:
         for number, text in enumerate(map(without_surrogates, texts)):
             self._numbers.setdefault(text, number)
         self._all, self._places = texts, places
-        self._embedder, self._retries, self._cache = embedder, embedder._retries, cache
+        self._embedder, self._retries = embedder, embedder._retries
+        self._answers = embedder._answers("vector", list(self._numbers), cache)
         self._model = with_batch(embedder.model, embedder.max_texts)
         self._calls = embed_calls(self._model)
         self._limits = limits(self._model, is_parallel, embedder.max_texts, embedder.max_tokens)
@@ -306,30 +303,22 @@ class _Batches:
         self._stop = Stop(self._max_concurrency)
         self._failures, self._count = 0, 0
         self._texts: list[str] = []
-        self._keys: dict[str, str] = {}
 
     async def rows(self) -> list[Row]:
         """Return the vector of each text, or the error instead."""
-        row_of = await self._recall()
+        row_of: dict[str, Row] = await self._answers.recall(list(self._numbers))
         self._texts = [text for text in self._numbers if text not in row_of]
         counts = token_counts(self._model, self._texts, self._limits.tokens)
         calls = requests(counts, self._limits)
         self._count = len(calls)
         self._allowed_failures = 2 * len(self._texts).bit_length()
-        answers = await for_each(self._vectors, calls, self._max_concurrency)
+        try:
+            answers = await for_each(self._vectors, calls, self._max_concurrency)
+        finally:
+            self._answers.expect(self._texts)
         self._check_lengths(answers)
         row_of |= zip(self._texts, (row for answer in answers for row in answer), strict=True)
         return [row_of[text] for text in map(without_surrogates, self._all)]
-
-    async def _recall(self) -> dict[str, Row]:
-        """Return the vectors in the cache."""
-        if self._cache is None:
-            return {}
-        texts = list(self._numbers)
-        self._keys = dict(zip(texts, vector_keys(self._embedder, texts), strict=True))
-        contents = await self._cache.read(list(self._keys.values()))
-        vectors = {text: read_vector(each) for text, each in zip(texts, contents, strict=True)}
-        return {text: vector for text, vector in vectors.items() if vector is not None}
 
     async def _vectors(self, request: Request) -> list[Row]:
         """Return the checked answer to a request, which is divided if the model fails on it."""
@@ -367,7 +356,7 @@ class _Batches:
         return count > 1 and not affects_all and self._failures <= self._allowed_failures
 
     async def _check(self, request: Request, answer: Any) -> list[Row]:
-        """Check the rows of an answer, and write them to the cache."""
+        """Check the rows of an answer, and keep those that are valid."""
         _, start, end = request
         try:
             vectors, problems = as_vectors(
@@ -382,15 +371,8 @@ class _Batches:
         rows: list[Row] = list(vectors)
         for row, problem in problems.items():
             rows[row] = self._error(f"{self._name(request)}: {problem}")
-        if self._cache is not None:
-            pairs = zip(self._texts[start:end], rows, strict=True)
-            await self._cache.write(
-                [
-                    (self._keys[text], vector_text(row))
-                    for text, row in pairs
-                    if not isinstance(row, ModelError)
-                ]
-            )
+        pairs = zip(self._texts[start:end], rows, strict=True)
+        await self._answers.keep({text: row for text, row in pairs if is_vector(row)})
         return rows
 
     def _check_lengths(self, answers: Sequence[Sequence[Row]]) -> None:

@@ -41,8 +41,10 @@ def limits(
     batch = client_batch(model) if is_client else None
     texts, tokens = _PER_CALL if is_client and not is_concurrent else _PER_REQUEST
     if batch:
-        texts, tokens = batch if is_concurrent else texts, _PER_REQUEST[1]
+        tokens = _PER_REQUEST[1]
     texts = max_texts or texts
+    if batch and is_concurrent:  # one request in each call, whose failure costs no other
+        texts = min(max_texts or batch, batch)
     return Limits(texts, min(batch or texts, texts), max_tokens or tokens)
 
 

@@ -1,19 +1,18 @@
-"""The one event loop of this process on which asynchronous functions run.
+"""The one event loop of this process on which asynchronous functions run, and threads for others.
 
 A client that is awaited keeps connections that belong to its event loop, and fails on any other.
-Asynchronous functions therefore always run on one background loop. A framework's client also has
-synchronous methods: it is awaited on the first loop that uses it, and other loops call its
-synchronous methods in threads.
+Asynchronous functions therefore always run on one background loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import threading
-import weakref
-from collections.abc import Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from rag_splitters.errors import OperationError
@@ -21,15 +20,17 @@ from rag_splitters.errors import OperationError
 T = TypeVar("T")
 
 
+_MAX_THREADS = 128
+
+
 class _State:
-    """The loop with its thread, and the loops on which clients are awaited."""
+    """The loop with its thread, and the threads for calls that block."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.loop: asyncio.AbstractEventLoop | None = None
         self.thread: threading.Thread | None = None
-        self.homes: dict[int, tuple[Any, Any]] = {}
-        """By the id of a client: weak references to the client and to its loop."""
+        self.threads = ThreadPoolExecutor(_MAX_THREADS, "rag_splitters model")
 
 
 _state = _State()
@@ -88,30 +89,7 @@ async def arun_async(work: Coroutine[Any, Any, T]) -> T:
     return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, loop))
 
 
-def may_await(clients: Iterable[Any]) -> bool:
-    """Bind clients to the running loop, and return whether they may be awaited on it.
-
-    They may not if they are already bound to another loop.
-    """
-    loop, state = asyncio.get_running_loop(), _state
-    clients = list(clients)
-    with state.lock:
-        bound = [state.homes.get(id(client)) for client in clients]
-        if any(each is not None and each[1]() is not loop for each in bound):
-            return False
-        for client in clients:
-            with suppress(TypeError):  # an object without weak references
-                state.homes[id(client)] = (_reference(client, state), weakref.ref(loop))
-    return True
-
-
-def _reference(client: Any, state: _State) -> Any:
-    """Return a weak reference that removes the client from the state once it is deleted."""
-    key = id(client)
-    return weakref.ref(client, lambda reference: _remove(state, key, reference))
-
-
-def _remove(state: _State, key: int, reference: Any) -> None:
-    home = state.homes.get(key)
-    if home is not None and home[0] is reference:
-        state.homes.pop(key, None)
+async def in_thread(function: Callable[[Any], T], argument: Any) -> T:
+    """Call a function in one of the threads for models, of which there are enough for all calls."""
+    call = partial(contextvars.copy_context().run, function, argument)
+    return await asyncio.get_running_loop().run_in_executor(_state.threads, call)

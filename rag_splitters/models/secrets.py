@@ -63,6 +63,15 @@ def without_secrets(message: str, model: Any = None) -> str:
     return _PASSWORD.sub(lambda match: match.group().replace(match.group(1), "***"), message)
 
 
+def without_login(address: str) -> str:
+    """Return an address without its user and password, and any other text unchanged.
+
+    >>> without_login("https://user:password@host/v1")
+    'https://host/v1'
+    """
+    return re.sub(r"://[^/?#@\s]*(?::[^/?#\s]*)?@", "://", address)
+
+
 def is_secret(name: str, value: Any) -> bool:
     """Whether a field is secret by its name or by the type of its value."""
     if hasattr(type(value), "get_secret_value"):
@@ -132,7 +141,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[Any, Any]]:
         yield from [("", value.func), *(("", each) for each in value.args)]
         yield from value.keywords.items()
     else:
-        yield from _attributes(value)
+        yield from attributes_of(value)
 
 
 def _references(function: FunctionType) -> Iterator[tuple[str, Any]]:
@@ -154,7 +163,8 @@ def _references(function: FunctionType) -> Iterator[tuple[str, Any]]:
     yield from (("", each) for each in function.__code__.co_consts if isinstance(each, str))
 
 
-def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+def attributes_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes of an object with their names, also private ones and those in slots."""
     state = getattr(value, "__dict__", None)
     own = dict(state) if isinstance(state, Mapping) else {}
     if isinstance(value, BaseModel):

@@ -348,15 +348,10 @@ def test_openai_retries_do_not_multiply(server: OpenAIServer) -> None:
 
 
 @every_client
-def test_chat_model_keeps_the_key_to_itself(
-    client: Any, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_chat_model_keeps_the_key_to_itself(client: Any, server: OpenAIServer) -> None:
     chunker = Asking(llm=client(server, temperature=0.25))
-    written = pickle.dumps(chunker)
-    assert SECRET.encode() not in written
+    with pytest.raises(TypeError, match="pass a factory instead") as caught:
+        pickle.dumps(chunker)
+    assert SECRET not in str(caught.value)
     assert SECRET not in repr(chunker) + str(chunker.model_dump()) + describe_model(chunker.llm)
     assert "temperature=0.25" in chunker.model_dump()["llm"]
-    monkeypatch.setenv("OPENAI_API_KEY", "another-key")
-    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "another-key")
-    assert ask(pickle.loads(written).llm, ["a"]) == ["A"]
-    assert "another-key" in str(server.requests[-1]["headers"])

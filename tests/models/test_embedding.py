@@ -439,19 +439,12 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @every_client
-def test_embedder_keeps_the_key_to_itself(
-    client: Any, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_embedder_keeps_the_key_to_itself(client: Any, server: OpenAIServer) -> None:
     embedder = Embedder(client(server, chunk_size=9))
-    written = pickle.dumps(embedder)
-    assert SECRET.encode() not in written
-    assert SECRET not in repr(embedder) + str(embedder) + describe_model(embedder)
-    for name in ("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY"):
-        monkeypatch.setenv(name, "another-key")
-    again = pickle.loads(written)
-    assert (again.description, again.model.chunk_size) == (embedder.description, 9)
-    assert again.model.openai_api_key.get_secret_value() == "another-key"
-    assert len(again.embed(["a"])) == 1
+    with pytest.raises(TypeError, match="pass a factory instead") as caught:
+        pickle.dumps(embedder)
+    shown = [repr(embedder), str(embedder), describe_model(embedder), str(caught.value)]
+    assert SECRET not in "".join(shown)
 
 
 def test_embedder_errors_and_pickles_hold_no_plain_key() -> None:
@@ -470,7 +463,7 @@ class PlainWithKey:
 
 
 def test_embedder_does_not_pickle_a_key_unasked() -> None:
-    with pytest.raises(TypeError, match="because of a secret among its attributes: pass a factory"):
+    with pytest.raises(TypeError, match="its pickle would hold a secret: pass a factory"):
         pickle.dumps(Embedder(PlainWithKey()))
 
 
