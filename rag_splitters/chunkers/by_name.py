@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -170,6 +171,10 @@ def _value(field: FieldInfo, name: str, value: Any) -> Any:
         return _LOADERS[name](value)
     if name in _FUNCTIONS and isinstance(value, str) and value.startswith("function:"):
         return load_function(value, name, lambda function: function)
+    if name == "cache" and isinstance(value, str):
+        return Path(value)
+    if name == "length_function" and isinstance(value, str) and value.endswith(".json"):
+        return _read_tokenizer(Path(value.removeprefix("tokens:")))
     if "Chunker" not in str(field.annotation) or value in split_union(field.annotation)[0]:
         return value
     if isinstance(value, list):
@@ -180,6 +185,15 @@ def _value(field: FieldInfo, name: str, value: Any) -> Any:
             for key, each in value.items()
         }
     return _build_nested(value)
+
+
+def _read_tokenizer(path: Path) -> Any:
+    """Read a tokenizer from its file, which the user typed: a configuration may not name it."""
+    from tokenizers import Tokenizer
+
+    if not path.is_file():
+        raise InputError(f"length_function: there is no file {str(path)!r}")
+    return Tokenizer.from_file(str(path))
 
 
 def _build_nested(value: Any) -> Any:

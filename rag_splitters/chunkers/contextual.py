@@ -124,8 +124,8 @@ class ContextualChunker(Chunker):
     """Whether the context counts towards the inner chunker's size."""
 
     cache: Cache = Field(default=None, repr=False)
-    """Cache for contexts: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder; None:
-    no cache."""
+    """Cache for contexts: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the `Path`
+    of a folder; None: no cache."""
 
     cache_by: Literal["window", "chunk"] = "window"
     """When to reuse a context from the cache. "window": for the same chunk in the same window.

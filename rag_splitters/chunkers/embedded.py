@@ -73,8 +73,8 @@ class EmbeddingSizes(SizedChunker):
     and log a warning."""
 
     cache: Cache = Field(default=None, repr=False)
-    """Cache for embeddings: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder; None:
-    no cache."""
+    """Cache for embeddings: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the `Path`
+    of a folder; None: no cache."""
 
     def check_parameters(self) -> None:
         super().check_parameters()

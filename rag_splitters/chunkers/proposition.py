@@ -115,8 +115,8 @@ class PropositionChunker(SizedChunker):
     passage as it is, and log a warning."""
 
     cache: Cache = Field(default=None, repr=False)
-    """Cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or a folder; None:
-    no cache."""
+    """Cache for answers: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the `Path`
+    of a folder; None: no cache."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of concurrent calls; None: 4, or 1 for a function that is not async."""

@@ -14,6 +14,7 @@ from rag_splitters.contract.help_texts import Docstring, Signature
 from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import ChunkIds
 from rag_splitters.models.failures import collect_failures, raise_or_collect
+from rag_splitters.models.pickling import forget_answers
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.span import Chunk, Source, Span
 from rag_splitters.text.coloured import Chunks
@@ -174,6 +175,7 @@ class Chunker(BaseModel):
                 results = run(_plan_with_places(self, group))
             raise_or_collect(failures, group, results)
             yield from results
+        forget_answers(self)
 
     async def asplit(self, sources: Iterable[Source]) -> AsyncIterator[list[Span]]:
         """Asynchronous `split`: models are awaited, and texts are cut in worker threads."""
@@ -183,6 +185,7 @@ class Chunker(BaseModel):
             raise_or_collect(failures, group, results)
             for spans in results:
                 yield spans
+        forget_answers(self)
 
     def chunk(
         self, text: str, *, metadata: Mapping[str, Any] | None = None, id: str | None = None

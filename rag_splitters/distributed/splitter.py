@@ -30,7 +30,7 @@ from rag_splitters.distributed.columns import (
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError, collect_failures
-from rag_splitters.models.pickling import ModelHolder
+from rag_splitters.models.pickling import models_of
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.text.surrogates import without_surrogates
@@ -375,12 +375,7 @@ def asks_model(chunker: Chunker) -> bool:
     >>> asks_model(RecursiveChunker()), asks_model(HybridChunker(stages=[agentic]))
     (False, True)
     """
-    values = [getattr(chunker, name) for name in type(chunker).model_fields]
-    inner = [each for value in values for each in (value if isinstance(value, tuple) else [value])]
-    return any(
-        isinstance(each, ModelHolder) or (isinstance(each, Chunker) and asks_model(each))
-        for each in inner
-    )
+    return any(True for _ in models_of(chunker))
 
 
 @lru_cache(maxsize=4)

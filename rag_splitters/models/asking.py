@@ -210,7 +210,7 @@ class _Settling:
                 self._answers.expect([self._questions[number].key for number in missing])
             for number, answer in zip(missing, new, strict=True):
                 answers[number] = answer
-        return answers
+        return [answer for answer in answers if answer is not None]
 
     async def _settle(self, asking: Asking, question: _Question) -> str | BaseModel | ModelError:
         prompt, attempts = question.prompt, self._max_retries + 1

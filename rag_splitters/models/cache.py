@@ -290,9 +290,7 @@ def check_cache(cache: TextCache | None, model: Any) -> None:
 
 def _load_cache(value: Any) -> TextCache | None:
     if isinstance(value, str):  # a configuration opens no file
-        raise ValueError(
-            f"cache must be a store or a path, got a string: pass cache=Path({value!r})"
-        )
+        raise InputError(f"cache must be a store or a path, got a string: pass Path({value!r})")
     try:
         return None if value is None else text_cache(value, "answers")
     except TypeError as error:

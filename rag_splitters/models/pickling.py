@@ -20,6 +20,7 @@ from pydantic import BaseModel
 from typing_extensions import Self
 
 from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.ids import stable_uuid
 from rag_splitters.models.describing import describe_model, inner_models
 from rag_splitters.models.memory import Memory, memory_of
 from rag_splitters.models.secrets import (
@@ -30,7 +31,6 @@ from rag_splitters.models.secrets import (
     without_login,
     without_secrets,
 )
-from rag_splitters.text.ids import stable_uuid
 
 _MAX_DEPTH = 5
 
@@ -100,6 +100,12 @@ def models_of(settings: BaseModel) -> Iterator[ModelHolder]:
             values += value
         elif isinstance(value, dict):
             values += value.values()
+
+
+def forget_answers(settings: BaseModel) -> None:
+    """Let the models of a chunker forget what they answered, at the end of an operation."""
+    for holder in models_of(settings):
+        holder.memory.forget()
 
 
 def _is_factory(value: Any) -> bool:
@@ -182,7 +188,8 @@ def _arguments(model: BaseModel) -> Iterator[str]:
 
 
 def _fingerprint(model: Any) -> str:
-    return stable_uuid(json.dumps(sorted(_details("", model))))
+    details = json.dumps(sorted(_details("", model)))
+    return str(stable_uuid(details))
 
 
 def _details(name: str, value: Any, depth: int = 0) -> Iterator[tuple[str, str]]:

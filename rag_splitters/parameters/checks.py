@@ -52,6 +52,11 @@ def check_length_function(value: LengthFunction) -> LengthFunction:
         return "characters"
     if isinstance(value, str):
         unit, colon, name = value.partition(":")
+        if unit == "tokens" and any(mark in name for mark in ("/", "\\", ".json")):
+            raise InputError(
+                f"length_function={value!r} names a file, and a configuration opens none: pass the "
+                "tokenizer itself, such as tokenizers.Tokenizer.from_file(path)"
+            )
         if value in ("characters", "words", "tokens") or (unit == "tokens" and colon and name):
             return value
     elif callable(value) or is_tokenizer(value):

@@ -42,6 +42,10 @@ class Vectors:
             partial(self._embedder.aembed, texts, side_by_side=True),
         )
 
+    def forget(self) -> None:
+        """Let the model forget what it answered, once that is stored."""
+        self._embedder.memory.forget()
+
     async def embed_question(self, question: str) -> NDArray[np.float32]:
         """Return the vector of a question, as the model embeds questions; each is embedded once."""
         if question not in self._questions:
@@ -109,6 +113,7 @@ async def embed_children(
         returned = ready
         next_start = max(0, returned - reach)
         window, start = window[next_start - start :], next_start
+    vectors.forget()
 
 
 async def _embed_unknown(

@@ -73,7 +73,7 @@ def load_encoding(name: str) -> Any:
     """Load the tokenizer of this name, without special tokens, because every text is data.
 
     Parameters:
-        name: a tiktoken encoding, an OpenAI model, or the path of a tokenizer.json or its folder.
+        name: a tiktoken encoding or an OpenAI model; never a path, because configurations hold it.
 
     Raises: ValueError if the name is unknown, or if the encoding's file is not on this machine.
     """
@@ -81,19 +81,14 @@ def load_encoding(name: str) -> Any:
     from tiktoken.model import encoding_name_for_model
     from tiktoken.registry import ENCODINGS
 
-    path = Path(name)
     if name not in tiktoken.list_encoding_names():
-        if path.exists():
-            from tokenizers import Tokenizer
-
-            return Tokenizer.from_file(str(path / "tokenizer.json" if path.is_dir() else path))
         try:
             name = encoding_name_for_model(name)
         except KeyError:
             encodings = ", ".join(sorted(tiktoken.list_encoding_names()))
             raise InputError(
-                f"unknown tokenizer {name!r}: use a tiktoken encoding ({encodings}), an OpenAI "
-                "model, the path of a tokenizer.json, or pass the tokenizer itself"
+                f"unknown tokenizer {name!r}: use a tiktoken encoding ({encodings}) or an OpenAI "
+                "model, or pass the tokenizer itself"
             ) from None
     if name in ENCODINGS:  # it has already been loaded in this process
         return ENCODINGS[name]
