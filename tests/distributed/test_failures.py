@@ -217,20 +217,22 @@ def test_nothing_that_is_sent_to_the_workers_holds_the_key(
         return "dataset"
 
     monkeypatch.setattr(ray.data.Dataset, "map_batches", map_batches)
-    for chunker in chunkers_with_a_key():
-        split_dataset(blocks(ray, FINE, 1), chunker, id_column="key")
-    assert len(sent) == 2
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    split_dataset(blocks(ray, FINE, 1), AgenticChunker(llm=make_llm), id_column="key")
+    assert len(sent) == 1
     assert not any(SECRET.encode() in each for each in sent)
 
 
-def chunkers_with_a_key() -> list[Chunker]:
-    llm = ChatOpenAI(model="gpt-4o", api_key=SECRET)
-    return [AgenticChunker(llm=llm), ContextualChunker(llm=llm)]
+def make_llm() -> ChatOpenAI:
+    return ChatOpenAI(model="gpt-4o")
 
 
-def test_table_splitter_with_a_model_is_pickled_without_the_key() -> None:
-    for chunker in chunkers_with_a_key():
-        assert SECRET.encode() not in pickle.dumps(TableSplitter(chunker))
+def test_model_with_a_key_is_not_sent_to_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(TypeError, match="pass a factory") as caught:
+        pickle.dumps(TableSplitter(AgenticChunker(llm=ChatOpenAI(model="gpt-4o", api_key=SECRET))))
+    assert SECRET not in str(caught.value)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    assert SECRET.encode() not in pickle.dumps(TableSplitter(AgenticChunker(llm=make_llm)))
 
 
 # Spark
@@ -253,7 +255,7 @@ def test_spark_sends_no_key_to_the_workers(spark: Any, monkeypatch: pytest.Monke
         return "dataframe"
 
     monkeypatch.setattr(type(dataframe), "mapInArrow", map_in_arrow)
-    for chunker in chunkers_with_a_key():
-        split_dataframe(dataframe, chunker, id_column="key")
-    assert len(sent) == 2
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    split_dataframe(dataframe, AgenticChunker(llm=make_llm), id_column="key")
+    assert len(sent) == 1
     assert not any(SECRET.encode() in each for each in sent)

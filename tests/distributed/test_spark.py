@@ -118,9 +118,9 @@ def test_model_is_loaded_once_in_a_process_and_called_once_for_a_batch(
     chunks = split_dataframe(frame(spark, documents, 6), chunker, id_column="key", batch_size=2)
     rows = rows_of(chunks)
     assert len(model.noted("calls")) == 12
-    loads = Counter(model.noted("loads"))
+    # The driver loads it, too, to check that the copy is the same.
+    loads = Counter(each for each in model.noted("loads") if each != str(os.getpid()))
     assert set(loads.values()) == {1}
-    assert str(os.getpid()) not in loads
     whole = TableSplitter(chunker, id_column="key").split_table(table_of(documents))
     assert by_chunk(of_rows(rows)) == by_chunk(of_rows(whole.to_pylist()))
 

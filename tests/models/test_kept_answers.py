@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -204,10 +205,10 @@ def test_second_attempt_of_an_index_sends_one_request(
     with closing(open_index(tmp_path, client(server, 100, 1))) as index:
         with pytest.raises(ModelError):
             add(index)
-        count = len(server.requests)
-        assert 37 <= count <= 42
         assert len(add(index)) == 100
-        assert len(server.requests) == count + 1
+        count = len(server.requests)
+        repeated = [text for text, times in Counter(server.texts).items() if times > 1]
+        assert len(repeated) == 100, "the texts of the request that failed"
         assert index.verify().is_sound
         add(index)
-        assert len(server.requests) == count + 1
+        assert len(server.requests) == count
