@@ -59,7 +59,7 @@ class TextKind(NamedTuple):
         shows: whether the beginning of a text shows that it is of this kind.
         allows: whether a text may be of this kind if its name says so; a loader may have removed
             the markup. None: always.
-        lines: a pattern for lines that occur only in code in this language.
+        lines: matches the lines that occur only in code in this language.
         language: its name as a language of code or markup, or None.
     """
 
@@ -70,7 +70,7 @@ class TextKind(NamedTuple):
     interpreters: str = ""
     shows: _Test | None = None
     allows: _Test | None = None
-    lines: re.Pattern[str] | None = None
+    lines: _Lines | None = None
     language: str | None = None
 
 
@@ -240,37 +240,67 @@ _FENCE = re.compile(
 )
 _FENCED = re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|(?<![^\n]\n)~{3,}[^~\n]*)$", re.MULTILINE)
 _ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*(\n {0,3}\1(?:[ \t].*)?$)*", re.MULTILINE)
-_SIGNS = re.compile(
-    r"^ {0,3}\|?[ \t]*:?-{1,200}:?[ \t]*\|[ \t|:-]{0,500}$"  # delimiter row of a table
-    r"|!?\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)"  # link or image
-    r"|^ {0,3}\[[^\[\]\n]{1,200}\]:[ \t]+\S"  # link reference definition
-    r"|\A---[ \t]*\n[\w-]+:"  # front matter
-    r"|^\$\$|^\\\[",  # display formula
+
+
+class _Marks:
+    """Patterns, each with strings of which every match contains one.
+
+    To look for a string is much faster than to search for a pattern, and most texts lack most.
+    """
+
+    def __init__(self, *patterns: tuple[tuple[str, ...], str]) -> None:
+        self._patterns = [(marks, re.compile(each, re.MULTILINE)) for marks, each in patterns]
+
+    def matches(self, text: str) -> Iterator[Iterator[re.Match[str]]]:
+        """Yield the matches of each pattern that a text may match."""
+        for marks, pattern in self._patterns:
+            if any(mark in text for mark in marks):
+                yield pattern.finditer(text)
+
+    def count(self, text: str) -> int:
+        """Return the number of matches of all patterns."""
+        return sum(1 for matches in self.matches(text) for _ in matches)
+
+    def kinds(self, text: str) -> int:
+        """Return the number of patterns that match."""
+        return sum(next(matches, None) is not None for matches in self.matches(text))
+
+    def search(self, text: str) -> bool:
+        """Whether any pattern matches."""
+        return any(next(matches, None) is not None for matches in self.matches(text))
+
+
+_SIGNS = _Marks(
+    (("|",), r"^ {0,3}\|?[ \t]*:?-{1,200}:?[ \t]*\|[ \t|:-]{0,500}$"),  # delimiters of a table
+    (("](",), r"!?\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)"),  # link or image
+    (("]:",), r"^ {0,3}\[[^\[\]\n]{1,200}\]:[ \t]+\S"),  # link reference definition
+    (("---",), r"\A---[ \t]*\n[\w-]+:"),  # front matter
+    (("$$", "\\["), r"^\$\$|^\\\["),  # display formula
+)
+_HINTS = _Marks(
+    (("**", "__"), r"\*\*[^\s*][^*\n]{0,200}\*\*|__[^\s_][^_\n]{0,200}__"),  # strong
+    (("`",), r"(?<!`)`[^`\n]{1,200}`(?!`)"),  # code
+    ((">",), r"^ {0,3}> ?\S"),  # quote
+)
+_ITEMS = re.compile(  # a list of at least two items
+    r"^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)?^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]",
     re.MULTILINE,
 )
-_HINTS = tuple(
-    re.compile(pattern, re.MULTILINE)
-    for pattern in (
-        r"\*\*[^\s*][^*\n]{0,200}\*\*|__[^\s_][^_\n]{0,200}__",  # strong
-        r"(?<!`)`[^`\n]{1,200}`(?!`)",  # code
-        r"^ {0,3}> ?\S",  # quote
-        # list of at least two items
-        r"^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)?^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]",
-    )
+_RST_SIGNS = _Marks(
+    ((".. ",), r"^\.\. (?:[\w:-]+::|_[^:\n]+:|\[[#\w*]+\] )"),  # directive, target, footnote
+    ((":`",), r"(?<!\w):[a-z][\w:+.-]{0,40}:`[^`\n]"),  # role
+    ((">`_",), r"`[^`<\n]{1,200}<[^`<>\n]{1,500}>`_"),  # link
+    (  # unusual underline
+        tuple(f"\n{4 * mark}" for mark in "~^\"'*+:."),
+        r"^[^\s#].{0,200}\n([~^\"'*+:.])\1{3,}$",
+    ),
 )
-_RST_SIGN = re.compile(
-    r"^\.\. (?:[\w:-]+::|_[^:\n]+:|\[[#\w*]+\] )"  # directive, target, footnote
-    r"|(?<!\w):[a-z][\w:+.-]{0,40}:`[^`\n]"  # role
-    r"|`[^`<\n]{1,200}<[^`<>\n]{1,500}>`_"  # link
-    r"|^[^\s#].{0,200}\n([~^\"'*+:.])\1{3,}$",  # unusual underline
-    re.MULTILINE,
-)
-_RST_HINT = re.compile(
-    r"^(?![ \t.]).*\S?::\n\n?[ \t]+\S"  # literal block
-    r"|^:[A-Za-z][\w -]*:(?: |$)"  # field
-    r"|^(\S.{0,200})\n([=-])\2{2,}$"  # underline
-    r"|(?<!`)``[^`\n]+``(?!`)",
-    re.MULTILINE,
+_RST_HINTS = _Marks(
+    (("::",), r"^(?![ \t.]).*\S?::\n\n?[ \t]+\S"),  # literal block
+    ((":",), r"^:[A-Za-z][\w -]*:(?: |$)"),  # field
+    (("\n===",), r"^\S.{0,200}\n={3,}$"),  # underline
+    (("\n---",), r"^\S.{0,200}\n-{3,}$"),
+    (("``",), r"(?<!`)``[^`\n]+``(?!`)"),
 )
 _ADOC_HEADING = re.compile(r"^={1,6}[ \t]+\S(?:.*[^=\s])?[ \t]*$", re.MULTILINE)
 _ADOC_SIGN = re.compile(
@@ -297,7 +327,15 @@ _RENDERED_MAN = re.compile(
 
 
 def _outside_fences(text: str) -> str:
-    return _FENCE.sub("", text) if _FENCED.search(text) else text
+    return _FENCE.sub("", text) if _has_fence(text) else text
+
+
+def _has_fence(text: str) -> bool:
+    return ("```" in text or "~~~" in text) and _FENCED.search(text) is not None
+
+
+def _begins_line(text: str, mark: str) -> bool:
+    return text.startswith(mark) or f"\n{mark}" in text
 
 
 def _is_html(text: str) -> bool:
@@ -313,26 +351,28 @@ def _is_html(text: str) -> bool:
 
 def _is_markdown(text: str) -> bool:
     """Whether it has a heading, fence, link or table, or two of: bold, code, quotes, lists."""
-    if _FENCED.search(text):
+    if _has_fence(text):
         return True
-    headings = [match[2] is None for match in _ATX.finditer(text)]  # lines in a row are comments
-    if _SIGNS.search(text) or 2 * sum(headings) > len(headings):
+    matches = _ATX.finditer(text) if "#" in text else ()
+    headings = [match[2] is None for match in matches]  # lines in a row are comments
+    if 2 * sum(headings) > len(headings) or _SIGNS.search(text):
         return True
-    return sum(1 for hint in _HINTS if hint.search(text)) >= 2
+    hints = _HINTS.kinds(text)
+    return hints > 1 or (hints == 1 and _ITEMS.search(text) is not None)
 
 
 def _is_rst(text: str) -> bool:
     if not ("\n.. " in text or "`" in text or "::" in text):
         return False
     outside = _outside_fences(text)
-    signs = sum(1 for _ in _RST_SIGN.finditer(outside))
-    hints = {match[0][:1] + (match[2] or "") for match in _RST_HINT.finditer(outside)}
-    marks = len(re.findall(r"^#{1,6} \S|\]\(", outside, re.MULTILINE))
-    return 2 * signs + len(hints) >= 3 and marks <= signs
+    signs = _RST_SIGNS.count(outside)
+    if 2 * signs + _RST_HINTS.kinds(outside) < 3:
+        return False
+    return len(re.findall(r"^#{1,6} \S|\]\(", outside, re.MULTILINE)) <= signs
 
 
 def _is_asciidoc(text: str) -> bool:
-    headings = len(_ADOC_HEADING.findall(text))
+    headings = len(_ADOC_HEADING.findall(text)) if _begins_line(text, "=") else 0
     return headings > 0 and (headings > 2 or _ADOC_SIGN.search(text) is not None)
 
 
@@ -347,7 +387,10 @@ def _is_latex(text: str) -> bool:
 
 
 def _is_man(text: str) -> bool:
-    return len(_TROFF.findall(text)) > 1 or _RENDERED_MAN.match(text) is not None
+    has_requests = _begins_line(text, ".") or _begins_line(text, "'")
+    if has_requests and len(_TROFF.findall(text)) > 1:
+        return True
+    return _RENDERED_MAN.match(text) is not None
 
 
 # Mail and data
@@ -361,10 +404,11 @@ _TIME = r"\d\d:\d\d:\d\d"
 _DATE = r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d[-/.]\d\d[-/.]\d{2,4}|\d\d-\d\d)"
 _LOG_LINE = re.compile(
     rf"[\[(<]?{_DATE}[T _-]{{1,2}}{_TIME}|[\[(]?{_TIME}|[A-Z][a-z]{{2}} [ \d]\d {_TIME}"
-    rf"|\S+ \S+ \S+ \[\d\d/\w{{3}}/\d{{4}}:|\[\w{{3}} \w{{3}} [ \d]\d {_TIME}|\d{{6}} \d{{6}} "
+    rf"|\[\w{{3}} \w{{3}} [ \d]\d {_TIME}|\d{{6}} \d{{6}} "
     r"|(?:\S+ )?\d{10}(?:\.\d+)? |[\[<(]?(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL)\b[\]>)]?[ :]"
     rf"|\{{\"(?:ts|time|timestamp|level|@timestamp)\"|(?:ts|time|level)=\S+ "
 )
+_SERVER_LINE = re.compile(r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:")
 _CUE = re.compile(rf"(?:\d+\n)?(?:{_TIME}|\d\d:\d\d)[.,]\d{{3}} --> ")
 _JSON = re.compile(
     r"\s*(?:\{\s*(?:\"(?:[^\"\\\n]|\\.){0,200}\"\s*:|\}\s*\Z)"
@@ -387,8 +431,17 @@ def _is_mail(text: str) -> bool:
 def _is_log(text: str) -> bool:
     """Whether at least half of the lines begin with a time or a log level."""
     lines = [line for line in text.split("\n")[:50] if line.strip()]
-    times = sum(1 for line in lines if _LOG_LINE.match(line.lstrip()))
+    if not any(map(_is_log_line, lines[:10])):
+        return False
+    times = sum(map(_is_log_line, lines))
     return times > 2 and 2 * times >= len(lines)
+
+
+def _is_log_line(line: str) -> bool:
+    line = line.lstrip()[:200]
+    if _LOG_LINE.match(line):
+        return True
+    return " [" in line and _SERVER_LINE.match(line) is not None
 
 
 def _is_subtitles(text: str) -> bool:
@@ -409,7 +462,7 @@ def _has_columns(delimiter: str) -> _Test:
         lines = [line for line in _QUOTED.sub('"', text).split("\n") if line.strip()][:50]
         counts = {line.count(delimiter) for line in lines}
         labels = lines[0].split(delimiter) if lines else []
-        if len(lines) < fewest or len(counts) > 1 or _LOG_LINE.match(text):
+        if len(lines) < fewest or len(counts) > 1 or _is_log_line(text[:300]):
             return False
         if any(len(label) > 40 or len(label.split()) > 5 for label in labels):
             return False
@@ -437,7 +490,7 @@ def _may_have_columns(delimiter: str) -> _Test:
 _NATURAL = frozenset(("cs", "sh", "ts"))  # also the codes of natural languages
 _CODE_SIGNS = re.compile(r"[{}();=<>$|\\/]")
 _COMMENTS = re.compile(r"^[ \t]*(?://|--|#|\*|\\).*$", re.MULTILINE)
-_NO_PROSE = frozenset(("", *" \t#/%;\"'"))
+_NO_PROSE = frozenset(" \t#/%;\"'")
 _CODE_LINE = re.compile(r"[A-Z]{2,} \S|\s*[\w.-]+[ \t]*[:+?]?=")
 _CODE_ENDS = tuple(";{}([,:=\\)]")
 _CODE_WORDS = frozenset(
@@ -465,7 +518,13 @@ def _is_code_line(line: str) -> bool:
     """Whether a line ends like code, or begins with a keyword."""
     if line.endswith(_CODE_ENDS) or line.lstrip()[:1] in ("@", "#"):
         return True
-    return line.split(None, 1)[0] in _CODE_WORDS or _CODE_LINE.match(line) is not None
+    return line.split(None, 1)[0] in _CODE_WORDS or _is_assignment(line)
+
+
+def _is_assignment(line: str) -> bool:
+    """Whether it begins like an assignment, or with a word in capitals, as in a Dockerfile."""
+    may_be = "=" in line or line[:2].isupper()
+    return may_be and _CODE_LINE.match(line) is not None
 
 
 def _is_prose(text: str) -> bool:
@@ -489,7 +548,7 @@ def _is_yaml(text: str) -> bool:
 
 def _has_tables(text: str) -> bool:
     """Whether it is TOML, or another file of settings in sections."""
-    table = _TOML_TABLE.search(text)
+    table = _TOML_TABLE.search(text) if _begins_line(text, "[") else None
     if table is None or not _TOML_LINE.match(text[: table.end()].partition("\n")[0]):
         return False
     lines = '""'.join(text.split('"""')[::2]).split("\n")
@@ -505,10 +564,10 @@ def _is_other_code(text: str) -> bool:
     if _has_tables(text):
         return True
     lines = [line.rstrip() for line in _COMMENTS.sub("", text).split("\n") if line.strip()]
-    codes = sum(line.endswith(_CODE_ENDS) or _CODE_LINE.match(line) is not None for line in lines)
+    codes = sum(line.endswith(_CODE_ENDS) or _is_assignment(line) for line in lines)
     if codes < 4 or 5 * codes < 3 * len(lines):
         return False
-    return not (_SIGNS.search(text) or _FENCED.search(text) or _is_prose("\n".join(lines)))
+    return not (_SIGNS.search(text) or _has_fence(text) or _is_prose("\n".join(lines)))
 
 
 def _detect_language(text: str) -> str | None:
@@ -516,27 +575,39 @@ def _detect_language(text: str) -> str | None:
     if text.lstrip().startswith("<"):
         return "php" if text.lstrip().startswith("<?php") else None
     code = "".join(_without_comments(_outside_fences(text)).split('"""')[::2])
-    lines = [line.rstrip() for line in code.split("\n")]
-    code_lines = [line for line in lines if line and _is_code_line(line)]
-    if len(code_lines) < 2:
+    code_lines, prose = list[str](), 0
+    for line in filter(None, map(str.rstrip, code.split("\n"))):
+        if _is_code_line(line):
+            code_lines.append(line)
+        elif line[0] not in _NO_PROSE and line.count(" ") > 4:
+            prose += 1
+    if len(code_lines) < max(prose, 2):
         return None
-    counts = {
-        name: sum(1 for line in code_lines if kind.lines.match(line))
-        for name, kind in KINDS.items()
-        if kind.lines is not None
-    }
+    code = "\n".join(code_lines)
+    counts = {name: lines.count(code, code_lines) for name, lines in _CODE_LINES.items()}
     best = max(counts, key=counts.__getitem__)
-    prose = sum(
-        line[:1] not in _NO_PROSE and len(line.split()) > 5 and not _is_code_line(line)
-        for line in lines
-    )
     return best if counts[best] > 1 and prose <= counts[best] else None
 
 
-def _lines(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns))
+class _Lines:
+    """Patterns of lines in one language, and the words of which each of these lines has one."""
+
+    def __init__(self, words: str, *patterns: str) -> None:
+        self._words = words.split("|")
+        self._pattern = re.compile("|".join(patterns))
+
+    def count(self, code: str, lines: list[str]) -> int:
+        """Return the number of lines of some code that are in this language."""
+        if not any(word in code for word in self._words):
+            return 0
+        return len(lines) - list(map(self._pattern.match, lines)).count(None)
 
 
+_MEMBER_WORDS = "public |private |protected |internal "
+_C_WORDS = "#|int |void |char |float |double |long |size_t |bool |struct|enum|union"
+_CPP_WORDS = "class |namespace |template|using |std::|public:|private:|protected:"
+_JS_WORDS = "import |export |const |let |var |function|module.exports|class "
+_TS_WORDS = "interface |type |enum |namespace |abstract |private |public |protected |readonly |: "
 _C = (
     r"[ \t]*#[ \t]*(?:include[ \t]*[<\"]|define \w|ifn?def \w|endif\b|pragma \w)",
     r"(?:static |const |unsigned |struct )*(?:int|void|char|float|double|long|size_t|bool) [\w*]+"
@@ -592,7 +663,8 @@ _LANGUAGES: dict[str, TextKind] = dict(
             "py pyi pyw",
             "py python3",
             interpreters="python pypy",
-            lines=_lines(
+            lines=_Lines(
+                "def |class |import |@|__name__|self.|raise |try:",
                 r"[ \t]*(?:async )?def \w+\(|class \w+(?:\([^()\n]{0,200}\))?:[ \t]*$",
                 r"import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*$|from [\w.]+ import [\w(*]",
                 r"[ \t]*@[\w.]+(?:\(.*)?$|if __name__ ==|[ \t]+(?:self\.\w+ = |raise \w+|try:$)",
@@ -602,7 +674,8 @@ _LANGUAGES: dict[str, TextKind] = dict(
             "go",
             "go",
             "golang",
-            lines=_lines(
+            lines=_Lines(
+                "package |import |func|type |:= |err ",
                 r"package \w+$|import (?:\(|\"[^;]*$)|func [\w(]",
                 r"type \w+ (?:struct|interface|func)\b",
                 r"\t+[\w, ]+ := |\tif err != nil",
@@ -612,7 +685,8 @@ _LANGUAGES: dict[str, TextKind] = dict(
             "rust",
             "rs",
             "rs",
-            lines=_lines(
+            lines=_Lines(
+                "fn |trait |impl|mod |use |struct |enum |#[|#![|let ",
                 r"[ \t]*(?:pub(?:\(\w+\))? )?(?:async |unsafe )?(?:fn|trait|impl|mod) .*[{;(,>]$",
                 r"impl<.*[{>]$",
                 r"use \w+::.*;$|(?:pub )?(?:struct|enum) \w+.*[{;]$|[ \t]*#!?\[\w.*\]$",
@@ -623,7 +697,8 @@ _LANGUAGES: dict[str, TextKind] = dict(
             "java",
             "java",
             "java-source",
-            lines=_lines(
+            lines=_Lines(
+                f"package |import |class |interface |enum |record |{_MEMBER_WORDS}",
                 r"package [\w.]+;|import (?:static )?[\w.]+(?:\.\*)?;",
                 r"(?:public |abstract |final )*(?:class|interface|enum|record) \w+.*\{$",
                 _MEMBER,
@@ -633,17 +708,35 @@ _LANGUAGES: dict[str, TextKind] = dict(
             "csharp",
             "cs",
             "c# cs",
-            lines=_lines(
+            lines=_Lines(
+                f"using |namespace |{{ get;|class |interface |struct |{_MEMBER_WORDS}",
                 r"\s*using (?:static )?[\w.]+;$|namespace [\w.]+|.{0,80}\{ get;",
                 r"\s*(?:(?:public|internal|sealed|abstract|partial) )+(?:class|interface|struct) ",
                 _MEMBER,
             ),
         ),
-        _code("c", "c", "csrc", lines=_lines(*_C)),
+        _code("c", "c", "csrc", lines=_Lines(_C_WORDS, *_C)),
         # the C++ grammar reads C headers, not the other way round
-        _code("cpp", "cc cpp cxx h hh hpp hxx", "c++ c++src", lines=_lines(*_C, *_CPP)),
-        _code("javascript", "js mjs cjs jsx", "js jsx", interpreters="node", lines=_lines(*_JS)),
-        _code("typescript", "ts mts cts", "ts", interpreters="deno", lines=_lines(*_JS, *_TS)),
+        _code(
+            "cpp",
+            "cc cpp cxx h hh hpp hxx",
+            "c++ c++src",
+            lines=_Lines(f"{_C_WORDS}|{_CPP_WORDS}", *_C, *_CPP),
+        ),
+        _code(
+            "javascript",
+            "js mjs cjs jsx",
+            "js jsx",
+            interpreters="node",
+            lines=_Lines(_JS_WORDS, *_JS),
+        ),
+        _code(
+            "typescript",
+            "ts mts cts",
+            "ts",
+            interpreters="deno",
+            lines=_Lines(f"{_JS_WORDS}|{_TS_WORDS}", *_JS, *_TS),
+        ),
         _code("tsx", "tsx"),
         _code(
             "php", "php phtml", interpreters="php", allows=lambda text: "<?" in text or "$" in text
@@ -654,7 +747,8 @@ _LANGUAGES: dict[str, TextKind] = dict(
             "rb",
             names="gemfile rakefile",
             interpreters="ruby",
-            lines=_lines(
+            lines=_Lines(
+                "def |end|require|module |class |attr_|do ",
                 r"\s*def [\w.]+[?!=]?(?:\(.*\))?$|\s*end$|require(?:_relative)? ['\"]",
                 r"\s*(?:module|class) [A-Z][\w:]*(?: < [\w:]+)?$|\s*attr_\w+ :|.{0,80}\bdo \|\w+",
             ),
@@ -665,7 +759,8 @@ _LANGUAGES: dict[str, TextKind] = dict(
             "sh shell shellscript zsh",
             names=".bashrc .bash_profile .profile .zshrc",
             interpreters="sh bash zsh dash ksh ash",
-            lines=_lines(
+            lines=_Lines(
+                "",
                 r"\s*(?:fi|done|esac|then)(?:[ ;].*)?$|.{0,120}; (?:then|do)$|set -[a-z]",
                 r"\w+\(\) ?\{$",
                 r"(?:export |readonly |local )?\w+=(?:[\"'$(\w/]|$)",
@@ -675,7 +770,7 @@ _LANGUAGES: dict[str, TextKind] = dict(
         _code(
             "css",
             "css",
-            lines=_lines(r"\s+[a-z-]+: ?[^;{}\n()]+;$"),
+            lines=_Lines(";", r"\s+[a-z-]+: ?[^;{}\n()]+;$"),
         ),
         _code("sql", "sql", shows=_is_sql),
         _code("yaml", "yaml yml", "yml", shows=_is_yaml),
@@ -689,16 +784,18 @@ _LANGUAGES: dict[str, TextKind] = dict(
             "perl",
             "pl pm",
             interpreters="perl",
-            lines=_lines(
-                r"use (?:strict|warnings|vars|[A-Z]\w+)\b.*;$|sub \w+|\s*my [$@%(]|=head1 "
+            lines=_Lines(
+                "use |sub |my |=head1 ",
+                r"use (?:strict|warnings|vars|[A-Z]\w+)\b.*;$|sub \w+|\s*my [$@%(]|=head1 ",
             ),
         ),
         _code("powershell", "ps1 psm1", interpreters="pwsh"),
         _code(
             "proto",
             "proto",
-            lines=_lines(
-                r"syntax = |message \w+ \{|\s+rpc \w+|\s+[\w. ]+ \w+ = \d+;|option \w+ = "
+            lines=_Lines(
+                "syntax = |message |rpc | = |option ",
+                r"syntax = |message \w+ \{|\s+rpc \w+|\s+[\w. ]+ \w+ = \d+;|option \w+ = ",
             ),
         ),
         _code("r", "r", interpreters="rscript"),
@@ -769,7 +866,7 @@ _MARKUP: dict[str, TextKind] = {
         "rst rest",
         "restructuredtext",
         shows=_is_rst,
-        allows=lambda text: _RST_SIGN.search(text) or _RST_HINT.search(text),
+        allows=lambda text: _RST_SIGNS.search(text) or _RST_HINTS.search(text),
         language="rst",
     ),
     "code": TextKind(
@@ -789,6 +886,7 @@ _MARKUP: dict[str, TextKind] = {
 KINDS: dict[str, TextKind] = {**_DATA, **_LANGUAGES, **_MARKUP}
 """Every kind by its name, in the order in which their contents are tested."""
 
+_CODE_LINES = {name: kind.lines for name, kind in KINDS.items() if kind.lines is not None}
 _BY_ALIAS = {alias: name for name, kind in KINDS.items() for alias in (name, *kind.aliases.split())}
 _BY_SUFFIX = {suffix: name for name, kind in KINDS.items() for suffix in kind.suffixes.split()}
 _BY_NAME = {each: name for name, kind in KINDS.items() for each in kind.names.split()}
