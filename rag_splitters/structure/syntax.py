@@ -288,6 +288,8 @@ def _is_header(kind: str) -> bool:
 
 _PROBE = 8_000  # characters to parse first, to see whether the text is code at all
 _MAX_OPEN = 400  # "<" in one statement; ":" in a selector of CSS
+_MAX_UNCLOSED = 4_000_000  # characters to read for comments that are never closed
+_COMMENTED = frozenset("c cpp csharp css go java javascript php rust sql tsx typescript".split())
 
 _BUFFERS: list[bytearray] = []  # not in use by any thread
 
@@ -317,11 +319,19 @@ def parse(code: bytes, language: str) -> Any:
     opening = b":" if language == "css" else b"<"
     if any(part.count(opening) > _MAX_OPEN for part in _STATEMENT.split(code)):
         raise UnreadableError("too complex")  # takes time quadratic in their number
+    if language in _COMMENTED and _unclosed_work(code) > _MAX_UNCLOSED:
+        raise UnreadableError("too complex")  # each reads on to the end of the text
     probe = _parse(code[:_PROBE], language)
     errors, orphans = _errors(probe)
     if errors * 32 > _PROBE or orphans * 6.5 > _PROBE:
         raise UnreadableError("syntax error")
     return _parse(code, language) if len(code) > _PROBE else probe
+
+
+def _unclosed_work(code: bytes) -> int:
+    """Return the number of characters to read for the comments that are never closed."""
+    start = code.rfind(b"*/") + 2 if b"*/" in code else 0
+    return code.count(b"/*", start) * (len(code) - start)
 
 
 def as_ascii(text: str) -> bytes:

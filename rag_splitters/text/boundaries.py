@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TypeAlias
 
 import regex
@@ -21,6 +21,9 @@ Finder: TypeAlias = Callable[[int, int], int]
 _CLUSTER = regex.compile(r"\X", regex.DOTALL)
 # After these characters, the last one alone does not decide whether a cluster continues.
 _CONTEXTUAL = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Regional_Indicator}]")
+_FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
+_EXTENDING = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*")
+_FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
 NEWLINE = r"(?:\r\n|\n|\r)"
 _BLANK_LINE = re.compile(rf"{NEWLINE}[^\S\r\n]*{NEWLINE}\s*")
 _LINE = re.compile(NEWLINE)
@@ -57,15 +60,35 @@ def cluster_floor(text: str, low: int, position: int) -> int:
         _CONTEXTUAL.match(text[boundary - 1])
         or cluster_end(text, boundary - 1, boundary + 1) != boundary
     ):
+        if text[boundary - 1] in _FLAG_LETTERS:
+            boundary = max(_flag_start(text, boundary - 1), low)
+            break
         boundary -= 1
     while boundary < (end := cluster_end(text, boundary)) <= position:
         boundary = end
     return boundary
 
 
+def _flag_start(text: str, position: int) -> int:
+    """Return the start of the flag that a letter belongs to: each pair of them is a flag."""
+    runs = _flag_runs(text)
+    return position - (position - runs[bisect_right(runs, position) - 1]) % 2
+
+
+@lru_cache(maxsize=2)
+def _flag_runs(text: str) -> list[int]:
+    """Return where runs of flags begin. A run may be so long that no cut can look back to it."""
+    return [match.start() for match in _FLAGS.finditer(text)]
+
+
 def cluster_end(text: str, start: int, stop: int | None = None) -> int:
     """Return the end of the grapheme cluster that begins at `start`, in the text up to `stop`."""
-    match = _CLUSTER.match(text, start, len(text) if stop is None else stop)
+    stop = len(text) if stop is None else stop
+    if start < stop and text[start] in _FLAG_LETTERS:  # the pattern would look back at all before
+        end = start + 2 if text[start + 1 : min(start + 2, stop)] in _FLAG_LETTERS else start + 1
+        match = _EXTENDING.match(text, end, stop)
+        return match.end() if match else end
+    match = _CLUSTER.match(text, start, stop)
     return match.end() if match else start
 
 

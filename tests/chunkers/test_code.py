@@ -355,6 +355,11 @@ def test_local_error_does_not_spoil_the_rest() -> None:
         ("(a)" * 30_000, "bash", {"language": "bash", "fallback": "syntax error"}),
         ("k: v\n" * 20_000, "css", {"language": "css", "fallback": "too complex"}),
         ("a<" * 5000, "java", {"language": "java", "fallback": "too complex"}),
+        (
+            "int a;\n" * 2000 + "a /* b\n" * 10_000,
+            "c",
+            {"language": "c", "fallback": "too complex"},
+        ),
         ("- " * 5000 + "x", "yaml", {"language": "yaml", "fallback": "too complex"}),
         ("fun main() {}", "kotlin", {"language": "kotlin", "fallback": "no grammar"}),
         ("some text", "klingon", {"fallback": "unknown language"}),

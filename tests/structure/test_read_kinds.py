@@ -31,6 +31,7 @@ from rag_splitters.langchain import (
 from rag_splitters.llama_index import FileReader, SentenceNodeParser
 from rag_splitters.reading.files import read_sources
 from rag_splitters.structure.kinds import READ_KINDS
+from rag_splitters.structure.notebooks import read_notebook
 from rag_splitters.structure.read_kinds import read_kind
 from rag_splitters.text.origin import ReadingOptions, UnreadableError, write_origin
 from tests.support.cases import CASES
@@ -523,3 +524,12 @@ def test_command_line_splits_and_indexes_them(
 def test_recursive_chunker_leaves_raw_text_as_it_is() -> None:
     raw = RAW["dialogue.srt"]
     assert all(raw[c.start : c.end] == c.text for c in RecursiveChunker(chunk_size=200).chunk(raw))
+
+
+@pytest.mark.parametrize(
+    ("level", "marks"), [(1, 1), (6, 6), (12, 6), (456, 6), (0, 1), (-1, 1), (1.5, 1), ("", 1)]
+)
+def test_headings_of_notebooks_have_levels_that_markdown_has(level: object, marks: int) -> None:
+    cell = {"cell_type": "heading", "level": level, "source": ["Tea"]}
+    text = json.dumps({"nbformat": 3, "worksheets": [{"cells": [cell]}]})
+    assert read_notebook(text).text == "#" * marks + " Tea"
