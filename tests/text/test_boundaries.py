@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ def test_boundaries_are_those_of_unicode(pieces: list[str]) -> None:
     for position in range(len(text) + 1):
         assert boundary_before(text, position) == max(e for e in edges if e <= position)
         assert boundary_after(text, position) == min(e for e in edges if e >= position)
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         assert cluster_end(text, start) == end
 
 
