@@ -21,8 +21,8 @@ from rag_splitters.evaluation.judge import (
     agenerate_questions,
     generate_questions,
 )
-from rag_splitters.evaluation.judge.synthetic_questions import find_quotation
 from rag_splitters.evaluation.measure.questions import Question, check_question
+from rag_splitters.evaluation.measure.quotations import Quotations
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.surrogates import without_surrogates
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
@@ -168,7 +168,7 @@ def test_quotation_given_twice_is_one_reference() -> None:
     ],
 )
 def test_place_of_a_quotation(quote: str, text: str, place: tuple[int, int]) -> None:
-    assert find_quotation(quote, text)[0] == place
+    assert Quotations(text).find(quote)[0] == place
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_place_of_a_quotation(quote: str, text: str, place: tuple[int, int]) -> 
     ],
 )
 def test_quotation_that_does_not_stand_there_has_no_place(quote: str, text: str) -> None:
-    assert find_quotation(quote, text) == []
+    assert Quotations(text).find(quote) == []
 
 
 @given(text=hostile_texts(), data=st.data())
@@ -195,7 +195,7 @@ def test_what_a_model_copies_is_found(text: str, data: st.DataObject) -> None:
     shown = without_surrogates(text)
     start = data.draw(st.integers(0, len(shown)))
     quote = shown[start : data.draw(st.integers(start, len(shown)))]
-    places = find_quotation(quote, text)
+    places = Quotations(text).find(quote)
     assert bool(places) == bool(quote.strip())
     for place in places:
         assert without_surrogates(text[slice(*place)]).split() == quote.split()
@@ -224,7 +224,7 @@ def test_long_texts_without_space_cost_in_proportion() -> None:
         ("x" * 400_000, "x" * 40_000 + "y"),
         ("\r\n" * 200_000 + "x", "x y"),
     ):
-        assert find_quotation(quote, text) == []
+        assert Quotations(text).find(quote) == []
 
 
 def test_questions_are_exported_for_the_retrieval_figures(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_read_questions_needs_no_document_where_there_is_but_one(tmp_path: Path)
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("{", "is not JSON"),
+        ("{", "not JSON"),
         ("[]", 'expected {"question", "document", "references"} or {"document", "text"}'),
         ({"document": "tale", "text": "again"}, "there is already a document 'tale'"),
         ({"document": 3, "text": "one"}, '"document" (its name) and "text" must be strings'),
@@ -150,6 +150,73 @@ def test_read_questions_names_the_line_of_what_does_not_fit(
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         read_questions(file, {"tale": TALE, "other": "text"})
     assert str(caught.value).startswith(f"{file}, line 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "quotation", "passage"),
+    [
+        ("It is\r\n  very old.", "It is very old.", "It is\r\n  very old."),
+        ("It is **very old**, they say.", "is very old, they", "is **very old**, they"),
+        ("It is very old.", "It is **very** `old`.", "It is very old."),
+        (
+            "See [the old lamp](lamp.md) there.",
+            "See the old lamp there",
+            "See [the old lamp](lamp.md) there",
+        ),
+        ("- Rinse it.\n- Dry it.", "Rinse it. Dry it.", "Rinse it.\n- Dry it."),
+        ("> A quote\n> goes on.", "A quote goes on.", "A quote\n> goes on."),
+        (
+            "| lid | 3 |\n|---|---|\n| spout | 4 |",
+            "lid 3 spout 4",
+            "lid | 3 |\n|---|---|\n| spout | 4",
+        ),
+        ("a \\*star\\*", "a *star*", "a \\*star"),
+        (
+            "<html><body><p>It is <b>very</b> old &amp; tall.</p></body></html>",
+            "It is very old & tall.",
+            "It is <b>very</b> old &amp; tall.",
+        ),
+        (
+            "<html><body><p>It is <b>very</b> old.</p></body></html>",
+            "<p>It is <i>very</i> old.</p>",
+            "It is <b>very</b> old.",
+        ),
+    ],
+)
+def test_quotations_may_differ_in_white_space_and_markup(
+    tmp_path: Path, text: str, quotation: str, passage: str
+) -> None:
+    file = lines(tmp_path, {"question": "Q?", "references": [quotation]})
+    ((start, end),) = read_questions(file, {"doc": text}).questions[0].references
+    assert text[start:end] == passage
+
+
+def test_a_quotation_that_occurs_letter_by_letter_is_taken_there(tmp_path: Path) -> None:
+    text = "It is *old*. It is old."
+    file = lines(tmp_path, {"question": "Q?", "references": ["It is old."]})
+    assert read_questions(file, {"doc": text}).questions[0].references == ((13, 23),)
+
+
+def test_all_bad_lines_are_reported_at_once_with_the_nearest_text(tmp_path: Path) -> None:
+    file = lines(
+        tmp_path,
+        {"question": "Where?", "references": ["the lamp was in the big hall"]},
+        {"question": "Is it old?", "references": ["It is old. \U0001f426"]},
+        "{",
+        {"question": "Who?", "references": ["nobody knows anything at all"]},
+        {"question": "What?", "references": ["It is old"]},
+    )
+    with pytest.raises(ValueError, match="lines cannot be used") as caught:
+        read_questions(file, {"tale": TALE})
+    message = str(caught.value).split("\n  ")
+    assert message[0] == f"{file}: 4 lines cannot be used"
+    assert message[1] == (
+        "line 1: 'the lamp was in the big hall' is not in the document: the nearest text is "
+        "'The lamp is in the hall. It'"
+    )
+    assert message[2].startswith("line 3: not JSON")
+    assert message[3].endswith("is not in the document: quote it exactly")
+    assert message[4].startswith("line 5: 'It is old' is in the document more than once")
 
 
 def test_read_questions_refuses_a_file_without_questions(tmp_path: Path) -> None:

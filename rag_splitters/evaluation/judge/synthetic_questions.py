@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,8 +29,8 @@ from rag_splitters.evaluation.judge.passages import (
 )
 from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.questions import Question
+from rag_splitters.evaluation.measure.quotations import Quotations
 from rag_splitters.models.prompts import Form
-from rag_splitters.text.surrogates import without_surrogates
 
 _PROMPT = """Write questions about a passage, by which to test whether a search finds the part of \
 it that answers them.
@@ -117,8 +116,8 @@ def generate_questions(
     """Let a model ask questions about the passages of documents, and quote the evidence.
 
     The quotations must be in the passage that the model saw, and become the question's references,
-    by position. If one occurs more than once, the first place counts. White space may differ from
-    the source, nothing else may (see `find_quotation`). Nothing is repaired: a question is
+    by position. If one occurs more than once, the first place counts. White space and markup may
+    differ from the source, nothing else may. Nothing is repaired: a question is
     rejected, and counted by reason, if it has no quotation, if a quotation is not in the passage,
     if it was asked before about the same document, or if it exceeds the requested number. A passage
     is rejected if the model failed on it or asked nothing about it.
@@ -220,47 +219,12 @@ def _references(passage: Passage, question: QuestionWithQuotes) -> tuple[Range, 
     """The positions of the evidence in the document, in order, each one once."""
     if not question.quotes:
         return Failure("no evidence is quoted", "the question has no quotation")
-    references = set()
+    references, quotations = set(), Quotations(passage.text, passage.document)
     for quote in question.quotes:
-        places = find_quotation(quote, passage.text)
+        places = quotations.find(quote)
         if not places:
             detail = f"{quote[:200]!r} is not in the passage"
             return Failure("a quotation is not in the passage", detail)
         start, end = places[0]
         references.add((passage.start + start, passage.start + end))
     return tuple(sorted(references))
-
-
-# Units of a text that a model may reproduce as one character.
-_UNIT = re.compile("\\s+|[\ud800-\udbff][\udc00-\udfff]|.", re.DOTALL)
-
-
-def find_quotation(quote: str, text: str) -> list[Range]:
-    """The positions of a quotation in a text, from left to right, without overlaps.
-
-    All characters must match, case included, except for two things that no model can reproduce: a
-    run of white space in the quotation matches any run of white space, such as a line break, and
-    U+FFFD matches the lone surrogate in place of which the model saw it. White space around the
-    quotation is ignored.
-
-    >>> find_quotation("hot tea", "Cold tea, hot\\r\\n tea and hot tea.")
-    [(10, 19), (24, 31)]
-    """
-    pattern = _normalised(" ".join(quote.split()))[0]
-    normalised, offsets = _normalised(text)
-    positions: list[Range] = []
-    at = normalised.find(pattern) if pattern else -1
-    while at >= 0:
-        end = at + len(pattern)
-        positions.append((offsets[at], offsets[end]))
-        at = normalised.find(pattern, end)
-    return positions
-
-
-def _normalised(text: str) -> tuple[str, list[int]]:
-    """The text as a model sees it, and the original offset of each character and of the end."""
-    units = list(_UNIT.finditer(text))
-    normalised = "".join(
-        " " if unit[0].isspace() else without_surrogates(unit[0]) for unit in units
-    )
-    return normalised, [unit.start() for unit in units] + [len(text)]

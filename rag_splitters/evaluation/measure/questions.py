@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError, MissingFileError
 from rag_splitters.evaluation.measure.metrics import Range
+from rag_splitters.evaluation.measure.quotations import Quotations
 from rag_splitters.reading.files import read_text
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +72,17 @@ def read_benchmark(folder: str | Path) -> Benchmark:
     columns `question`, `references` (a JSON list of `content`, `start_index`, `end_index`) and
     `corpus_id`. Every `content` must equal the text at its position.
 
-    Raises: OSError if a file cannot be read; ValueError with file and line if its content is wrong.
+    Raises: OSError if a file cannot be read; ValueError that names all lines that are wrong.
     """
     corpora = Path(folder) / "corpora"
     files = sorted(path for path in corpora.glob("*") if path.suffix in (".md", ".txt"))
     if not files:
         raise MissingFileError(f"{corpora} holds no .md or .txt files: put the documents there")
-    documents = {path.stem: read_text(path) for path in files}
-    path = Path(folder) / "questions.csv"
-    return Benchmark(documents, [_csv_question(*row, documents) for row in _csv_rows(path)])
+    documents = _Documents({path.stem: read_text(path) for path in files})
+    lines = _Lines(Path(folder) / "questions.csv")
+    questions = lines.read(_csv_rows(lines.path), partial(_csv_question, documents))
+    lines.check()
+    return Benchmark(documents, [question for _, question in questions])
 
 
 def read_questions(path: str | Path, documents: Mapping[str, str] | None = None) -> Benchmark:
@@ -88,141 +94,177 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
         {"question": "Where is the lamp?", "document": "note", "references": ["in the hall"]}
         {"question": "Is it old?", "document": "note", "references": [{"start": 25, "end": 35}]}
 
-    A reference is a quotation, which must occur in the document exactly once, or a position in code
-    points, which must match if a `text` is given as well. Blank lines are skipped.
+    A reference is a quotation, which must occur in the document exactly once, but may differ from
+    it in white space and markup; or a position in code points, which must match if a `text` is
+    given as well. Blank lines are skipped.
 
     Parameters:
         path: the file.
         documents: texts by name. A question may shorten a name to its last part ("note.md" for
             "notes/note.md") if only one document has it.
 
-    Raises: OSError if a file cannot be read; ValueError with file and line if its content is wrong.
+    Raises: OSError if a file cannot be read; ValueError that names all lines that are wrong, with
+    the nearest text to a quotation that is not in its document.
     """
-    lines = list(_json_lines(Path(path)))
-    texts = dict(documents or {})
-    for where, line in lines:
-        if "question" not in line:
-            texts.update([_inline_document(where, line, texts)])
-    questions = [_json_question(where, line, texts) for where, line in lines if "question" in line]
+    lines, texts = _Lines(Path(path)), _Documents(documents or {})
+    rows = lines.read(enumerate(read_text(path).split("\n"), 1), _json_object)
+    rows = [(number, row) for number, row in rows if row]
+    lines.read([row for row in rows if "question" not in row[1]], partial(_add_document, texts))
+    asked = [row for row in rows if "question" in row[1]]
+    questions = lines.read(asked, partial(_json_question, texts))
+    lines.check()
     if not questions:
         raise InputError(f'{path} has no questions: a question is a line with a "question"')
-    return Benchmark(texts, questions)
+    return Benchmark(texts, [question for _, question in questions])
 
 
-def _csv_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+class _Documents(dict[str, str]):
+    """Documents by name, each of which is prepared for quotations only once."""
+
+    def quotations(self, name: str) -> Quotations:
+        if name not in self._quotations:
+            self._quotations[name] = Quotations(self[name], name)
+        return self._quotations[name]
+
+    @cached_property
+    def _quotations(self) -> dict[str, Quotations]:
+        return {}
+
+
+class _Lines:
+    """Reads the lines of a file, and reports all that are wrong at once."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._errors: list[tuple[int, str]] = []
+
+    def read(
+        self, lines: Iterable[tuple[int, Any]], function: Callable[[Any], T]
+    ) -> list[tuple[int, T]]:
+        """What a function makes of each line, with its number; an error is kept for `check`."""
+        items = []
+        for number, line in lines:
+            try:
+                items.append((number, function(line)))
+            except InputError as error:
+                self._errors.append((number, str(error)))
+        return items
+
+    def check(self) -> None:
+        """Raise an error if any line was wrong."""
+        errors = [f"line {number}: {message}" for number, message in sorted(self._errors)]
+        if len(errors) == 1:
+            raise InputError(f"{self.path}, {errors[0]}")
+        if errors:
+            heading = f"{self.path}: {len(errors)} lines cannot be used"
+            raise InputError("\n  ".join([heading, *errors]))
+
+
+def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     csv.field_size_limit(1 << 30)  # csv's default of 131,072 is too small for long references
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     missing = {"question", "references", "corpus_id"} - set(reader.fieldnames or ())
     if missing:
         raise InputError(f"{path}: the first line names no column {sorted(missing)[0]!r}")
     for row in reader:
-        yield f"{path}, line {reader.line_num}", row
+        yield reader.line_num, row
 
 
-def _csv_question(where: str, row: Mapping[str, str], documents: Mapping[str, str]) -> Question:
+def _csv_question(documents: _Documents, row: Mapping[str, str]) -> Question:
     try:
         references = json.loads(row["references"])
     except (json.JSONDecodeError, TypeError) as error:
-        raise InputError(f"{where}: references is not JSON: {error}") from None
+        raise InputError(f"references is not JSON: {error}") from None
     renamed = {"content": "text", "start_index": "start", "end_index": "end"}
     parts = [
         {renamed.get(key, key): value for key, value in part.items()}
         if isinstance(part, Mapping)
         else part
-        for part in _as_list(where, references)
+        for part in _as_list(references)
     ]
-    return _question(where, row["question"], row["corpus_id"], parts, documents)
+    return _question(row["question"], row["corpus_id"], parts, documents)
 
 
-def _json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{path}, line {number}"
-        try:
-            value = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{where} is not JSON: {error}") from None
-        if not isinstance(value, dict) or not {"question", "text"} & set(value):
-            raise InputError(
-                f'{where}: expected {{"question", "document", "references"}} or '
-                '{"document", "text"}'
-            )
-        yield where, value
+def _json_object(line: str) -> dict[str, Any]:
+    """The object of a line; nothing for a blank line."""
+    try:
+        value = json.loads(line) if line.strip() else {}
+    except json.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error}") from None
+    if not isinstance(value, dict) or (line.strip() and not {"question", "text"} & set(value)):
+        raise InputError(
+            'expected {"question", "document", "references"} or {"document", "text"}, got '
+            f"{_shortened(line)}"
+        )
+    return value
 
 
-def _inline_document(
-    where: str, line: Mapping[str, Any], documents: Mapping[str, str]
-) -> tuple[str, str]:
+def _add_document(documents: _Documents, line: Mapping[str, Any]) -> None:
     name, text = line.get("document"), line["text"]
     if not isinstance(name, str) or not isinstance(text, str):
-        raise InputError(f'{where}: "document" (its name) and "text" must be strings')
+        raise InputError('"document" (its name) and "text" must be strings')
     if name in documents:
-        raise InputError(f"{where}: there is already a document {name!r}: choose another name")
-    return name, text
+        raise InputError(f"there is already a document {name!r}: choose another name")
+    documents[name] = text
 
 
-def _json_question(where: str, line: Mapping[str, Any], documents: Mapping[str, str]) -> Question:
+def _json_question(documents: _Documents, line: Mapping[str, Any]) -> Question:
     text, name = line["question"], line.get("document")
     if name is None and len(documents) == 1:
         name = next(iter(documents))
     if not isinstance(text, str) or not isinstance(name, str):
-        raise InputError(f'{where}: "question" and "document" must be strings')
+        raise InputError('"question" and "document" must be strings')
     matches = [each for each in documents if each == name or each.endswith(f"/{name}")]
     name = matches[0] if len(matches) == 1 else name
-    references = _as_list(where, line.get("references"))
-    return _question(where, text, name, references, documents)
+    return _question(text, name, _as_list(line.get("references")), documents)
 
 
-def _question(
-    where: str, text: str, name: str, references: Iterable[Any], documents: Mapping[str, str]
-) -> Question:
+def _question(text: str, name: str, references: Iterable[Any], documents: _Documents) -> Question:
     """The question, with its references located or checked."""
     if name not in documents:
-        raise InputError(f"{where}: {_unknown(name, documents)}")
-    try:
-        positions = tuple(_reference(part, documents[name]) for part in references)
-        question = Question(text, name, positions)
-        check_question(question, documents)
-    except ValueError as error:
-        raise InputError(f"{where}: {error}") from None
+        raise InputError(_unknown(name, documents))
+    positions = tuple(_reference(part, documents, name) for part in references)
+    question = Question(text, name, positions)
+    check_question(question, documents)
     return question
 
 
-def _reference(part: Any, text: str) -> Range:
-    """The position of a reference in the text."""
+def _reference(part: Any, documents: _Documents, name: str) -> Range:
+    """The position of a reference in a document."""
     fields = {"text": part} if isinstance(part, str) else part
     if not isinstance(fields, Mapping):
         raise InputError(f"a reference is a quotation, or start and end, got {part!r}")
     quotation, start, end = (fields.get(key) for key in ("text", "start", "end"))
-    if start is None and end is None and isinstance(quotation, str) and quotation:
-        return _only_position(quotation, text)
+    if start is None and end is None and isinstance(quotation, str) and quotation.strip():
+        return _only_position(quotation, documents.quotations(name))
     if type(start) is not int or type(end) is not int:
         raise InputError(f"start and end must be whole numbers, got {start!r} and {end!r}")
-    if quotation is not None and text[max(start, 0) : max(end, 0)] != quotation:
+    text = documents[name][max(start, 0) : max(end, 0)]
+    if quotation is not None and text != quotation:
         raise InputError(
-            f"the document has {_shortened(text[max(start, 0) : max(end, 0)])} at {start} to "
-            f"{end}, not {_shortened(str(quotation))}: offsets count code points; has the document "
-            "changed?"
+            f"the document has {_shortened(text)} at {start} to {end}, not "
+            f"{_shortened(str(quotation))}: offsets count code points; has the document changed?"
         )
     return start, end
 
 
-def _only_position(quotation: str, text: str) -> Range:
-    start = text.find(quotation)
-    if start < 0:
-        raise InputError(f"{_shortened(quotation)} is not in the document: quote it exactly")
-    if text.find(quotation, start + 1) >= 0:
+def _only_position(quotation: str, quotations: Quotations) -> Range:
+    positions = quotations.find(quotation)
+    if not positions:
+        nearest = quotations.nearest(quotation)
+        hint = f"the nearest text is {nearest!r}" if nearest else "quote it exactly"
+        raise InputError(f"{_shortened(quotation)} is not in the document: {hint}")
+    if len(positions) > 1:
         raise InputError(
             f"{_shortened(quotation)} is in the document more than once: quote more of it, or give "
             "start and end"
         )
-    return start, start + len(quotation)
+    return positions[0]
 
 
-def _as_list(where: str, value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise InputError(f"{where}: references must be a list, got {_shortened(str(value))}")
+        raise InputError(f"references must be a list, got {_shortened(str(value))}")
     return value
 
 
