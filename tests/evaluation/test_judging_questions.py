@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_openai import ChatOpenAI
 
@@ -203,6 +203,8 @@ def test_what_a_model_copies_is_found(text: str, data: st.DataObject) -> None:
 
 
 @given(text=hostile_texts())
+@example("aa# Heading\n- item\nword")
+@example("# Heading\n# Heading\n")
 def test_questions_about_hostile_texts_hold(text: str) -> None:
     def copies(prompt: str) -> str:
         passage = prompt.partition("<passage>\n")[2].rpartition("\n</passage>")[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import cached_property
 
 from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.visible import VisibleText
@@ -19,9 +18,11 @@ _MARKUP = r"""
   | [*_`~]+                               # emphasis and code
   | \\(?=[!-/:-@\[-`{-~])                 # an escape
 """
-_RUN = re.compile(
+_SURROGATE = r"[\ud800-\udbff][\udc00-\udfff] | [\ud800-\udfff]"
+_SPACES = re.compile(rf"\s+ | {_SURROGATE}", re.VERBOSE)
+_MARKS = re.compile(
     rf"(?:{_MARKUP} | \s | \| | ^:?[-=]{{3,}}:?[ \t]*$ | (?<=\|)[ \t]*:?-+:?[ \t]*(?=\|))+"
-    r"| [\ud800-\udbff][\udc00-\udfff] | [\ud800-\udfff]",
+    rf"| {_SURROGATE}",
     re.VERBOSE | re.MULTILINE,
 )
 _SPACE = re.compile(r"[\s|]")
@@ -50,21 +51,23 @@ class Quotations:
 
     def __init__(self, text: str, name: str = "") -> None:
         self._text, self._name = text, name
+        self._excerpts: dict[re.Pattern[str], tuple[Excerpt, Excerpt]] = {}
 
     def find(self, quotation: str) -> list[Range]:
         """The positions of a quotation, from left to right, without overlaps."""
         exact = _occurrences(quotation.strip(), self._text)
-        if exact:
-            return exact
-        visible, plain = self._plain
-        return [
-            visible.bounds(*plain.bounds(start, end))
-            for start, end in _occurrences(_plain(quotation).text.strip(), plain.text)
-        ]
+        return exact or self._find(_SPACES, quotation) or self._find(_MARKS, quotation)
+
+    def _find(self, ignored: re.Pattern[str], quotation: str) -> list[Range]:
+        """The positions of a quotation, but for white space or for white space and markup."""
+        text, plain = self._plain(ignored)
+        places = _occurrences(_without(ignored, quotation).text.strip(), plain.text)
+        positions = [plain.bounds(start, end) for start, end in places]
+        return [text.bounds(*position) for position in positions]
 
     def nearest(self, quotation: str) -> str | None:
         """The part of the text with most of a quotation's words; None if there are too few."""
-        _, plain = self._plain
+        plain = self._plain(_MARKS)[1]
         wanted = Counter(word.casefold() for word in _WORD.findall(quotation))
         words = list(_WORD.finditer(plain.text))
         length = min(sum(wanted.values()), len(words))
@@ -84,21 +87,23 @@ class Quotations:
             return None
         return plain.text[words[first].start() : words[first + length - 1].end()][:_MAX_SHOWN]
 
-    @cached_property
-    def _plain(self) -> tuple[Excerpt, Excerpt]:
-        """The visible text in the source, and the text without markup in the visible text."""
-        visible = VisibleText(self._text, self._name)
-        return visible.excerpt, _plain(visible.text)
+    def _plain(self, ignored: re.Pattern[str]) -> tuple[Excerpt, Excerpt]:
+        """The text as an excerpt of the document, and what is left of it as an excerpt of that.
+
+        Markup is looked for in the visible text, and white space in the document itself.
+        """
+        if ignored not in self._excerpts:
+            is_whole = ignored is _SPACES
+            whole = Excerpt.of(self._text, 0, len(self._text))
+            text = whole if is_whole else VisibleText(self._text, self._name).excerpt
+            self._excerpts[ignored] = text, _without(ignored, text.text)
+        return self._excerpts[ignored]
 
 
-def _plain(text: str) -> Excerpt:
-    """A text without markup, with one space for white space, and as a chat model sees it."""
-    return Excerpt.of(
-        text,
-        0,
-        len(text),
-        ((run.start(), run.end(), _replacement(run[0])) for run in _RUN.finditer(text)),
-    )
+def _without(ignored: re.Pattern[str], text: str) -> Excerpt:
+    """A text with one space for white space, without markup, and as a chat model sees it."""
+    runs = ((run.start(), run.end(), _replacement(run[0])) for run in ignored.finditer(text))
+    return Excerpt.of(text, 0, len(text), runs)
 
 
 def _replacement(run: str) -> str:
