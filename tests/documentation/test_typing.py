@@ -88,6 +88,7 @@ def mypy(consumer: Consumer) -> list[Report]:
 
 
 def pyright(consumer: Consumer) -> list[Report]:
+    pytest.importorskip("pyright")
     output = run_checker(["pyright", "--outputjson", f"--pythonpath={consumer.python}"], consumer)
     return [
         Report(Path(each["file"]).name, each["range"]["start"]["line"] + 1, each.get("rule", ""))
