@@ -56,7 +56,7 @@ class AutoChunker(SizedChunker):
     Use it for folders with many kinds of files, or if you do not want to choose. The kind is
     detected from the metadata (a file name or a MIME type) and from the text itself:
 
-    - Markdown, HTML, RST, AsciiDoc, LaTeX, man pages, logs, and plain text or PDF with headings:
+    - Markdown, HTML, XML, RST, AsciiDoc, LaTeX, man pages, logs, and text or PDF with headings:
       `ContentAwareChunker`
     - source code: `CodeChunker` or, if tree-sitter or its grammar is not installed,
       `RecursiveChunker` with the separators of the language

@@ -10,21 +10,21 @@ from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.blocks.layout import pack_blocks
-from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.outline import Outline
+from rag_splitters.structure.pages import read_as_text
 
 
 class ContentAwareChunker(MergingChunker):
     """Packs the blocks of a text, and keeps each block whole if it fits.
 
-    Use it for documentation, web pages and notes: Markdown, HTML, RST, AsciiDoc, LaTeX, man pages,
-    mail and plain text. A section that fits is one chunk, with its subsections. If it does not fit,
-    each subsection is cut on its own, so no chunk crosses a heading of its own level or above. A
-    heading stays with the text under it, a lead-in such as "You need:" with what follows it, and a
-    few words before a first subsection with that. Code, tables, list items and quotes that fit are
-    never cut. A block that is too big is cut at blank lines and lines (code), rows and cells
-    (tables), items (lists) or sentences (prose). A chunk that begins inside a list or code keeps
-    the indentation of its first line, unless that fills half of the chunk.
+    Use it for documentation, web pages and notes: Markdown, HTML, XML, RST, AsciiDoc, LaTeX, man
+    pages, mail and plain text. A section that fits is one chunk, with its subsections. If it does
+    not fit, each subsection is cut on its own, so no chunk crosses a heading of its own level or
+    above. A heading stays with the text under it, a lead-in such as "You need:" with what follows
+    it, and a few words before a first subsection with that. Code, tables, list items and quotes
+    that fit are never cut. A block that is too big is cut at blank lines and lines (code), rows and
+    cells (tables), items (lists) or sentences (prose). A chunk that begins inside a list or code
+    keeps the indentation of its first line, unless that fills half of the chunk.
 
     Metadata: `headings`, the headings over the chunk's own text, the outermost first. Overlap does
     not count as its own text.
@@ -32,7 +32,9 @@ class ContentAwareChunker(MergingChunker):
     Rewrites: HTML becomes plain text. Entities are decoded, white space outside `pre` is collapsed,
     the items of lists begin with "- " or their number, tables are written in Markdown, and images
     are replaced by their alternative text. `start` and `end` bound the HTML that a chunk was made
-    from.
+    from. XML becomes plain text, too: an element with a title is a section, and values beside each
+    other become lines such as "price: 4"; if nothing has a title, elements that contain records are
+    sections under their names.
 
     Dropped from HTML: the tags; the head, scripts, styles, templates, drawings (`svg`),
     declarations and comments; and, unless `main_content_only=False`, whatever surrounds the main
@@ -40,9 +42,12 @@ class ContentAwareChunker(MergingChunker):
     before it if it has none inside. Otherwise it is every `header` (but not one with the page's
     only `h1`), `footer`, `aside` and element of the class "footer", "related" or "sphinxsidebar"
     that is not inside `article`, `section` or `blockquote`. In both cases it is also all `nav` and
-    `search` elements, cookie banners, buttons, links that are only a mark (the pilcrow after a
-    heading), and line numbers beside code. `role="navigation"` and the like count as these
+    `search` elements, cookie banners, buttons (but not one with the whole text of a heading), links
+    that are only a mark (the pilcrow after a heading), and line numbers beside code. `role="navigation"` and the like count as these
     elements. If this would drop the whole text, the surroundings are kept.
+
+    Dropped from XML: the tags, with their attributes unless the element is a record or a value;
+    comments, processing instructions and the document type. Nothing that it refers to is opened.
 
     Raises ValueError if `min_chunk_size` is above `chunk_size`, or if the sizes are inconsistent.
 
@@ -69,8 +74,7 @@ class ContentAwareChunker(MergingChunker):
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         text_format = detect_format(text, metadata) if self.format == "auto" else self.format
-        if text_format == "html":
-            page = plain_page(text, self.main_content_only)
+        if page := read_as_text(text, text_format, self.main_content_only):
             outline = Outline.of(page.text, text_format, blocks=page.blocks)
             spans = self._pack(page.text, page.blocks, outline)
             return [page.to_source(span) for span in spans if page.holds_text(span)]

@@ -16,8 +16,8 @@ from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_for
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.tree import Node, family, merged_units, sections
-from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.outline import Outline
+from rag_splitters.structure.pages import read_as_text
 from rag_splitters.text.sizing import Sizes, sizer
 
 
@@ -117,8 +117,7 @@ class HierarchicalChunker(SizedChunker):
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         text_format = detect_format(text, metadata) if self.format == "auto" else self.format
-        if text_format == "html":
-            page = plain_page(text, self.main_content_only)
+        if page := read_as_text(text, text_format, self.main_content_only):
             spans = self._tree(page.text, page.blocks, "text", page.holds_text)
             return [page.to_source(span) for span in spans]
         blocks = read_blocks(text, text_format, keywords=self.section_keywords, metadata=metadata)

@@ -19,6 +19,7 @@ from rag_splitters.text.origin import has_origin
 TextFormat: TypeAlias = Literal[
     "markdown",
     "html",
+    "xml",
     "rst",
     "asciidoc",
     "latex",
@@ -234,6 +235,16 @@ _HTML_TAG = re.compile(
     r"blockquote|pre|figure|br|hr|dl|dt|dd|form|script|style|title)(?=[\s/>])",
     re.IGNORECASE,
 )
+_ANY_HTML = re.compile(
+    r"(?i:html|head|body|p|div|h[1-6]|[uod]l|li|d[td]|table|tr|t[dh]|section|article|main|nav|"
+    r"header|footer|aside|blockquote|pre|figure|form|script|style|title|span|a|b|i|em|strong|br|hr|"
+    r"details|summary|center|img|picture|video|template|kbd|code|sub|sup|font|meta|link)"
+)
+_XML_ROOT = re.compile(
+    r"\s*(<\?xml\b[^>]{0,200}\?>\s*)?(?:<(?:\?[^>]{0,500}\?|!--.{0,2000}?--)>\s*){0,8}"
+    r"(?:<!DOCTYPE[^\[>]{0,500}(?:\[.{0,4000}?\]\s*)?>\s*)?<([a-zA-Z][\w:.-]*)([^<>]*)>",
+    re.DOTALL,
+)
 _ANY_TAG = re.compile(r"<(?:!doctype|!--|/?[a-z][a-z0-9-]*[\s/>])", re.IGNORECASE)
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}(?=[^`\n]*$)|(?<![^\n]\n)~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL
@@ -336,6 +347,18 @@ def _has_fence(text: str) -> bool:
 
 def _begins_line(text: str, mark: str) -> bool:
     return text.startswith(mark) or f"\n{mark}" in text
+
+
+def _is_xml(text: str) -> bool:
+    """Whether it begins with an XML declaration, or with an element that is not one of HTML."""
+    root = _XML_ROOT.match(text) if "<" in text else None
+    if root is None or _HTML_OPENING.match(text):
+        return False
+    if root[1]:
+        return True
+    name = root[2]
+    is_whole = text.rstrip().endswith(f"</{name}>")
+    return ("xmlns" in root[3] or is_whole) and not _ANY_HTML.fullmatch(name)
 
 
 def _is_html(text: str) -> bool:
@@ -842,6 +865,13 @@ _DATA: dict[str, TextKind] = {
 }
 
 _MARKUP: dict[str, TextKind] = {
+    "xml": TextKind(
+        "xml",
+        "xml atom csproj dbk dita ditamap docbook opml plist rss svg wsdl xsd xsl xslt",
+        "atom+xml docbook+xml rss+xml svg+xml",
+        shows=_is_xml,
+        allows=lambda text: text.lstrip()[:1] == "<",
+    ),
     "html": TextKind(
         "html",
         "html htm xhtml",
@@ -872,7 +902,7 @@ _MARKUP: dict[str, TextKind] = {
     "code": TextKind(
         "code",
         "ini cfg conf properties mk cmake gradle groovy dart zig nim clj erl fs vb vue svelte tf "
-        "nix bat cmd awk sed diff patch xml xsl xsd",
+        "nix bat cmd awk sed diff patch",
         names="makefile gnumakefile dockerfile containerfile cmakelists.txt jenkinsfile .env",
         interpreters="make awk",
         shows=_is_other_code,

@@ -18,6 +18,7 @@ from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.kinds import Format, TextFormat, check_format, detect_format
 from rag_splitters.structure.outlined import outlined_headings
+from rag_splitters.structure.xml import xml_blocks
 
 __all__ = [
     "Block",
@@ -70,6 +71,8 @@ def read_blocks(
         return markdown_blocks(text)
     if text_format == "html":
         return html_blocks(read_page(text, main_content_only))
+    if text_format == "xml":
+        return xml_blocks(text)
     if text_format in MARKUP:
         return with_paragraphs(text, marked_parts(text, text_format), MARKUP[text_format].breaks)
     return with_paragraphs(text, read_headings(text, "text", keywords=keywords, metadata=metadata))

@@ -68,9 +68,10 @@ class Stripped:
         """Convert a span of `text` to a span of the source, with its text as content."""
         source, excerpt = self.source, self.excerpt
         start = excerpt.end(span.start) if span.start else self.start
-        start = skip_space(source, min(start, excerpt.start(span.start)))
+        low, high = excerpt.bounds(span.start, span.end)
+        start = skip_space(source, min(start, low))
         end = excerpt.start(span.end) if span.end < len(self.text) else self.end
-        end = trim_space(source, start, max(end, excerpt.end(span.end)))
+        end = trim_space(source, start, max(end, high))
         content = span.text_of(self.text)
         start, end = boundary_before(source, start), boundary_after(source, end)
         return replace(span, start=start, end=end, content=content)
