@@ -43,8 +43,9 @@ class ContentAwareChunker(MergingChunker):
     only `h1`), `footer`, `aside` and element of the class "footer", "related" or "sphinxsidebar"
     that is not inside `article`, `section` or `blockquote`. In both cases it is also all `nav` and
     `search` elements, cookie banners, buttons (but not one with the whole text of a heading), links
-    that are only a mark (the pilcrow after a heading), and line numbers beside code. `role="navigation"` and the like count as these
-    elements. If this would drop the whole text, the surroundings are kept.
+    that are only a mark (the pilcrow after a heading), and line numbers beside code.
+    `role="navigation"` and the like count as these elements. If this would drop the whole text, the
+    surroundings are kept.
 
     Dropped from XML: the tags, with their attributes unless the element is a record or a value;
     comments, processing instructions and the document type. Nothing that it refers to is opened.
