@@ -78,6 +78,8 @@ class Source:
         id: its id, if it has one.
         number: its position among the texts of a call, counted from 0, for error messages.
         offset: the offset at which it begins in a larger document, for error messages.
+        prefix: text that will be put before each of its chunks, such as a title; chunks are small
+            enough that both fit into the maximum size.
 
     Raises TypeError if the text is not a string.
     """
@@ -87,6 +89,7 @@ class Source:
     id: str | None = None
     number: int = 0
     offset: int = 0
+    prefix: str = ""
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -95,7 +98,7 @@ class Source:
 
     def part(self, text: str, start: int, metadata: Mapping[str, Any]) -> Source:
         """Return a part of this source, which begins at `start`, as a source of its own."""
-        return Source(text, metadata, self.id, self.number, self.offset + start)
+        return Source(text, metadata, self.id, self.number, self.offset + start, self.prefix)
 
 
 @dataclass(slots=True)

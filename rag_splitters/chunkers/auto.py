@@ -108,12 +108,12 @@ class AutoChunker(SizedChunker):
     def fits(self, content: str) -> bool:
         return super().fits(content) or any(each.fits(content) for each in self._chunkers_in_rules)
 
-    def narrowed(self, prefix: str) -> AutoChunker:
+    def with_room_for(self, prefix: str) -> AutoChunker:
         rules = {
-            pattern: rule if isinstance(rule, str) else rule.narrowed(prefix)
+            pattern: rule.with_room_for(prefix) if isinstance(rule, SizedChunker) else rule
             for pattern, rule in self.rules.items()
         }
-        return super().narrowed(prefix).model_copy(update={"rules": _Rules(rules)})
+        return super().with_room_for(prefix).model_copy(update={"rules": _Rules(rules)})
 
     @property
     def _chunkers_in_rules(self) -> list[Chunker]:

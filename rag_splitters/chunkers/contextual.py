@@ -142,7 +142,7 @@ class ContextualChunker(Chunker):
         check_cache(self.cache, self.llm)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        inner = await self._with_room().plan(sources)
+        inner = await self.chunker.plan(self._with_room(sources))
         if self.llm is None:
             return [
                 [
@@ -182,15 +182,12 @@ class ContextualChunker(Chunker):
     def fits(self, content: str) -> bool:
         return self.chunker.fits(content) if self.count_context else True
 
-    def narrowed(self, prefix: str) -> ContextualChunker:
-        return self.model_copy(update={"chunker": self.chunker.narrowed(prefix)})
-
-    def _with_room(self) -> Chunker:
-        """Return the inner chunker, with room for the context if that counts towards the size."""
+    def _with_room(self, sources: Sequence[Source]) -> Sequence[Source]:
+        """Return the sources with room for a context, if that counts towards the size."""
         if not self.count_context:
-            return self.chunker
+            return sources
         room = room_for_context(self.chunker.fits)
-        return self.chunker.narrowed(room) if room else self.chunker
+        return [replace(source, prefix=source.prefix + room) for source in sources]
 
     def _situations(self, sources: Sequence[Source], inner: Sequence[Sequence[Span]]) -> Situations:
         is_anchored = self.cache_by == "chunk"

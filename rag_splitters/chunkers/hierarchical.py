@@ -104,8 +104,8 @@ class HierarchicalChunker(SizedChunker):
         measure = sizer(self.length_function)(content)
         return measure.length(0, len(content)) <= self.chunk_sizes[0]
 
-    def narrowed(self, prefix: str) -> Self:
-        less = super().narrowed(prefix)
+    def with_room_for(self, prefix: str) -> Self:
+        less = super().with_room_for(prefix)
         if self.chunk_sizes is None:
             return less
         reserve = self.chunk_size - less.chunk_size

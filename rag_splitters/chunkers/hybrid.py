@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from pydantic import field_validator
@@ -48,16 +49,13 @@ class HybridChunker(Chunker):
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         first, *others = self.stages
-        results = await first.plan(sources)
+        bare = [replace(source, prefix="") for source in sources]  # only the last one makes room
+        results = await first.plan(bare if others else sources)
         for stage in others:
             pairs = zip(sources, results, strict=True)
             parts = [spans_as_parts(stage, source.text, spans) for source, spans in pairs]
-            results = await plan_parts(sources, parts)
+            results = await plan_parts(sources if stage is others[-1] else bare, parts)
         return results
 
     def fits(self, content: str) -> bool:
         return self.stages[-1].fits(content)
-
-    def narrowed(self, prefix: str) -> HybridChunker:
-        last = self.stages[-1].narrowed(prefix)
-        return self.model_copy(update={"stages": (*self.stages[:-1], last)})

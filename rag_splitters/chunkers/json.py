@@ -71,7 +71,7 @@ class JsonChunker(MergingChunker):
         if not self.with_path:
             return spans
         prefixes = [self._prefix(span) for span in spans]
-        narrow = self.narrowed(max(prefixes, key=len))
+        narrow = self.with_room_for(max(prefixes, key=len))
         return [self._with_path(text, span) for span in narrow._pack(text, members)]
 
     def _pack(self, text: str, members: JsonMembers) -> list[Span]:

@@ -178,11 +178,6 @@ class ModalityChunker(Chunker):
             each.fits(content) for each in handlings if isinstance(each, Chunker)
         )
 
-    def narrowed(self, prefix: str) -> ModalityChunker:
-        handlings = {name: getattr(self, name) for name in _MODALITIES}
-        narrow = {k: v.narrowed(prefix) for k, v in handlings.items() if isinstance(v, Chunker)}
-        return self.model_copy(update=narrow)
-
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return await plan_parts(sources, [self._parts(source) for source in sources])
 

@@ -84,8 +84,8 @@ class SeparatorChunker(SizedChunker):
     def fits(self, content: str) -> bool:
         return self.chunk_size is None or super().fits(content)
 
-    def narrowed(self, prefix: str) -> Self:
-        return self if self.chunk_size is None else super().narrowed(prefix)
+    def with_room_for(self, prefix: str) -> Self:
+        return self if self.chunk_size is None else super().with_room_for(prefix)
 
     def spans(self, text: str) -> list[Span]:
         if self.chunk_size is None:

@@ -84,10 +84,11 @@ class TableChunker(SizedChunker):
     def fits(self, content: str) -> bool:
         return super().fits(content) or (self.text is not None and self.text.fits(content))
 
-    def narrowed(self, prefix: str) -> TableChunker:
-        narrow = super().narrowed(prefix)
-        text = None if self.text is None else self.text.narrowed(prefix)
-        return narrow.model_copy(update={"text": text})
+    def with_room_for(self, prefix: str) -> TableChunker:
+        narrow = super().with_room_for(prefix)
+        if not isinstance(self.text, SizedChunker):
+            return narrow
+        return narrow.model_copy(update={"text": self.text.with_room_for(prefix)})
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return await plan_parts(sources, [self._parts(source) for source in sources])

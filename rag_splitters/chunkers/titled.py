@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from rag_splitters.calls import together
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
@@ -47,60 +46,58 @@ class TitledChunker(Chunker):
     def fits(self, content: str) -> bool:
         return self.chunker.fits(content)
 
-    def narrowed(self, prefix: str) -> TitledChunker:
-        return self.model_copy(update={"chunker": self.chunker.narrowed(prefix)})
-
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        return await together([self._plan_one(source) for source in sources])
+        titles = [self._titles(source) for source in sources]
+        prefixed = [
+            replace(source, prefix=source.prefix + max(prefixes.values(), key=len))
+            for source, (prefixes, _) in zip(sources, titles, strict=True)
+        ]
+        plans = await self.chunker.plan(prefixed)
+        return [
+            spans[:1] + [self._with_title(span, source, *own) for span in spans[1:]]
+            for source, own, spans in zip(sources, titles, plans, strict=True)
+        ]
 
-    async def _plan_one(self, source: Source) -> list[Span]:
-        """Cut one text, and put the title before all chunks but the first."""
+    def _titles(self, source: Source) -> tuple[dict[tuple[str, ...], str], Outline]:
+        """Return the text to put before chunks, by path of headings, and the outline."""
         text, metadata = source.text, source.metadata
         outline = Outline.of(text, metadata=metadata) if self.include_headings else Outline("", [])
         title = title_of(text, metadata) or self.title or ""
-        prefixes = self._prefixes(title, outline.paths if self.include_headings else ())
-        reserve = max(prefixes.values(), key=len)
-        titled: list[Span] = []
-        for _ in range(8):  # a title's length in tokens depends slightly on what follows it
-            (inner,) = await self.chunker.narrowed(reserve).plan([source])
-            titled = [self._with_title(span, text, prefixes, outline) for span in inner[1:]]
-            if all(self.chunker.fits(span.text_of(text)) for span in titled):
-                break
-            reserve += " x"
-        fitting = [
-            span if self.chunker.fits(span.text_of(text)) else bare
-            for span, bare in zip(titled, inner[1:], strict=True)
-        ]
-        return inner[:1] + fitting
+        paths = outline.paths if self.include_headings else ()
+        return self._prefixes(title, paths, source.prefix), outline
 
     def _with_title(
-        self, span: Span, text: str, prefixes: Mapping[tuple[str, ...], str], outline: Outline
+        self, span: Span, source: Source, prefixes: Mapping[tuple[str, ...], str], outline: Outline
     ) -> Span:
-        """Put the title before the text of a span."""
+        """Put the title before a chunk, unless that is one grapheme cluster and too big for it."""
         path = outline.above(span.start) if self.include_headings else ()
-        content = prefixes[path] + span.text_of(text)
+        content = prefixes[path] + span.text_of(source.text)
+        if not self.chunker.fits(source.prefix + content):
+            return span
         return replace(span, content=content, headings=span.headings or path)
 
-    def _prefixes(self, title: str, paths: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], str]:
+    def _prefixes(
+        self, title: str, paths: Sequence[tuple[str, ...]], before: str
+    ) -> dict[tuple[str, ...], str]:
         """Return the text to put before chunks, the title and headings, by path of headings.
 
-        It fills at most half of a chunk. A title that has to be shortened leaves no room for
-        headings, so a long one is measured only once.
+        It fills at most half of the room after the text `before` it. A title that has to be
+        shortened leaves no room for headings, so a long one is measured only once.
         """
-        short = self._shorten(title)
+        short = self._shorten(title, before)
         prefixes: dict[tuple[str, ...], str] = {(): short}
         for path in paths:
             below = " > ".join(heading for heading in path if heading != title)
             whole = "\n".join(part for part in (title, below) if part)
-            prefixes[path] = self._shorten(whole) if short == title else short
+            prefixes[path] = self._shorten(whole, before) if short == title else short
         return {path: f"{prefix}\n\n" if prefix else "" for path, prefix in prefixes.items()}
 
-    def _shorten(self, heading: str) -> str:
-        """Return as many whole words of a heading as fit into half of a chunk."""
+    def _shorten(self, heading: str, before: str) -> str:
+        """Return as many whole words of a heading as fit into half of the room."""
         ends = [0, *(word.end() for word in re.finditer(r"\S+", heading))]
         low, high = 0, len(ends)
         while high - low > 1:
             middle = (low + high) // 2
-            fits = self.chunker.fits(2 * f"{heading[: ends[middle]]}\n\n")
+            fits = self.chunker.fits(before + 2 * f"{heading[: ends[middle]]}\n\n")
             low, high = (middle, high) if fits else (low, middle)
         return heading[: ends[low]]

@@ -168,7 +168,8 @@ class Chunker(BaseModel):
         """
         if type(self)._needs_only_text:
             for source in sources:
-                yield add_places(self.spans(source.text), source.text, source.metadata)
+                spans = run(self.plan([source]))[0] if source.prefix else self.spans(source.text)
+                yield add_places(spans, source.text, source.metadata)
             return
         for group in numbered_groups(sources):
             with collect_failures() as failures:
@@ -215,10 +216,6 @@ class Chunker(BaseModel):
     def fits(self, content: str) -> bool:
         """Whether a chunk with this text is within the maximum size; True if there is none."""
         return True
-
-    def narrowed(self, prefix: str) -> Chunker:
-        """Return the same strategy with smaller chunks, so that `prefix` fits before each."""
-        return self
 
 
 def is_ours(kind: type[Any]) -> bool:

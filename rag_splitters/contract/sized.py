@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
 from typing import Any, ClassVar
 
 from typing_extensions import Self
 
+from rag_splitters.calls import together
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import check_overlap, whole_number
 from rag_splitters.parameters.fields import Overlap, Size, Unit
+from rag_splitters.span import Source, Span
 from rag_splitters.text.sizing import Sizes, sizer
 
 
@@ -67,11 +71,52 @@ class SizedChunker(Chunker):
         measure = sizer(self.length_function)(content)
         return measure.length(0, len(content)) <= self.chunk_size
 
-    def narrowed(self, prefix: str) -> Self:
-        length = sizer(self.length_function)(prefix).length(0, len(prefix))
+    def with_room_for(self, prefix: str) -> Self:
+        """Return the same strategy with smaller chunks, so that `prefix` fits before each.
+
+        `plan` uses it for sources that have a prefix. A subclass with other sizes overrides it.
+        """
+        measure = sizer(self.length_function)(prefix)
+        length = measure.length(0, len(prefix)) + (not measure.is_monotone)  # it may round down
         size = max(1, self.chunk_size - length)
         overlap = min(self.overlap, max(size // 2, self.overlap * size // self.chunk_size))
         return self.model_copy(update={"chunk_size": size, "chunk_overlap": overlap})
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        plan = vars(cls).get("plan")
+        if plan is not None and not hasattr(plan, "makes_room"):
+            cls.plan = _plan_with_room(plan)  # type: ignore[method-assign]
+
+
+def _plan_with_room(plan: Any) -> Any:
+    """Return a `plan` that leaves room for the prefix of each source."""
+
+    @wraps(plan)
+    async def with_room(self: SizedChunker, sources: Sequence[Source]) -> list[list[Span]]:
+        if not any(source.prefix for source in sources):
+            plans: list[list[Span]] = await plan(self, sources)
+            return plans
+        groups: dict[str, list[int]] = {}
+        for index, source in enumerate(sources):
+            groups.setdefault(source.prefix, []).append(index)
+        results: list[list[Span]] = [[] for _ in sources]
+        planned = await together(
+            [
+                (self.with_room_for(prefix) if prefix else self).plan(
+                    [replace(sources[index], prefix="") for index in indexes]
+                )
+                for prefix, indexes in groups.items()
+            ]
+        )
+        for indexes, own in zip(groups.values(), planned, strict=True):
+            for index, spans in zip(indexes, own, strict=True):
+                results[index] = spans
+        return results
+
+    with_room.makes_room = True  # type: ignore[attr-defined]
+    return with_room
 
 
 class MergingChunker(SizedChunker):
@@ -94,4 +139,4 @@ class MergingChunker(SizedChunker):
 
     @property
     def sizes(self) -> Sizes:
-        return super().sizes._replace(min_size=self.min_chunk_size)
+        return super().sizes._replace(min_size=min(self.min_chunk_size, self.chunk_size))

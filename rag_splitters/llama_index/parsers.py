@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import llama_index.core
@@ -19,12 +20,12 @@ from tqdm.auto import tqdm
 from typing_extensions import Self, override
 
 from rag_splitters import __version__, chunkers
-from rag_splitters.calls import together
 from rag_splitters.chunkers.modality import Handling
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.contract.own_texts import chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
+from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
     chunk_nodes,
@@ -189,19 +190,22 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         Raises ValueError if the metadata leaves no room for text.
         """
         self.check_parameters()
-        texts: list[str] = self._narrowed_for(metadata_str, "the text").split_text(text)
-        return texts
+        self._check_room(metadata_str, "the text")
+        if metadata_str and isinstance(self, SizedChunker) and self.overrides("split_text"):
+            return self.with_room_for(metadata_str).split_text(text)
+        (spans,) = self.split([Source(text, prefix=metadata_str)])
+        return [span.text_of(text) for span in spans]
 
     @override
     def _parse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
-        sources = _sources(nodes)
+        is_own = self.overrides("split_text", "split_text_metadata_aware")
+        sources = _sources(nodes) if is_own else self._sources(nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
         with _model_bar(show_progress):
-            if self.overrides("split_text", "split_text_metadata_aware"):
-                return self._assemble(nodes, sources, map(self._own_spans, nodes, bar))
-            return self._assemble(nodes, sources, self._chunker_for(nodes).split(bar))
+            spans = map(self._own_spans, nodes, bar) if is_own else self.split(bar)
+            return self._assemble(nodes, sources, spans)
 
     @override
     async def _aparse_nodes(
@@ -209,11 +213,10 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     ) -> list[BaseNode]:
         if self.overrides("_parse_nodes", "split_text", "split_text_metadata_aware"):
             return await asyncio.to_thread(self._parse_nodes, nodes, show_progress, **kwargs)
-        sources = await asyncio.to_thread(_sources, nodes)
+        sources = await asyncio.to_thread(self._sources, nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
-        chunker = await asyncio.to_thread(self._chunker_for, nodes)
         with _model_bar(show_progress):
-            spans = [spans async for spans in chunker.asplit(bar)]
+            spans = [spans async for spans in self.asplit(bar)]
         return await asyncio.to_thread(self._assemble, nodes, sources, spans)
 
     def _own_spans(self, node: BaseNode, source: Source) -> list[Span]:
@@ -229,28 +232,27 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """Return the nodes unchanged; LlamaIndex would replace exact positions by guesses."""
         return nodes
 
-    def _chunker_for(self, nodes: Sequence[BaseNode]) -> Chunker:
-        """Return this parser, or chunkers that leave room for the metadata of each node.
+    def _sources(self, nodes: Sequence[BaseNode]) -> list[Source]:
+        """Return the texts of nodes, with room for their metadata if that is counted.
 
-        Equal metadata of several nodes is measured only once.
+        Equal metadata of several nodes is measured only once. Raises ValueError if the metadata of
+        a node leaves no room for text.
         """
         self.check_parameters()
+        sources = _sources(nodes)
         if not (self.include_metadata and self.count_metadata):
-            return self
-        texts = [metadata_text(node) for node in nodes]
-        chunkers: dict[str, Chunker] = {"": self}
-        for node, metadata in zip(nodes, texts, strict=True):
-            if metadata not in chunkers:
-                chunkers[metadata] = self._narrowed_for(metadata, f"document {node.node_id!r}")
-        if len(chunkers) == 1:
-            return self
-        return _ChunkerPerSource.model_construct(
-            chunkers=[chunkers[metadata] for metadata in texts]
-        )
+            return sources
+        owners = {metadata_text(node): node for node in reversed(nodes)}
+        for metadata, node in owners.items():
+            self._check_room(metadata, f"document {node.node_id!r}")
+        return [
+            replace(source, prefix=metadata_text(node))
+            for source, node in zip(sources, nodes, strict=True)
+        ]
 
-    def _narrowed_for(self, metadata: str, owner: str) -> Any:
-        """Return the same parser with chunks small enough to fit together with metadata."""
-        if not self.fits(f"{metadata} x"):
+    def _check_room(self, metadata: str, owner: str) -> None:
+        """Raise ValueError if metadata leaves no room for text in a chunk."""
+        if metadata and not self.fits(f"{metadata} x"):
             size = getattr(self, "chunk_size", None)
             of_size = "" if size is None else f" (chunk_size={size})"
             raise InputError(
@@ -258,7 +260,6 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
                 "chunk_size, exclude keys (excluded_embed_metadata_keys and "
                 "excluded_llm_metadata_keys), or pass count_metadata=False"
             )
-        return self.narrowed(metadata)
 
     def _assemble(
         self, nodes: Sequence[BaseNode], sources: Sequence[Source], results: Iterable[list[Span]]
@@ -284,24 +285,6 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             tie(chunks, spans, self.include_prev_next_rel)
             assembled += chunks
         return assembled
-
-
-class _ChunkerPerSource(Chunker):
-    """Cuts each source with its own chunker; their requests to models are merged."""
-
-    chunkers: Sequence[Chunker]
-
-    async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        groups: dict[int, list[Source]] = {}
-        for source in sources:
-            groups.setdefault(id(self.chunkers[source.number]), []).append(source)
-        plans = [self.chunkers[group[0].number].plan(group) for group in groups.values()]
-        spans = {
-            source.number: own
-            for group, results in zip(groups.values(), await together(plans), strict=True)
-            for source, own in zip(group, results, strict=True)
-        }
-        return [spans[source.number] for source in sources]
 
 
 def _in_unit(parameters: Mapping[str, Any], unit: LengthFunction) -> dict[str, Any]:

@@ -257,19 +257,32 @@ class _Packer:
         return -1 if is_in_head else earlier
 
     def last_cut(self, start: int, begin: int, high: int, limit: int) -> Cut:
-        """Return the last cut of the coarsest level between `begin` and `high`.
+        """Return the last cut of the coarsest level, or else after the last cluster that fits."""
+        cut = self.coarsest_cut(start, begin, high, limit)
+        if cut is not None:
+            return cut
+        return Cut(self.before_unbreakable(begin, cluster_floor(self.text, begin, limit)))
+
+    def coarsest_cut(self, start: int, begin: int, high: int, limit: int) -> Cut | None:
+        """Return the last cut of the coarsest level, if possible one that leaves `min_size`."""
+        if not self.min_size:
+            return self.level_cut(start, begin, begin, high, limit)
+        least = max(begin, self.measure.furthest(start, self.min_size - 1))
+        if self.structure.whole_levels and (whole := self.whole_cut(least, begin, high)) >= 0:
+            return Cut(whole)
+        cut = self.level_cut(start, begin, least, high, limit)
+        return cut or self.level_cut(start, begin, begin, high, limit)
+
+    def level_cut(self, start: int, begin: int, low: int, high: int, limit: int) -> Cut | None:
+        """Return the last cut of the coarsest level between `low` and `high`, or None.
 
         If only a lead would precede the cut, a finer level is used instead, provided that the text
         after the lead is at least twice as long as the lead.
         """
-        text, low, unbreakable = self.text, begin, self.unbreakable
-        if self.min_size:
-            low = max(begin, self.measure.furthest(start, self.min_size - 1))
-            if self.structure.whole_levels and (cut := self.whole_cut(low, begin, high)) >= 0:
-                return Cut(cut)
+        text, unbreakable = self.text, self.unbreakable
         if unbreakable and (whole := unbreakable.end_from(begin)) > begin:
             if whole > limit:  # it fits only without the overlap
-                return Cut(begin if start < begin else cluster_floor(text, begin, limit))
+                return Cut(begin)
             low = max(low, whole - 1)
         is_bound = self.keep_with_next is not None or unbreakable is not None
         after_lead = -1  # the coarsest cut, if only a lead precedes it
@@ -285,8 +298,9 @@ class _Packer:
                         after_lead = self.before_unbreakable(begin, cut)
                     break
                 cut = level(low, cut - 1)
-        cut = after_lead if after_lead >= 0 else cluster_floor(text, begin, limit)
-        return Cut(self.before_unbreakable(begin, cut), after_lead >= 0)
+        if after_lead < 0:
+            return None
+        return Cut(self.before_unbreakable(begin, after_lead), True)
 
     def whole_cut(self, least: int, begin: int, high: int) -> int:
         """Return the last cut between blocks, if possible after `least`; or -1."""
@@ -323,12 +337,15 @@ class _Packer:
         if measure.length(start, end) <= self.size:
             return [*pieces[:-2], Piece(start, own, end)]
         high = min(measure.earliest(end, self.min_size), middle)
-        cut = self.best_cut(start, start, high, high).at
-        first_end = trim_space(text, start, cut) if self.trim else cut
-        last_own = self.next_begin(cut)
+        cut = self.coarsest_cut(start, start, high, high)
+        if cut is None:
+            return pieces
+        first_end = trim_space(text, start, cut.at) if self.trim else cut.at
+        last_own = self.next_begin(cut.at)
         last_start = self.overlap_start(start, first_end, 0)
         last_start = last_start if last_start >= 0 else last_own
-        fits = first_end > start and measure.length(last_start, end) <= self.size
+        fits = first_end > start and measure.length(start, first_end) >= self.min_size
+        fits = fits and measure.length(last_start, end) <= self.size
         if not fits:
             return pieces
         return [

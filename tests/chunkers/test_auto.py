@@ -216,4 +216,4 @@ def test_own_fits_counts_the_chunkers_in_rules() -> None:
     chunker = AutoChunker(chunk_size=10, rules={"*.x": SentenceChunker(chunk_size=50)})
     assert chunker.fits("x" * 50)
     assert not chunker.fits("x" * 51)
-    assert not chunker.narrowed("x" * 20).fits("x" * 31)
+    assert not chunker.with_room_for("x" * 20).fits("x" * 31)

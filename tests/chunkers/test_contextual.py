@@ -319,8 +319,6 @@ def test_inner_chunkers_metadata_and_place_are_kept() -> None:
     inner = HybridChunker(stages=[PageChunker(), SMALL])
     spans = ContextualChunker(chunker=inner, llm=about).spans("One.\fTwo.")
     assert [(s.start, s.end, s.pages) for s in spans] == [(0, 4, (1, 1)), (5, 9, (2, 2))]
-    narrow = ContextualChunker(chunker=SMALL, llm=about).narrowed("x" * 10)
-    assert narrow.chunker == RecursiveChunker(chunk_size=10)
 
 
 def test_secrets_and_stores_stay_out_of_what_is_written(tmp_path: Path) -> None:

@@ -222,8 +222,8 @@ def test_contradictory_options_are_refused(parameters: dict[str, Any], message: 
         HierarchicalChunker(**parameters)
 
 
-def test_narrowing_keeps_the_levels() -> None:
-    narrow = HierarchicalChunker(chunk_sizes=(60, 20)).narrowed("1234")
+def test_room_for_a_prefix_keeps_the_levels() -> None:
+    narrow = HierarchicalChunker(chunk_sizes=(60, 20)).with_room_for("1234")
     assert (narrow.chunk_sizes, narrow.chunk_size) == ((56, 16), 16)
 
 

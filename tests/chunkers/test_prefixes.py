@@ -1,0 +1,100 @@
+"""Room for a prefix: titles, contexts and metadata count towards the size."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rag_splitters import (
+    AutoChunker,
+    Chunker,
+    ContentAwareChunker,
+    ContextualChunker,
+    HierarchicalChunker,
+    HybridChunker,
+    ModalityChunker,
+    PageChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SemanticChunker,
+    SentenceChunker,
+    Source,
+    TableChunker,
+    TitledChunker,
+)
+from rag_splitters.models import HashingEmbeddings
+
+TEXT = "The kettle boils over at noon. Nobody notices it for an hour, except the cat. " * 20
+SIZED: list[Chunker] = [
+    RecursiveChunker(chunk_size=100),
+    RecursiveChunker(chunk_size=100, min_chunk_size=100),
+    SentenceChunker(chunk_size=100),
+    ParagraphChunker(chunk_size=100, min_chunk_size=90),
+    ContentAwareChunker(chunk_size=100, min_chunk_size=90),
+    HierarchicalChunker(chunk_size=100),
+    SemanticChunker(embeddings=HashingEmbeddings(), chunk_size=100, min_chunk_size=90),
+    AutoChunker(chunk_size=100),
+    TableChunker(chunk_size=100),
+    HybridChunker(stages=[PageChunker(), SentenceChunker(chunk_size=100)]),
+    ModalityChunker(text=RecursiveChunker(chunk_size=100)),
+]
+NAMES = [f"{type(chunker).__name__}{index}" for index, chunker in enumerate(SIZED)]
+
+
+def words_are_whole(text: str, start: int, end: int) -> bool:
+    return not (text[start - 1 : start + 1].isalnum() and start) and (
+        end == len(text) or not text[end - 1 : end + 1].isalnum()
+    )
+
+
+@pytest.mark.parametrize("chunker", SIZED, ids=NAMES)
+def test_chunks_leave_room_for_the_prefix_of_their_source(chunker: Chunker) -> None:
+    sources = [Source(TEXT), Source(TEXT, prefix="x" * 40), Source(TEXT, prefix="y" * 10)]
+    for prefix, spans in zip(("", "x" * 40, "y" * 10), chunker.split(sources), strict=True):
+        assert spans
+        for span in spans:
+            assert len(prefix + span.text_of(TEXT)) <= 100
+            assert words_are_whole(TEXT, span.start, span.end)
+    assert len(next(chunker.split([replace(sources[0])]))) < len(next(chunker.split(sources[1:2])))
+
+
+@pytest.mark.parametrize("chunker", SIZED, ids=NAMES)
+@pytest.mark.parametrize("unit", ["characters", "words", "tokens", lambda text: len(text) // 4])
+def test_every_chunk_after_the_first_has_its_title(chunker: Chunker, unit: Any) -> None:
+    size = 100 if unit == "characters" else 25
+    if not isinstance(chunker, (RecursiveChunker, SentenceChunker, ParagraphChunker)):
+        pytest.skip("the sizes are those of another chunker")
+    least = {"min_chunk_size": size - 2} if hasattr(chunker, "min_chunk_size") else {}
+    inner = type(chunker)(chunk_size=size, length_function=unit, **least)
+    spans = TitledChunker(chunker=inner, title="Kettles, cats and noon").spans(TEXT)
+    for span in spans[1:]:
+        assert span.text_of(TEXT).startswith("Kettles, cats and noon\n\n")
+        assert inner.fits(span.text_of(TEXT))
+        assert words_are_whole(TEXT, span.start, span.end)
+
+
+def test_counted_context_cuts_no_word() -> None:
+    inner = RecursiveChunker(chunk_size=120, min_chunk_size=110)
+    chunker = ContextualChunker(chunker=inner, llm=lambda prompt: "Cats.", count_context=True)
+    for span in chunker.spans(TEXT):
+        assert words_are_whole(TEXT, span.start, span.end)
+
+
+def test_strategy_of_a_user_leaves_room_by_itself() -> None:
+    class Firsts(RecursiveChunker):
+        async def plan(self, sources: Any) -> Any:
+            assert all(self.chunk_size < 100 for _ in sources)
+            return await super().plan(sources)
+
+    chunker = TitledChunker(chunker=Firsts(chunk_size=100), title="Tea")
+    spans = asyncio.run(_first(chunker))
+    assert all(len(span.text_of(TEXT)) <= 100 for span in spans)
+
+
+async def _first(chunker: Chunker) -> Any:
+    async for spans in chunker.asplit([Source(TEXT)]):
+        return spans
+    return []
