@@ -23,7 +23,7 @@ from rag_splitters import __version__, chunkers
 from rag_splitters.chunkers.modality import Handling
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
-from rag_splitters.contract.own_texts import chunk_key, own_spans
+from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError, InputTypeError
@@ -191,10 +191,15 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """
         self.check_parameters()
         self._check_room(metadata_str, "the text")
-        if metadata_str and isinstance(self, SizedChunker) and self.overrides("split_text"):
-            return self.with_room_for(metadata_str).split_text(text)
-        (spans,) = self.split([Source(text, prefix=metadata_str)])
-        return [span.text_of(text) for span in spans]
+        if not self.overrides("split_text"):
+            return base_texts(
+                text, lambda source: next(self.split([replace(source, prefix=metadata_str)]))
+            )
+        narrow: Any = self
+        if metadata_str and isinstance(narrow, SizedChunker):
+            narrow = narrow.with_room_for(metadata_str)
+        texts: list[str] = narrow.split_text(text)
+        return texts
 
     @override
     def _parse_nodes(
