@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterator, Sequence
-from functools import partial
-from typing import Any, Generic, TypeVar
+from functools import partial, wraps
+from typing import Any, Generic, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -215,3 +216,32 @@ def _merge_requests(
             parts[index] = slice(len(items), len(items) + len(batch.items))
             items += batch.items
         yield next(iter(group.values())).with_items(items), parts
+
+
+def in_both_forms(
+    function: Callable[P, Coroutine[Any, Any, T]],
+) -> tuple[Callable[P, T], Callable[P, Coroutine[Any, Any, T]]]:
+    """Return a coroutine function that awaits only calls as a blocking and as an async function.
+
+    Both have its signature and docstring. Its name begins with an underscore; theirs do not, and
+    that of the async one begins with "a".
+
+    >>> async def _double(number: int) -> int:
+    ...     return 2 * await call(lambda: number)
+    >>> double, adouble = in_both_forms(_double)
+    >>> double(21), asyncio.run(adouble(number=21)), adouble.__name__
+    (42, 42, 'adouble')
+    """
+
+    @wraps(function)
+    def blocking(*args: P.args, **kwargs: P.kwargs) -> T:
+        return run(function(*args, **kwargs))
+
+    @wraps(function)
+    async def asynchronous(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await arun(function(*args, **kwargs))
+
+    name = function.__name__.lstrip("_")
+    blocking.__name__ = blocking.__qualname__ = name
+    asynchronous.__name__ = asynchronous.__qualname__ = f"a{name}"
+    return blocking, asynchronous

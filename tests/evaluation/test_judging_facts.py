@@ -21,9 +21,9 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from rag_splitters import RecursiveChunker
 from rag_splitters.evaluation.judge import (
     Fact,
-    FactReport,
-    Facts,
+    Generated,
     Judge,
+    ScoreReport,
     aevaluate_facts,
     agenerate_facts,
     evaluate_facts,
@@ -140,20 +140,26 @@ def finds(statement: str) -> list[str]:
     return [] if statement.startswith("unfound") else [f"They say: {statement}", "And so on."]
 
 
-def check_counts(report: FactReport) -> None:
+def check_counts(report: ScoreReport) -> None:
     """What the script makes of `FACTS`, and that nothing is lost."""
-    assert [each.fact for each in report.results] == FACTS
-    assert (report.right, report.wrong, report.failed) == (16, 3, 11)
-    assert report.right + report.wrong + report.failed == len(FACTS) == 30
-    for each in report.results:
-        kind = each.fact.statement.partition(" ")[0]
+    assert [each.text for each in report.records] == [fact.statement for fact in FACTS]
+    assert counts(report) == (16, 3, 11)
+    for each, fact in zip(report.records, FACTS, strict=True):
+        kind = fact.statement.partition(" ")[0]
         is_answered = kind in ("right", "wrong", "recovers", "corrected")
-        assert each.is_right is (is_answered and kind != "wrong")
-        assert (each.failure is None) is is_answered is (each.answer is not None)
-    assert report.accuracy is not None
-    assert report.accuracy.mean == 16 / 19
-    assert 0.6 < report.accuracy.low < 0.7
-    assert report.accuracy.high == 1
+        assert each.score == (float(kind != "wrong") if is_answered else None)
+        assert (each.failure is None) is is_answered
+        assert each.group == ("true facts" if fact.is_true else "false facts")
+    assert report.score is not None
+    assert report.score.mean == 16 / 19
+    assert 0.6 < report.score.low < 0.7
+    assert report.score.high == 1
+
+
+def counts(report: ScoreReport) -> tuple[int, int, int]:
+    """How many facts were judged right, wrong and not at all."""
+    scores = [each.score for each in report.records]
+    return scores.count(1.0), scores.count(0.0), scores.count(None)
 
 
 def plain(reasons: dict[str, int]) -> dict[str, int]:
@@ -167,7 +173,7 @@ def plain(reasons: dict[str, int]) -> dict[str, int]:
 async def test_harness_reproduces_known_counts_over_http(
     client: Any, is_async: bool, tmp_path: Path
 ) -> None:
-    async def run(judge: Judge) -> FactReport:
+    async def run(judge: Judge) -> ScoreReport:
         if is_async:
             return await aevaluate_facts(FACTS, finds, judge)
         return await asyncio.to_thread(evaluate_facts, FACTS, finds, judge)
@@ -192,7 +198,7 @@ async def test_harness_reproduces_known_counts_over_http(
             server.requests.clear()
             judge = Judge(llm, cache=tmp_path)
             again = await run(judge)
-            assert (again.right, again.wrong, again.failed) == (23, 3, 4)
+            assert counts(again) == (23, 3, 4)
             judge.export(tmp_path / name)
         asked_again = {kind_in(prompt) for prompt in server.asked}
         assert asked_again == {"malformed", "silent", "limited", "late", "cut"}
@@ -248,15 +254,15 @@ def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
             runs.append((facts, evaluate_facts(facts, retriever, judge)))
         facts, report = runs[0]
         assert runs[1] == runs[0]
-        assert len(server.requests) == facts.passages + len(facts.facts)  # of the first run alone
+        assert len(server.requests) == facts.passages + len(facts)  # of the first run alone
 
-    true = [fact for fact in facts.facts if fact.is_true]
+    true = [fact for fact in facts if fact.is_true]
     held = [fact.statement in retriever.invoke(fact.statement)[0].page_content for fact in true]
-    assert 0 < sum(held) < len(true) == len(facts.facts) / 2
-    assert (report.right, report.wrong) == (len(true) + sum(held), len(true) - sum(held))
-    assert report.failed == 0
-    assert report.accuracy_of_true is not None
-    assert report.accuracy_of_true.mean == sum(held) / len(true)
+    assert 0 < sum(held) < len(true) == len(facts) / 2
+    assert counts(report) == (len(true) + sum(held), len(true) - sum(held), 0)
+    accuracy = report.groups["true facts"]
+    assert accuracy is not None
+    assert accuracy.mean == sum(held) / len(true)
 
 
 # Reports
@@ -274,27 +280,21 @@ def test_report_says_what_was_told_and_what_was_not(tmp_path: Path) -> None:
         lambda prompt: told("A.", prompt),
     )
     assert str(report) == (
-        "4 facts: 2 right, 1 wrong, 1 failed\n"
-        "  failed: nothing was retrieved (1)\n"
-        "  accuracy 66.7 (0.0 to 100.0)\n"
-        "  true facts 50.0 (0.0 to 100.0)\n"
-        "  false facts 100.0 (0.0 to 100.0)"
+        "true/false facts: 66.7 (0.0 to 100.0)\n"
+        "  true facts: 50.0 (0.0 to 100.0)\n"
+        "  false facts: 100.0 (0.0 to 100.0)\n"
+        "  failed: nothing was retrieved (1)"
     )
-    written = json.loads(json.dumps(report.as_dict()))
-    assert {name: written[name] for name in ("facts", "right", "wrong", "failed")} == {
-        "facts": 4,
-        "right": 2,
-        "wrong": 1,
-        "failed": 1,
-    }
-    assert written["accuracy_of_true"]["mean"] == 0.5
+    values = json.loads(json.dumps(report.as_dict()))
+    assert (values["count"], values["failures"]) == (4, {"nothing was retrieved": 1})
+    assert values["groups"]["true facts"]["mean"] == 0.5
     report.export(tmp_path / "facts.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "facts.jsonl").read_text().splitlines()]
-    assert [(row["statement"], row["answer"], row["reason"]) for row in rows] == [
-        ("A.", True, None),
-        ("B.", False, None),
-        ("C.", False, None),
-        ("D.", None, "nothing was retrieved"),
+    assert [(row["text"], row["verdicts"], row["score"], row["reason"]) for row in rows] == [
+        ("A.", [True], 1.0, None),
+        ("B.", [False], 0.0, None),
+        ("C.", [False], 1.0, None),
+        ("D.", [], None, "nothing was retrieved"),
     ]
 
 
@@ -304,17 +304,18 @@ def test_fact_is_not_asked_about_where_nothing_was_retrieved(found: list[str]) -
     report = evaluate_facts([Fact("A.", True)], lambda statement: found, llm)
     assert llm.prompts == []
     assert report.failures == {"nothing was retrieved": 1}
-    assert report.accuracy is None
-    assert "accuracy no score" in str(report)
+    assert report.score is None
+    assert str(report).startswith("true/false facts: no score")
 
 
 def test_no_facts_are_no_figure() -> None:
-    for facts in ([], Facts(facts=(), rejected=(), passages=0, requested=0)):
+    none: Generated[Fact] = generate_facts({}, str.upper)
+    for facts in ([], none):
         report = evaluate_facts(facts, lambda statement: ["A."], str.upper)
-        assert report.results == ()
-        assert report.accuracy is report.accuracy_of_true is None
-        assert report.as_dict()["accuracy"] is None
-    assert generate_facts({}, str.upper).facts == ()
+        assert report.records == ()
+        assert report.score is None
+        assert report.as_dict()["score"] is None
+    assert none.items == ()
     assert str(generate_facts({"blank": " \n "}, str.upper)).startswith("0 facts of 0")
 
 
@@ -329,7 +330,7 @@ def test_model_sees_the_retrieved_texts_and_the_statement_as_they_are() -> None:
     llm = Function(lambda prompt: "True")
     statement = "Is {passages} \ud800 {statement}?"
     report = evaluate_facts([Fact(statement, True)], Shelf(), llm)
-    assert report.right == 1
+    assert counts(report) == (1, 0, 0)
     assert "<passage>\nA.\n</passage>" in llm.prompts[0]
     assert "Is {passages} \ufffd {statement}?" in llm.prompts[0]
 
@@ -367,14 +368,14 @@ def states_json(prompt: str) -> str:
 )
 def test_every_kind_of_model_writes_the_same_facts(llm: Any) -> None:
     facts = generate_facts({"weather": TEXT}, llm, chunker=SMALL)
-    assert facts.facts == (
+    assert facts.items == (
         Fact("Tea is hot.", True, "weather", 0, 11),
         Fact("Tea is not hot.", False, "weather", 0, 11),
         Fact("Rain is wet.", True, "weather", 13, 25),
         Fact("Rain is not wet.", False, "weather", 13, 25),
     )
     assert asyncio.run(agenerate_facts({"weather": TEXT}, llm, chunker=SMALL)) == facts
-    assert str(facts) == "4 facts of 4 requested, about 2 passages: 2 true, 2 false"
+    assert str(facts) == "4 facts of 4 requested, about 2 passages"
     assert len(llm.prompts) == 4
 
 
@@ -404,13 +405,15 @@ def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     llm = Function(lambda prompt: answers[passage_in(prompt)])
     documents = {name: name for name in answers}
     facts = generate_facts(documents, Judge(llm, max_retries=1))
-    assert [(fact.statement, fact.is_true, fact.document) for fact in facts.facts] == [
+    assert [(fact.statement, fact.is_true, fact.document) for fact in facts] == [
         ("A.", True, "One."),
         ("B.", False, "One."),
         ("D.", False, "Two."),
         ("F.", False, "Three."),
     ]
-    assert sorted((each.document, each.text, each.failure.reason) for each in facts.rejected) == [
+    assert sorted(
+        (each.document, each.text, each.failure.reason) for each in facts.rejected if each.failure
+    ) == [
         ("Five.", "", "nothing was written"),
         ("Four.", "E.", "true and false"),
         ("One.", "C.", "more than requested"),
@@ -435,7 +438,7 @@ def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     ],
 )
 def test_statements_are_read_tolerantly(answer: str, found: tuple[list[str], list[str]]) -> None:
-    facts = generate_facts({"a": "Text."}, lambda prompt: answer).facts
+    facts = generate_facts({"a": "Text."}, lambda prompt: answer)
     assert [fact.statement for fact in facts if fact.is_true] == found[0]
     assert [fact.statement for fact in facts if not fact.is_true] == found[1]
 
@@ -444,16 +447,16 @@ def test_statements_are_read_tolerantly(answer: str, found: tuple[list[str], lis
 def test_facts_say_where_they_come_from(text: str) -> None:
     seen = Function(lambda prompt: "true: A.")
     facts = generate_facts({"a": text}, seen, chunker=SMALL)
-    assert facts.passages == len(facts.facts) + len(facts.rejected)
-    assert bool(facts.facts) == bool(text.strip())
-    places = [(each.start, each.end) for each in (*facts.facts, *facts.rejected)]
+    assert facts.passages == len(facts) + len(facts.rejected)
+    assert bool(facts) == bool(text.strip())
+    places = [(each.start, each.end) for each in (*facts, *facts.rejected)]
     assert places == [(span.start, span.end) for span in SMALL.spans(text)]
 
 
 def test_facts_are_exported_edited_and_read(tmp_path: Path) -> None:
     facts = generate_facts({"a \ud800": "One \ud800 is two."}, states_lone)
     facts.export(tmp_path / "facts.jsonl")
-    assert tuple(read_facts(tmp_path / "facts.jsonl")) == facts.facts
+    assert tuple(read_facts(tmp_path / "facts.jsonl")) == facts.items
     own = tmp_path / "own.jsonl"
     own.write_text('{"statement": "Tea is hot.", "is_true": true}\n\n')
     assert read_facts(own) == [Fact("Tea is hot.", True)]

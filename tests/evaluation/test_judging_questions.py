@@ -16,7 +16,7 @@ from langchain_openai import ChatOpenAI
 from rag_splitters import RecursiveChunker
 from rag_splitters.evaluation import read_questions
 from rag_splitters.evaluation.judge import (
-    GeneratedQuestions,
+    Generated,
     Judge,
     agenerate_questions,
     generate_questions,
@@ -49,7 +49,7 @@ def asks_json(prompt: str) -> str:
     return json.dumps({"questions": [{"question": first, "quotes": quotes}]})
 
 
-def written(answer: str, text: str = TEXT, **options: Any) -> GeneratedQuestions:
+def written(answer: str, text: str = TEXT, **options: Any) -> Generated[Question]:
     llm = Function(lambda prompt: answer)
     return generate_questions({"a": text}, Judge(llm, max_retries=0), **options)
 
@@ -66,11 +66,11 @@ def written(answer: str, text: str = TEXT, **options: Any) -> GeneratedQuestions
 )
 def test_every_kind_of_model_writes_the_same_questions(llm: Any) -> None:
     found = generate_questions({"weather": TEXT}, llm, chunker=SMALL)
-    assert found.questions == (
+    assert found.items == (
         Question("What of Tea?", "weather", ((0, 11),)),
         Question("What of Rain?", "weather", ((13, 25), (26, 35))),
     )
-    assert [TEXT[slice(*place)] for place in found.questions[1].references] == [
+    assert [TEXT[slice(*place)] for place in found[1].references] == [
         "Rain is wet.",
         "It falls.",
     ]
@@ -87,7 +87,7 @@ def test_openai_client_asks_once_with_the_schema(tmp_path: Path) -> None:
             for _ in range(2)
         ]
         assert runs[0] == runs[1]
-        assert len(runs[0].questions) == len(server.requests) == 2
+        assert len(runs[0]) == len(server.requests) == 2
         sent = server.requests[0]["body"]["response_format"]["json_schema"]["name"]
         assert sent == "QuestionsWithQuotes"
 
@@ -104,11 +104,13 @@ def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
     }
     llm = Function(lambda prompt: answers[passage_in(prompt)])
     found = generate_questions({name: name for name in answers}, Judge(llm, max_retries=1))
-    assert [(each.text, each.document) for each in found.questions] == [
+    assert [(each.text, each.document) for each in found] == [
         ("A?", "One."),
         ("A?", "Two."),
     ]
-    assert [(each.document, each.text, each.failure.reason) for each in found.rejected] == [
+    assert [
+        (each.document, each.text, each.failure and each.failure.reason) for each in found.rejected
+    ] == [
         ("One.", "B?", "more than requested"),
         ("Three.", "C?", "a quotation is not in the passage"),
         ("Four.", "D?", "a quotation is not in the passage"),
@@ -116,6 +118,7 @@ def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
         ("Six.", "", "nothing was written"),
         ("Seven.", "", "the answer could not be used"),
     ]
+    assert found.rejected[1].failure is not None
     assert "'three.' is not in the passage" in found.rejected[1].failure.detail
     assert found.reasons["a quotation is not in the passage"] == 2
     assert "rejected: no evidence is quoted (1)" in str(found)
@@ -127,8 +130,8 @@ def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
 
 def test_question_asked_twice_about_a_document_is_used_once() -> None:
     found = written("question: What?\nquote: is", chunker=SMALL)
-    assert [each.references for each in found.questions] == [((4, 6),)]
-    assert found.reasons == {"asked twice": 1}
+    assert [each.references for each in found] == [((4, 6),)]
+    assert found.reasons == {"written twice": 1}
 
 
 def test_first_place_in_the_shown_passage_is_taken() -> None:
@@ -137,7 +140,7 @@ def test_first_place_in_the_shown_passage_is_taken() -> None:
     llm = Function(lambda prompt: asks_rain(passage_in(prompt)))
     paragraphs = RecursiveChunker(chunk_size=40, chunk_overlap=0)
     found = generate_questions({"a": text}, llm, chunker=paragraphs)
-    assert [each.references for each in found.questions] == [((0, 9),), ((25, 34),)]
+    assert [each.references for each in found] == [((0, 9),), ((25, 34),)]
 
 
 def asks_rain(passage: str) -> str:
@@ -146,7 +149,7 @@ def asks_rain(passage: str) -> str:
 
 def test_quotation_given_twice_is_one_reference() -> None:
     found = written("question: How?\nquote: hot.\nquote: Tea\nquote: hot.")
-    assert found.questions[0].references == ((0, 3), (7, 11))
+    assert found[0].references == ((0, 3), (7, 11))
 
 
 @pytest.mark.parametrize(
@@ -212,10 +215,10 @@ def test_questions_about_hostile_texts_hold(text: str) -> None:
         return f"question: What?\nquote: {quote}" if quote else "none"
 
     found = generate_questions({"a": text}, copies, chunker=SMALL)
-    assert bool(found.questions) == bool(text.strip())
-    assert set(found.reasons) <= {"asked twice"}
-    assert found.passages == len(found.questions) + len(found.rejected)
-    for question in found.questions:
+    assert bool(found) == bool(text.strip())
+    assert set(found.reasons) <= {"written twice"}
+    assert found.passages == len(found) + len(found.rejected)
+    for question in found:
         check_question(question, {"a": text})
 
 
@@ -232,10 +235,10 @@ def test_long_texts_without_space_cost_in_proportion() -> None:
 def test_questions_are_exported_for_the_retrieval_figures(tmp_path: Path) -> None:
     documents = {"weather \ud800": TEXT.replace("wet", "wet\r\n and \ud800"), "b": "Snow is cold."}
     found = generate_questions(documents, asks, chunker=SMALL)
-    assert len(found.questions) == 3
+    assert len(found) == 3
     found.export(tmp_path / "questions.jsonl")
     again = read_questions(tmp_path / "questions.jsonl", documents)
-    assert tuple(again.questions) == found.questions
+    assert tuple(again.questions) == found.items
 
 
 @pytest.mark.parametrize(
@@ -247,7 +250,7 @@ def test_questions_are_exported_for_the_retrieval_figures(tmp_path: Path) -> Non
 )
 def test_questions_are_read_tolerantly(answer: str, quotes: int) -> None:
     found = written(answer)
-    assert [len(each.references) for each in found.questions] == [quotes]
+    assert [len(each.references) for each in found] == [quotes]
 
 
 @pytest.mark.parametrize("answer", ["question:", "What?", "quote: hot", "question: What?\nhot"])
@@ -258,4 +261,4 @@ def test_lines_that_are_none_are_refused(answer: str) -> None:
 def test_no_documents_have_no_questions() -> None:
     for documents in ({}, {"a": ""}, {"a": " \r\n "}):
         found = generate_questions(documents, str.upper)
-        assert (found.questions, found.rejected, found.requested) == ((), (), 0)
+        assert (found.items, found.rejected, found.requested) == ((), (), 0)

@@ -23,7 +23,7 @@ from rag_splitters.evaluation.judge import (
     context_precision,
     context_relevance,
 )
-from rag_splitters.evaluation.judge.context import average_precision
+from rag_splitters.evaluation.judge.scores import average_precision
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.testing import hostile_texts
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
@@ -73,7 +73,7 @@ def models(script: Any) -> list[Any]:
 
 
 def scores(report: ScoreReport) -> list[float | None]:
-    return [each.score for each in report.scores]
+    return [each.score for each in report.records]
 
 
 # Context precision
@@ -83,7 +83,7 @@ def scores(report: ScoreReport) -> list[float | None]:
 def test_precision_by_every_kind_of_model(llm: Any) -> None:
     judge = Judge(llm)
     report = context_precision(QUESTIONS, finds, judge, references=ANSWERS)
-    assert [each.verdicts for each in report.scores] == [(1, 0, 1), (0, 1), (0,)]
+    assert [each.verdicts for each in report.records] == [(1, 0, 1), (0, 1), (0,)]
     assert scores(report) == [(1 + 2 / 3) / 2, 1 / 2, 0.0]
     assert report.score is not None
     assert report.score.mean == pytest.approx((5 / 6 + 1 / 2) / 3)
@@ -106,7 +106,7 @@ def test_average_precision_is_the_definition(verdicts: list[int]) -> None:
 def test_order_of_what_was_retrieved_counts() -> None:
     def ranked(texts: Sequence[str]) -> float | None:
         report = context_precision(["q"], lambda _: texts, useful, references=["good"])
-        return report.scores[0].score
+        return report.records[0].score
 
     assert ranked(["good", "bad"]) == ranked(["good", "bad", "bad"]) == 1.0
     assert ranked(["bad", "good"]) == 0.5
@@ -115,7 +115,7 @@ def test_order_of_what_was_retrieved_counts() -> None:
 
 def test_precision_without_reference_compares_with_the_response() -> None:
     report = context_precision(QUESTIONS, finds, useful, responses=["Late.", "Late.", "Late."])
-    assert [each.verdicts for each in report.scores] == [(0, 1, 0), (1, 0), (1,)]
+    assert [each.verdicts for each in report.records] == [(0, 1, 0), (1, 0), (1,)]
     assert report.metric == "context precision without reference"
     assert str(report) == "context precision without reference: 83.3 (24.6 to 100.0)"
 
@@ -124,7 +124,7 @@ def test_questions_may_come_with_their_positions() -> None:
     questions = [Question(text, "a", ((0, 1),)) for text in QUESTIONS]
     report = context_precision(questions, finds, useful, references=ANSWERS)
     assert report == context_precision(QUESTIONS, finds, useful, references=ANSWERS)
-    assert context_relevance(questions, finds, relevant).scores[0].question == QUESTIONS[0]
+    assert context_relevance(questions, finds, relevant).records[0].text == QUESTIONS[0]
 
 
 def test_missing_verdict_leaves_its_question_without_a_score() -> None:
@@ -135,7 +135,7 @@ def test_missing_verdict_leaves_its_question_without_a_score() -> None:
 
     report = context_precision(QUESTIONS, finds, moody, references=ANSWERS)
     assert scores(report) == [None, 0.5, 0.0]
-    assert report.scores[0].verdicts == (1, 0, None)
+    assert report.records[0].verdicts == (1, 0, None)
     assert report.score is not None
     assert report.score.mean == 0.25
     assert report.failures == {"the model raised OSError": 1}
@@ -163,7 +163,7 @@ def test_precision_refuses_answers_that_make_no_sense(options: Any, message: str
 @pytest.mark.parametrize("llm", models(relevant), ids=lambda llm: type(llm).__name__)
 def test_relevance_by_every_kind_of_model(llm: Any) -> None:
     report = context_relevance(QUESTIONS, finds, Judge(llm))
-    assert [each.verdicts for each in report.scores] == [(2, 2), (1, 2), (0, 0)]
+    assert [each.verdicts for each in report.records] == [(2, 2), (1, 2), (0, 0)]
     assert scores(report) == [1.0, 0.75, 0.0]
     assert report.failures == {}
     assert len(llm.prompts) == 6
@@ -186,7 +186,7 @@ def test_relevance_of_one_judge_is_the_score_where_the_other_failed() -> None:
         return "3" if "Rate how well" in prompt else "1"
 
     report = context_relevance(QUESTIONS[:1], finds, Judge(strict, max_retries=0))
-    assert report.scores[0].verdicts == (None, 1)
+    assert report.records[0].verdicts == (None, 1)
     assert scores(report) == [0.5]
     assert (report.partial, report.failures) == (1, {})
     assert "only some verdicts (1)" in str(report)
@@ -220,7 +220,7 @@ def figures(questions: list[str], retriever: Any, llm: Any) -> list[ScoreReport]
 def test_empty_retrieval_scores_nothing_and_is_counted() -> None:
     llm = Function(lambda prompt: "1")
     for report in figures(["Why?", "How?"], lambda q: ["So."] if q == "How?" else [], llm):
-        assert report.scores[0].score == 0.0
+        assert report.records[0].score == 0.0
         assert (report.empty, report.failures) == (1, {})
         assert "nothing retrieved (1)" in str(report)
     assert not any("Why?" in prompt for prompt in llm.prompts)
@@ -234,13 +234,13 @@ def test_failed_retrieval_has_no_score() -> None:
 
     for report in figures(["Why?", "How?"], away, lambda prompt: "1"):
         assert (report.empty, report.failures) == (0, {"the retriever raised OSError": 1})
-        assert [each.score is None for each in report.scores] == [True, False]
+        assert [each.score is None for each in report.records] == [True, False]
 
 
 def test_no_questions_are_no_figure() -> None:
     for report in figures([], finds, useful):
         assert report.score is None
-        assert report.as_dict()["questions"] == 0
+        assert report.as_dict()["count"] == 0
     for wrong in (["How?", " "], [""]):
         with pytest.raises(ValueError, match="is blank"):
             context_relevance(wrong, finds, useful)
@@ -259,7 +259,7 @@ def test_texts_are_data(texts: list[str]) -> None:
 
     for report in figures(["How {passage} {question}?"], lambda question: texts, model):
         assert report.failures == {}
-        assert report.scores[0].texts == tuple(texts)
+        assert report.records[0].texts == tuple(texts)
     assert all("How {passage} {question}?" in prompt for prompt in seen)
 
 
@@ -270,12 +270,12 @@ def test_scores_are_exported(tmp_path: Path) -> None:
     ):
         report.export(tmp_path / "scores.jsonl")
         lines = (tmp_path / "scores.jsonl").read_text(encoding="ascii").splitlines()
-        for line, each in zip(lines, report.scores, strict=True):
+        for line, each in zip(lines, report.records, strict=True):
             row = json.loads(line)
-            assert row["question"] == each.question
+            assert row["text"] == each.text
             assert (tuple(row["texts"]), tuple(row["verdicts"])) == (each.texts, each.verdicts)
             assert row["score"] == each.score
-        assert json.loads(json.dumps(report.as_dict()))["questions"] == len(report.scores)
+        assert json.loads(json.dumps(report.as_dict()))["count"] == len(report.records)
 
 
 def test_openai_client_loses_no_question_to_a_fault(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def test_passages_beside_each_other_stay_apart() -> None:
 
         facts = [Fact("Tea is hot.", True)]
         report = evaluate_facts(facts, lambda _, text=text: [text, "B"], model)
-        assert report.right == 1
+        assert [each.score for each in report.records] == [1.0]
         tag = re.findall(r"^<(passage(?:-[0-9a-f]{8})?)>$", prompts[0], re.MULTILINE)[0]
         assert re.findall(rf"<{tag}>\n(.*?)\n</{tag}>", prompts[0], re.DOTALL) == [text, "B"]
         assert forgiving(prompts[0]).count(f"</{tag}>") == 2

@@ -165,7 +165,7 @@ def test_verdict_is_read_from_the_last_line_and_the_reason_is_kept() -> None:
         by_schema = Judge(ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any"))
         for each in (by_text, by_schema):
             report = evaluate_facts([Fact("Tea is hot.", True)], lambda _: ["Tea is hot."], each)
-            assert report.right == 1
+            assert [each.score for each in report.records] == [1.0]
     assert by_text.judgements[0].answer.startswith("1 of the passages")
     assert by_schema.judgements[0].answer == answer
 
@@ -174,7 +174,7 @@ def test_verdict_before_its_reason_is_asked_for_again() -> None:
     answers = iter(["True\nbecause they say so", "They say so.\nTrue"])
     llm = Function(lambda prompt: next(answers))
     report = evaluate_facts([Fact("Tea is hot.", True)], lambda _: ["Tea is hot."], llm)
-    assert (report.right, len(llm.prompts)) == (1, 2)
+    assert ([each.score for each in report.records], len(llm.prompts)) == ([1.0], 2)
 
 
 @pytest.mark.parametrize("name", ["proposition", "contextual"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -70,24 +69,8 @@ class Task(Generic[Verdict]):
     read: Callable[[str | BaseModel], Verdict]
 
 
-class Row:
-    """A dataclass that is written as a line of JSON."""
-
-    __slots__ = ()
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields for JSON; a failure becomes `reason` and `error`, which are None without."""
-        row = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
-        if isinstance(verdict := row.get("verdict"), BaseModel):
-            row["verdict"] = verdict.model_dump()
-        if "failure" in row:
-            failure = row.pop("failure")
-            row |= {"reason": failure and failure.reason, "error": failure and failure.detail}
-        return row
-
-
 @dataclass(frozen=True, slots=True)
-class Judgement(Row, Generic[Verdict]):
+class Judgement(Generic[Verdict]):
     """A prompt, the model's answer, and the verdict or the reason why there is none.
 
     Parameters:
@@ -108,14 +91,20 @@ class Judgement(Row, Generic[Verdict]):
     verdict: Verdict | None
     failure: Failure | None
 
+    def as_dict(self) -> dict[str, Any]:
+        """The fields for JSON; a failure becomes `reason` and `error`, which are None without."""
+        row = {each.name: getattr(self, each.name) for each in fields(self)}
+        if isinstance(self.verdict, BaseModel):
+            row["verdict"] = self.verdict.model_dump()
+        return flat(row)
+
 
 class Judge:
     """Asks a chat model for verdicts, and keeps them, so that no prompt is sent twice.
 
     With a `cache`, the same run on another day calls the model only for what failed. Answers are
     cached by the model's name, the task with its version, and the prompt. A cached answer is read
-    and checked again. `export` writes all judgements for an audit, and `recall` reads them back, in
-    place of a cache.
+    and checked again. `export` writes all judgements for an audit.
 
     Parameters:
         llm: a LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer, sync or
@@ -148,7 +137,6 @@ class Judge:
         self._cache = None if cache is None else text_cache(cache, "judgements")
         if cache is not None:
             stable_name(self._chat)
-        self._records: dict[str, str] = {}
         self._judgements: dict[str, Judgement[Any]] = {}
 
     @property
@@ -176,7 +164,8 @@ class Judge:
     async def judge(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
         """`ask` as a coroutine for `calls.run` and `calls.arun`."""
         prompt_of = {self._key(task.name, task.version, prompt): prompt for prompt in prompts}
-        judgements = self._recalled(task, prompt_of, self._records)
+        known = {key: self._judgements[key] for key in prompt_of if key in self._judgements}
+        judgements = {key: each for key, each in known.items() if each.failure is None}
 
         def read(index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
             content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
@@ -196,7 +185,6 @@ class Judge:
             judgements[key] = self._judgement(task, prompt_of[key], answer)
         judgements = {key: judgements[key] for key in prompt_of}  # in the order of the prompts
         self._judgements.update(judgements)
-        self._records.update(_records(judgements))
         return [judgements[self._key(task.name, task.version, prompt)] for prompt in prompts]
 
     async def judge_groups(
@@ -213,40 +201,12 @@ class Judge:
         """
         write_lines(path, (each.as_dict() for each in self.judgements))
 
-    def recall(self, path: str | Path) -> None:
-        """Read the answers that `export` wrote. Prompts that they answer are not sent again.
-
-        Raises: ValueError with the line number if a line is not a judgement.
-        """
-        lines = Path(path).read_text(encoding="utf-8").rstrip("\n").split("\n")
-        for number, line in enumerate(lines, 1):
-            try:
-                row = json.loads(line)
-                key = stable_uuid(row["model"], row["task"], str(row["version"]), row["prompt"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise InputError(f"{path}, line {number} is not a judgement: {error!r}") from None
-            self._records[key] = line
-
     def _cache_keys(self, keys: Sequence[str]) -> list[str]:
         name = cache_name(self._chat)
         return [stable_uuid("judgement", name, key) for key in keys]
 
     def _key(self, task: str, version: int, prompt: str) -> str:
         return stable_uuid(self.model, task, str(version), prompt)
-
-    def _recalled(
-        self, task: Task[Verdict], prompt_of: Mapping[str, str], records: Mapping[str, str | None]
-    ) -> dict[str, Judgement[Verdict]]:
-        """The judgements in the records whose answers can still be read."""
-        judgements = {}
-        for key, prompt in prompt_of.items():
-            try:
-                answer = json.loads(records.get(key) or "")["answer"]
-                content = answer if isinstance(answer, str) else task.schema.model_validate(answer)
-                judgements[key] = self._judgement(task, prompt, (answer, task.read(content)))
-            except (ValueError, KeyError, TypeError):
-                continue  # missing, failed or damaged: the model is asked again
-        return judgements
 
     def _judgement(
         self, task: Task[Verdict], prompt: str, answer: tuple[Any, Verdict] | ModelError
@@ -259,15 +219,6 @@ class Judge:
 def as_judge(judge: Any) -> Judge:
     """The judge itself, or a judge for a chat model."""
     return judge if isinstance(judge, Judge) else Judge(judge)
-
-
-def _records(judgements: Mapping[str, Judgement[Any]]) -> dict[str, str]:
-    """The judgements with a verdict, as a cache stores them."""
-    return {
-        key: json.dumps(judgement.as_dict(), sort_keys=True)
-        for key, judgement in judgements.items()
-        if judgement.failure is None
-    }
 
 
 # Reading answers, and reporting failures
@@ -309,15 +260,10 @@ def read_choice(answer: str | BaseModel, choices: Mapping[str, Verdict]) -> Verd
     raise InputError(f"it is none of {', '.join(choices)}")
 
 
-def count_reasons(failures: Iterable[Failure | None]) -> dict[str, int]:
-    """How often each reason occurs, the most frequent first."""
-    reasons = Counter(failure.reason for failure in failures if failure is not None)
-    return dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
-def reasons_text(heading: str, counts: Mapping[str, int]) -> str:
-    """Counts of reasons as lines of a report, each with a line break before it."""
-    return "".join(f"\n  {heading}: {reason} ({count})" for reason, count in counts.items())
+def flat(row: dict[str, Any]) -> dict[str, Any]:
+    """A row for JSON with its failure as `reason` and `error`, which are None without one."""
+    failure = row.pop("failure")
+    return row | {"reason": failure and failure.reason, "error": failure and failure.detail}
 
 
 def write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:

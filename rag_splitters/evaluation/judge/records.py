@@ -1,0 +1,232 @@
+"""What a judged run reports: one kind of record, scores over records, and generated test data."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from rag_splitters.errors import InputError
+from rag_splitters.evaluation.judge.judge import Failure, flat, write_lines
+from rag_splitters.evaluation.measure.questions import Question
+from rag_splitters.evaluation.measure.uncertainty import Estimate, mean_score, percent
+
+Item = TypeVar("Item", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What came of one question, statement or passage.
+
+    Parameters:
+        text: the question or statement; empty if a model failed on a whole passage.
+        score: from 0 to 1; None if there is none.
+        failure: why there is no score, or why the text is not used.
+        texts: the texts that were retrieved for it, the best first.
+        verdicts: the model's verdicts; None for one on which it failed.
+        group: the group in which it is scored as well, if there are groups.
+        document: the name of the document that it is about, if it is known.
+        start: where the passage that it is about begins.
+        end: where the passage ends.
+    """
+
+    text: str
+    score: float | None = None
+    failure: Failure | None = None
+    texts: tuple[str, ...] = ()
+    verdicts: tuple[int | None, ...] = ()
+    group: str = ""
+    document: str = ""
+    start: int = 0
+    end: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields for JSON; a failure becomes `reason` and `error`, which are None without."""
+        return flat({each.name: getattr(self, each.name) for each in fields(self)})
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreReport:
+    """A judged metric over questions or facts.
+
+    Parameters:
+        metric: the name of the metric.
+        model: the judge's stable name.
+        records: one for each question or fact, in order.
+    """
+
+    metric: str
+    model: str
+    records: tuple[Record, ...]
+
+    @property
+    def score(self) -> Estimate | None:
+        """The mean of all scores, with its interval."""
+        return mean_score([each.score for each in self.records if each.score is not None])
+
+    @property
+    def groups(self) -> dict[str, Estimate | None]:
+        """The mean score of each group, such as "true facts"."""
+        scores: dict[str, list[float]] = {}
+        for each in self.records:
+            if each.group:
+                scores.setdefault(each.group, []).extend(
+                    () if each.score is None else (each.score,)
+                )
+        return {group: mean_score(values) for group, values in scores.items()}
+
+    @property
+    def empty(self) -> int:
+        """The number of records that score 0 because nothing was retrieved."""
+        return sum(each.failure is None and not each.texts for each in self.records)
+
+    @property
+    def partial(self) -> int:
+        """The number of scores without all verdicts, because the model failed on some."""
+        return sum(each.failure is None and None in each.verdicts for each in self.records)
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """The number of records without a score, by reason."""
+        return count_reasons(each.failure for each in self.records)
+
+    def __str__(self) -> str:
+        lines = [f"{self.metric}: {percent(self.score)}"]
+        lines += [f"{group}: {percent(score)}" for group, score in self.groups.items()]
+        lines += [f"nothing retrieved ({self.empty})"] if self.empty else []
+        lines += [f"only some verdicts ({self.partial})"] if self.partial else []
+        return "\n  ".join(lines) + reasons_text("failed", self.failures)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The scores and the counts for JSON."""
+        groups = {group: score and score._asdict() for group, score in self.groups.items()}
+        return {
+            "metric": self.metric,
+            "model": self.model,
+            "score": self.score and self.score._asdict(),
+            "groups": groups,
+            "count": len(self.records),
+            "empty": self.empty,
+            "partial": self.partial,
+            "failures": self.failures,
+        }
+
+    def export(self, path: str | Path) -> None:
+        """Write JSON lines: one for each record, with the retrieved texts and the verdicts."""
+        write_lines(path, (each.as_dict() for each in self.records))
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A statement that is known to be true or false.
+
+    Parameters:
+        statement: the statement.
+        is_true: whether it is true according to the passage.
+        document: the name of the passage's document.
+        start: where the passage begins.
+        end: where the passage ends.
+    """
+
+    statement: str
+    is_true: bool
+    document: str = ""
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated(Sequence[Item]):
+    """Questions or facts that a model wrote about passages, and an account of what else it wrote.
+
+    It is a sequence of them, which `compare` and `evaluate_facts` accept.
+
+    Parameters:
+        name: "questions" or "facts".
+        items: those that can be used.
+        rejected: those that cannot be used, and why.
+        passages: number of passages that the model was shown.
+        requested: number of items that it was asked for.
+    """
+
+    name: str
+    items: tuple[Item, ...]
+    rejected: tuple[Record, ...]
+    passages: int
+    requested: int
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @overload
+    def __getitem__(self, index: int) -> Item: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Item, ...]: ...
+    def __getitem__(self, index: int | slice) -> Item | tuple[Item, ...]:
+        return self.items[index]
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """The number of rejected items and passages, by reason."""
+        return count_reasons(each.failure for each in self.rejected)
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.items)} {self.name} of {self.requested} requested, about {self.passages} "
+            f"passages{reasons_text('rejected', self.reasons)}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The items and the account for JSON."""
+        return {
+            "passages": self.passages,
+            "requested": self.requested,
+            "reasons": self.reasons,
+            "rejected": [each.as_dict() for each in self.rejected],
+            self.name: list(map(_row, self.items)),
+        }
+
+    def export(self, path: str | Path) -> None:
+        """Write the items as JSON lines, for `read_questions` or `read_facts`."""
+        write_lines(path, map(_row, self.items))
+
+
+def _row(item: Any) -> dict[str, Any]:
+    """A fact or a question as a line of JSON."""
+    if not isinstance(item, Question):
+        return asdict(item)
+    references = [{"start": start, "end": end} for start, end in item.references]
+    return {"question": item.text, "document": item.document, "references": references}
+
+
+def count_reasons(failures: Iterable[Failure | None]) -> dict[str, int]:
+    """How often each reason occurs, the most frequent first."""
+    reasons = Counter(failure.reason for failure in failures if failure is not None)
+    return dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def reasons_text(heading: str, counts: Mapping[str, int]) -> str:
+    """Counts of reasons as lines of a report, each with a line break before it."""
+    return "".join(f"\n  {heading}: {reason} ({count})" for reason, count in counts.items())
+
+
+def read_facts(path: str | Path) -> list[Fact]:
+    """Read facts, your own or exported ones: JSON lines with `statement` and `is_true`.
+
+    Raises: ValueError with the line number if a line is not a fact.
+    """
+    facts = []
+    for number, line in enumerate(Path(path).read_text(encoding="utf-8").split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            fact = Fact(**json.loads(line))
+            if not fact.statement.strip() or not isinstance(fact.is_true, bool):
+                raise InputError("statement must be text, and is_true true or false")
+        except (ValueError, TypeError, AttributeError) as error:
+            raise InputError(f"{path}, line {number} is not a fact: {error}") from None
+        facts.append(fact)
+    return facts
