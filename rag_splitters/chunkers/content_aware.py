@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.pages import read_as_text
+from rag_splitters.structure.table_headers import pack_with_headers
 
 
 class ContentAwareChunker(MergingChunker):
@@ -24,17 +24,20 @@ class ContentAwareChunker(MergingChunker):
     it, and a few words before a first subsection with that. Code, tables, list items and quotes
     that fit are never cut. A block that is too big is cut at blank lines and lines (code), rows and
     cells (tables), items (lists) or sentences (prose). A chunk that begins inside a list or code
-    keeps the indentation of its first line, unless that fills half of the chunk.
+    keeps the indentation of its first line, unless that fills half of the chunk. A chunk that
+    begins inside a Markdown or HTML table repeats the header of the table.
 
     Metadata: `headings`, the headings over the chunk's own text, the outermost first. Overlap does
     not count as its own text.
 
-    Rewrites: HTML becomes plain text. Entities are decoded, white space outside `pre` is collapsed,
-    the items of lists begin with "- " or their number, tables are written in Markdown, and images
-    are replaced by their alternative text. `start` and `end` bound the HTML that a chunk was made
-    from. XML becomes plain text, too: an element with a title is a section, and values beside each
-    other become lines such as "price: 4"; if nothing has a title, elements that contain records are
-    sections under their names.
+    Rewrites: a repeated header has no position. HTML becomes plain text. Entities are decoded,
+    white space outside `pre` is collapsed, the items of lists begin with "- " or their number,
+    tables are written in Markdown, and images are replaced by their alternative text. `start` and
+    `end` bound the HTML that a chunk was made from. XML becomes plain text, too: an element with a
+    title is a section, and values beside each other become lines such as "price: 4"; if nothing has
+    a title, elements that contain records are sections under their names.
+
+    Dropped from the rows under a repeated header: the base64 data of data URIs.
 
     Dropped from HTML: the tags; the head, scripts, styles, templates, drawings (`svg`),
     declarations and comments; and, unless `main_content_only=False`, whatever surrounds the main
@@ -86,5 +89,5 @@ class ContentAwareChunker(MergingChunker):
         """Pack the blocks of a text into chunks with the headings above them."""
         return [
             replace(span, headings=outline.above(span.own, span.end))
-            for span in pack_blocks(text, blocks, self.sizes)
+            for span in pack_with_headers(text, blocks, self.sizes)
         ]

@@ -10,6 +10,7 @@ import pytest
 import regex
 from hypothesis import given
 
+from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.hierarchical import HierarchicalChunker
 from rag_splitters.structure.blocks import read_blocks
@@ -115,6 +116,32 @@ def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
         check_html(ContentAwareChunker(format="html", **case), example["html"])
 
 
+@pytest.mark.parametrize("overlap", [0, 12])
+@pytest.mark.parametrize("markup", ["markdown", "html"])
+@pytest.mark.parametrize("strategy", [ContentAwareChunker, AutoChunker])
+def test_a_table_that_is_cut_repeats_its_header(strategy: Any, markup: str, overlap: int) -> None:
+    if markup == "html":
+        rows = "".join(f"<tr><td>G{n}</td><td>{n}</td></tr>" for n in range(20))
+        head = "<tr><th>grade</th><th>pay</th></tr>"
+        text = f"<html><h1>Pay</h1><p>See:</p><table>{head}{rows}</table><p>It ends here."
+    else:
+        rows = "".join(f"| G{n} | {n} |\n" for n in range(20))
+        text = f"# Pay\n\nSee:\n\n| grade | pay |\n| --- | --- |\n{rows}\nIt ends here.\n"
+    chunker = strategy(chunk_size=90, chunk_overlap=overlap)
+    chunks = chunker.chunk(text)
+    assert [chunk.text for chunk in chunks if "It ends" in chunk.text] == ["It ends here."]
+    assert "".join(chunk.text for chunk in chunks[:1]).startswith(("# Pay", "Pay"))
+    for chunk in chunks[:-1]:
+        assert "| grade | pay |\n| --- | --- |\n| G" in chunk.text
+        assert chunk.metadata["headings"] == ["Pay"]
+        assert len(chunk.text) <= 90
+    shown = [n for n in range(20) if any(f"| G{n} | {n} |" in chunk.text for chunk in chunks)]
+    assert shown == list(range(20))
+    last = chunks[-2]
+    assert "G19" in text[last.start : last.end]
+    assert "grade" not in text[last.start : last.end]
+
+
 def test_sections_that_fit_are_chunks() -> None:
     spans = check_chunker(ContentAwareChunker(), MARKDOWN)
     assert [list(span.headings) for span in spans] == [["Tea"], ["Coffee"]]
@@ -140,7 +167,8 @@ def test_what_is_too_big_is_cut_by_the_strategy_of_its_kind() -> None:
         'def brew():\n    return "tea"\n```',
         "- green\n  - sencha\n- black",
         "## Serve\n\n| cup | ml |\n|-----|----|\n| big | 300 |",
-        "| tiny | 90 |\n\n> Never add milk first.\n>\n> Or do.",
+        "| cup | ml |\n|-----|----|\n| tiny | 90 |",
+        "> Never add milk first.\n>\n> Or do.",
         "# Coffee\n\nIs another story.",
     ]
 

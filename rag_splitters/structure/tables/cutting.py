@@ -58,6 +58,11 @@ class Cutter:
         spans = [] if complete else self._header(self.frame.positions[0])
         return spans + self._rows()
 
+    def spans_after_header(self) -> list[Span]:
+        """Return the chunks of the rows, if the header stands in an earlier chunk of its own."""
+        self.frame.write(self.render)
+        return self._rows()
+
     def _rows(self) -> list[Span]:
         """Chunks of whole rows. A row that is too big is cut by its cells, or else as text."""
         spans: list[Span] = []

@@ -1,0 +1,83 @@
+"""Packs blocks, and repeats the header of a table that is cut."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+
+from rag_splitters.span import Span
+from rag_splitters.structure.block import Block
+from rag_splitters.structure.blocks.layout import pack_blocks
+from rag_splitters.structure.tables import Cutter, PipeTable
+from rag_splitters.text.boundaries import skip_space
+from rag_splitters.text.sizing import Sizes
+
+
+def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[Span]:
+    """Pack blocks into spans; a span that begins inside a table has the table's header before it.
+
+    Only Markdown tables outside of lists and quotes have a header to repeat, and only if it takes
+    up at most half of a chunk.
+
+    Parameters:
+        text: the text.
+        blocks: its blocks, without dropped ones.
+        sizes: the sizes of chunks and overlaps.
+
+    >>> from rag_splitters.structure.blocks import read_blocks
+    >>> text = "| tea |\\n|---|\\n| green |\\n| black |"
+    >>> for span in pack_with_headers(text, read_blocks(text, "markdown"), Sizes(30)):
+    ...     print(repr(span.text_of(text)))
+    '| tea |\\n|---|\\n| green |'
+    '| tea |\\n|---|\\n| black |'
+    """
+    tables = list(_long_tables(text, blocks, sizes))
+    ends = [skip_space(text, table.end) for table in tables]
+    spans = pack_blocks(text, blocks, sizes, required=ends, without_overlap_at=ends)
+    if not tables:
+        return spans
+    results: list[Span] = []
+    number = position = 0
+    for span in spans:
+        while number < len(tables) and tables[number].end <= span.own:
+            number += 1
+        if span.own < position:
+            continue
+        table = tables[number] if number < len(tables) else None
+        if table is not None and (rest := _rest(table, span.own)):
+            results += _cut(rest, sizes)
+            position = table.end
+        else:
+            results.append(span)
+    return results
+
+
+def _long_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[PipeTable]:
+    """Yield the tables that do not fit into a chunk, and whose header leaves room for rows."""
+    measure = None
+    for block in blocks:
+        if block.kind != "table":
+            continue
+        measure = measure or sizes.measure(text)
+        if measure.length(block.start, block.end) <= sizes.size:
+            continue
+        table = PipeTable.read(text, block.content_start, block.end)
+        if table and table.rows and table.is_verbatim:
+            head = sizes.measure(table.head)
+            if head.length(0, len(table.head)) * 2 <= sizes.size:
+                yield table
+
+
+def _rest(table: PipeTable, position: int) -> PipeTable | None:
+    """Return the part of a table from a row on; None if no row begins there."""
+    first = bisect_left(table.rows, position, key=lambda row: row.start)
+    if first == len(table.rows) or table.rows[first].start != position:
+        return None
+    rest = PipeTable(table.text, position, table.end, table.header, table.rows[first:])
+    rest.delimiters = table.delimiters
+    return rest
+
+
+def _cut(table: PipeTable, sizes: Sizes) -> Iterator[Span]:
+    for span in Cutter(table, "source", sizes).spans_after_header():
+        yield Span(span.start, span.end, content=span.content)
