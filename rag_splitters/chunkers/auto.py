@@ -44,7 +44,13 @@ _SIZES = ("chunk_size", "chunk_overlap", "length_function")
 
 
 class _Rules(dict[str, str | Chunker]):
-    """Rules, as a dictionary that can be hashed because nobody changes it."""
+    """Rules, as a dictionary that can be hashed because nobody changes it; their order counts."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and list(self.items()) == list(other.items())
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self.items()))

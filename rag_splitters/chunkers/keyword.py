@@ -15,8 +15,8 @@ from rag_splitters.span import Span
 from rag_splitters.text.boundaries import UNSPACED
 from rag_splitters.text.packing import pack
 
-_LINE_START = r"(?:\A|(?<=[\r\n]))[^\S\r\n]*"
-_LINE_END = r"[^\S\r\n]*(?=[\r\n]|\Z)"
+_LINE_BREAK = re.compile(r"[\r\n]")
+_LINE = re.compile(r"[^\S\r\n]*([^\s](?:[^\r\n]*[^\s])?)")
 _LETTER = re.compile(rf"[^\W_{UNSPACED}]")
 
 
@@ -77,17 +77,11 @@ class KeywordChunker(SizedChunker):
         expressions = [(_phrase(keyword), keyword) for keyword in self.keywords]
         expressions += [(pattern, "") for pattern in self.patterns]
         for expression, keyword in expressions:
-            if self.whole_line:
-                expression = f"{_LINE_START}(?P<rag_match>{expression}){_LINE_END}"
-            pattern, position = re.compile(expression, flags), 0
-            while match := pattern.search(text, position):
-                start = max(text.rfind(end, position, match.start()) for end in "\r\n") + 1
-                yield max(start, position), keyword or _matched_text(match)
-                ends = (text.find(end, match.end()) for end in "\r\n")
-                following = min((end for end in ends if end >= 0), default=len(text))
-                if following >= len(text):
-                    break
-                position = following + 1
+            pattern = re.compile(expression, flags)
+            for start, match in (
+                _whole_lines(text, pattern) if self.whole_line else _lines(text, pattern)
+            ):
+                yield start, keyword or match.group().strip()
 
     @staticmethod
     def _with_keyword(span: Span, starts: list[int], marks: dict[int, str]) -> Span:
@@ -98,8 +92,23 @@ class KeywordChunker(SizedChunker):
         return Span(span.start, span.end, {"keyword": marks[starts[section]]})
 
 
-def _matched_text(match: re.Match[str]) -> str:
-    return str(match.groupdict().get("rag_match") or match.group()).strip()
+def _lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield the start of each line with a match, and its first match."""
+    position = 0
+    while match := pattern.search(text, position):
+        start = max(text.rfind(end, position, match.start()) for end in "\r\n") + 1
+        yield max(start, position), match
+        line_end = _LINE_BREAK.search(text, match.end())
+        if line_end is None:
+            return
+        position = line_end.end()
+
+
+def _whole_lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield the start of each line that the pattern fills, and the match."""
+    for line in _LINE.finditer(text):
+        if match := pattern.fullmatch(text, *line.span(1)):
+            yield line.start(), match
 
 
 def _phrase(keyword: str) -> str:

@@ -18,7 +18,7 @@ from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
-from rag_splitters.text.separators import KeepSeparator, pieces, separator_pattern
+from rag_splitters.text.separators import KeepSeparator, check_separators, pieces
 from rag_splitters.text.structure import Structure
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
@@ -84,7 +84,7 @@ class RecursiveChunker(MergingChunker):
         if self.language is not None and self.language not in LANGUAGES:
             names = ", ".join(sorted(LANGUAGES))
             raise InputError(f"language must be one of {names}; got {self.language!r}")
-        separator_pattern([each for each in self.separators or () if each], self.is_regex)
+        check_separators([each for each in self.separators or () if each], self.is_regex)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, source.metadata) for source in sources]

@@ -16,7 +16,7 @@ from rag_splitters.text.boundaries import Finder, positions, sentences, words
 from rag_splitters.text.overlaps import counted_overlap
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, segmenter_cuts
-from rag_splitters.text.separators import separator_pattern, separators
+from rag_splitters.text.separators import check_separators, separators
 from rag_splitters.text.structure import Structure
 from rag_splitters.text.unbreakable import find_unbreakable
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
@@ -71,7 +71,7 @@ class SentenceChunker(SizedChunker):
                 f"chunk_overlap ({self.chunk_overlap}), not both"
             )
         if self.secondary_chunking_regex is not None:
-            separator_pattern([self.secondary_chunking_regex], is_regex=True)
+            check_separators([self.secondary_chunking_regex], is_regex=True)
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, source.metadata) for source in sources]

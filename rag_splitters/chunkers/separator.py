@@ -17,9 +17,9 @@ from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import (
     KeepSeparator,
+    check_separators,
     pieces,
     separator_gaps,
-    separator_pattern,
 )
 
 
@@ -75,7 +75,7 @@ class SeparatorChunker(SizedChunker):
                 "is a chunk of its own"
             )
         literals = self.separators if self.chunk_size is None else filter(None, self.separators)
-        separator_pattern(tuple(literals), self.is_regex)
+        check_separators(tuple(literals), self.is_regex)
 
     @property
     def overlap(self) -> int:

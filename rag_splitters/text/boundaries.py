@@ -24,7 +24,7 @@ _CONTEXTUAL = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Regional_Indicato
 _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 _EXTENDING = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
-NEWLINE = r"(?:\r\n|\n|\r)"
+NEWLINE = r"(?:\r\n|\n|\r(?!\n))"
 _BLANK_LINE = re.compile(rf"{NEWLINE}[^\S\r\n]*{NEWLINE}\s*")
 _LINE = re.compile(NEWLINE)
 _NOT_SPACE = re.compile(r"\S")

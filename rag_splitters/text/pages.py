@@ -35,8 +35,11 @@ def page_breaks(text: str, pattern: str) -> list[int]:
 
     >>> page_breaks("one\\ftwo", "\\f")
     [4]
+    >>> page_breaks("Page 1 Page 2", r"(?=Page \\d)")
+    [7]
     """
-    return [match.end() for match in re.finditer(pattern, text, re.MULTILINE)]
+    matches = re.finditer(pattern, text, re.MULTILINE)
+    return [match.end() for match in matches if match.end()]  # a page may begin at the start
 
 
 def with_pages(spans: Sequence[Span], breaks: Sequence[int], first: int) -> list[Span]:

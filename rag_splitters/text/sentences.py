@@ -355,7 +355,7 @@ def _continuation(core: str, is_start: bool) -> str:
     if core[-1] == "." and (len(last) < 5 or last[-1].isdigit()) and _NUMBERING.match(last):
         before = core[: -len(token)].rstrip(" \t")
         word = before[-_LONGEST:].rpartition(" ")[2].removesuffix(".").lower()
-        if last.isdigit() and _GOES_ON_WITH.get(word) == "number":
+        if last.replace(".", "").isdigit() and _GOES_ON_WITH.get(word) == "number":
             return ""  # a reference such as "Fig. 2." and no ordinal
         if before[-1] in "\r\n.!?:;" if before else is_start:  # a list item, or more initials
             return "anything"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from rag_splitters.errors import InputError
@@ -28,28 +28,49 @@ _LONGEST_SPACE = 8  # characters after the limit in which white space may end
 _CLOSING = re.compile(r"[.,;:!?…。．，、；：！？।॥؟؛،۔)\]}»”’]+\s*")
 
 
-def separator_pattern(separators: Sequence[str], is_regex: bool = False) -> re.Pattern[str]:
-    """Return one pattern that matches any of the separators.
-
-    Parameters:
-        separators: literal texts, in which "\\n" stands for any line break, or regular expressions.
-        is_regex: whether they are regular expressions.
-
-    Raises: ValueError for an empty separator or an invalid regular expression.
-    """
+def check_separators(separators: Sequence[str], is_regex: bool = False) -> None:
+    """Raise ValueError for an empty separator or an invalid regular expression."""
     for separator in separators:
         if not separator:
             raise InputError("separators must not contain empty strings")
         try:
-            re.compile(separator if is_regex else "")
+            _pattern(separator, is_regex)
         except re.error as error:
             raise InputError(
                 f"separator {separator!r} is not a valid regular expression: {error}"
             ) from None
+
+
+def _pattern(separator: str, is_regex: bool) -> re.Pattern[str]:
+    """Compile a separator by itself, so that its flags and groups are its own."""
     if is_regex:
-        return re.compile("|".join(f"(?:{separator})" for separator in separators), re.MULTILINE)
-    escaped = [re.escape(separator).replace("\\\n", NEWLINE) for separator in separators]
-    return re.compile("|".join(escaped))
+        return re.compile(separator, re.MULTILINE)
+    return re.compile(re.escape(separator).replace("\\\n", NEWLINE))
+
+
+def separator_matches(
+    text: str, separators: Sequence[str], is_regex: bool = False
+) -> Iterator[re.Match[str]]:
+    """Yield the matches of any of the separators; of two at one place, that of the first one.
+
+    Parameters:
+        text: the text.
+        separators: literal texts, in which "\\n" stands for any line break, or regular expressions.
+        is_regex: whether they are regular expressions.
+    """
+    patterns = [_pattern(separator, is_regex) for separator in separators]
+    if len(patterns) == 1:
+        yield from patterns[0].finditer(text)
+        return
+    waiting = [(pattern.search(text), pattern) for pattern in patterns]
+    while waiting := [(match, pattern) for match, pattern in waiting if match]:
+        match = min((match for match, _ in waiting if match), key=re.Match.start)
+        yield match
+        low = max(match.end(), match.start() + 1)
+        waiting = [
+            (each if each and each.start() >= low else pattern.search(text, low), pattern)
+            for each, pattern in waiting
+        ]
 
 
 def separators(
@@ -61,8 +82,11 @@ def separators(
 ) -> Finder:
     """Return the finder of the cuts at separators of equal rank; see `pieces`."""
     if is_regex or len(group) > 1 or ("\n" in group[0] and "\r" in text):
-        pattern = separator_pattern(group, is_regex)
-        return lazily(lambda: [_gap(match, keep, strip)[0] for match in pattern.finditer(text)])
+        return lazily(
+            lambda: [
+                _gap(match, keep, strip)[0] for match in separator_matches(text, group, is_regex)
+            ]
+        )
     separator, find, width = group[0], text.rfind, len(group[0])
     if _side(separator, keep, strip) == "end":
         return after(text, separator)
@@ -84,7 +108,7 @@ def separator_gaps(
     [(1, 2), (3, 6)]
     """
     gaps: list[tuple[int, int]] = []
-    for match in separator_pattern(group, is_regex).finditer(text):
+    for match in separator_matches(text, group, is_regex):
         end, start = _gap(match, keep, strip)
         if boundary_before(text, end) != end or boundary_before(text, start) != start:
             continue  # part of a longer grapheme cluster

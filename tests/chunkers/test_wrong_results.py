@@ -1,0 +1,97 @@
+"""Results that were wrong once."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from rag_splitters import (
+    AutoChunker,
+    Chunker,
+    KeywordChunker,
+    PageChunker,
+    ParagraphChunker,
+    RecursiveChunker,
+    SeparatorChunker,
+)
+from rag_splitters.text.sentences import sentence_cuts
+
+
+def texts(chunker: Chunker, text: str) -> list[str]:
+    return [chunk.text for chunk in chunker.chunk(text)]
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
+def test_one_line_break_is_no_blank_line(line_break: str) -> None:
+    text = "One.\nStill one.\n\nTwo.".replace("\n", line_break)
+    expected = ["One.\nStill one.".replace("\n", line_break), "Two."]
+    assert texts(SeparatorChunker(separators=["\n\n"]), text) == expected
+    assert texts(ParagraphChunker(group=False), text) == expected
+
+
+@pytest.mark.parametrize(
+    ("separators", "pieces"),
+    [
+        ([";", "(?i)end"], ["a", "b", "c"]),
+        ([r"(x)\1", r"(;)"], ["a", "bENDc"]),
+        (["(?i)end", r"(;)(?=b)"], ["a", "b", "c"]),
+    ],
+)
+def test_each_pattern_has_its_own_flags_and_groups(
+    separators: list[str], pieces: list[str]
+) -> None:
+    options: dict[str, Any] = {"is_regex": True, "separators": separators}
+    assert texts(SeparatorChunker(**options), "a;bENDc") == pieces
+    assert texts(RecursiveChunker(**options, chunk_size=4, keep_separator="none"), "a;bENDc")
+
+
+class CountingText(str):
+    """A text that counts the characters that `find` and `rfind` read in vain."""
+
+    read = 0
+
+    def find(self, part: str, start: int = 0, end: int | None = None) -> int:  # type: ignore[override]
+        end = len(self) if end is None else end
+        place = super().find(part, start, end)
+        CountingText.read += end - start if place < 0 else place - start
+        return place
+
+
+def test_keyword_reads_each_line_once() -> None:
+    text = CountingText("Article 1\nText.\n" * 2000)
+    assert len(KeywordChunker(keywords=["Article"]).spans(text)) == 2000
+    assert CountingText.read < 10 * len(text)
+
+
+def test_whole_line_takes_a_pattern_with_flags() -> None:
+    chunker = KeywordChunker(patterns=["(?i)article \\d|other"], whole_line=True)
+    text = "Preamble\n ARTICLE 1 \nText about article 2\r\narticle 3\r\nEnd"
+    chunks = chunker.chunk(text)
+    assert [chunk.metadata.get("keyword") for chunk in chunks] == [None, "ARTICLE 1", "article 3"]
+
+
+def test_page_that_begins_at_the_start_is_the_first() -> None:
+    chunks = PageChunker(page_break=r"(?=Page \d)").chunk("Page 1\nTea.\nPage 2\nMilk.")
+    assert [chunk.metadata["page_start"] for chunk in chunks] == [1, 2]
+    assert [chunk.metadata["page_start"] for chunk in PageChunker().chunk("\fTea.")] == [2]
+
+
+def test_number_of_a_section_ends_a_sentence() -> None:
+    text = "See Sec. 3.2. It is short. See Fig. 4. It is long."
+    cuts = [0, *sentence_cuts(text), len(text)]
+    assert [text[start:end].strip() for start, end in pairwise(cuts)] == [
+        "See Sec. 3.2.",
+        "It is short.",
+        "See Fig. 4.",
+        "It is long.",
+    ]
+
+
+def test_rules_in_another_order_are_other_rules() -> None:
+    rules = {"*.txt": "sentence", "a*": "recursive"}
+    other = dict(reversed(rules.items()))
+    assert AutoChunker(rules=rules) != AutoChunker(rules=other)
+    assert AutoChunker(rules=rules) == AutoChunker(rules=dict(rules))
+    assert hash(AutoChunker(rules=rules)) == hash(AutoChunker(rules=dict(rules)))
