@@ -153,10 +153,10 @@ class EmbeddingSizes(SizedChunker):
         chunks = self._pack(marked_structure(text), units, breaks)
         return [replace(span, metadata={**span.metadata, **fallback}) for span in chunks]
 
-    def _sentence_units(self, text: str) -> list[Range]:
+    def _sentence_units(self, text: str, *, join_short: bool = True) -> list[Range]:
         """Return the sentences of a text, and its fences, rows and items, as units."""
         _, unbreakable = marked_structure(text).fit(self.sizes)
-        return sentence_units(text, self.segmenter, unbreakable)
+        return sentence_units(text, self.segmenter, unbreakable, join_short=join_short)
 
     def _pack(self, structure: Structure, units: list[Range], breaks: Sequence[int]) -> list[Span]:
         """Return chunks that begin at the breaks, cut by sentences, then words, if too big."""

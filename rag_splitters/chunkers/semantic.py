@@ -13,7 +13,7 @@ from rag_splitters.chunkers.embedded import EmbeddingSizes, Passages
 from rag_splitters.errors import InputError
 from rag_splitters.meaning.similarity import breakpoints, neighbour_distances
 from rag_splitters.meaning.units import unit_texts
-from rag_splitters.text.sizing import Measure
+from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Range
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class SemanticChunker(EmbeddingSizes):
     so: transcripts, reports, pages without headings.
 
     Each group is embedded once, and all documents share a few requests. Sentences of less than 40
-    characters share a group with a neighbour.
+    characters count as one with a neighbour.
 
     Source: G. Kamradt (2024), 5 Levels of Text Splitting, level 4, and LangChain's
     `SemanticChunker`, which is based on it. LangChain's has no maximum size, and compares groups
@@ -77,6 +77,10 @@ class SemanticChunker(EmbeddingSizes):
     number_of_chunks: int | None = Field(default=None, ge=1)
     """Number of segments, cut at the greatest distances; None: cut at the threshold instead."""
 
+    like_langchain: ClassVar[bool] = False
+    """Whether to cut into as many segments as LangChain's class: each sentence has a group, groups
+    that share sentences are compared, and a small segment continues to the next break."""
+
     def check_parameters(self) -> None:
         super().check_parameters()
         amount = self.breakpoint_threshold_amount
@@ -92,8 +96,13 @@ class SemanticChunker(EmbeddingSizes):
                 f"breakpoint_threshold_amount must be a percentile from 0 to 100, got {amount}"
             )
 
+    @property
+    def sizes(self) -> Sizes:
+        sizes = super().sizes
+        return sizes._replace(min_size=0) if self.like_langchain else sizes
+
     def _passages(self, text: str) -> Passages:
-        units = self._sentence_units(text)
+        units = self._sentence_units(text, join_short=not self.like_langchain)
         size = self.buffer_size
         if len(units) <= size + 1:  # then every group is the whole text
             return units, []
@@ -105,8 +114,9 @@ class SemanticChunker(EmbeddingSizes):
     def _breaks(
         self, units: list[Range], vectors: NDArray[np.float32], measure: Measure
     ) -> list[int]:
-        distances = neighbour_distances(vectors, self.buffer_size)
-        breaks = _with_least_size(self._candidates(distances), units, measure, self.min_size)
+        distances = neighbour_distances(vectors, 0 if self.like_langchain else self.buffer_size)
+        with_least_size = _in_turn if self.like_langchain else _with_least_size
+        breaks = with_least_size(self._candidates(distances), units, measure, self.min_size)
         edges = [0, *breaks, len(units)]
         budget = max(1, self.chunk_size - self.overlap)
         divide = _divider(units, distances, measure, budget, self.min_size)
@@ -141,6 +151,17 @@ def _with_least_size(
         if min(size_before, size_after) >= least:
             insort(edges, unit)
     return edges[1:-1]
+
+
+def _in_turn(
+    candidates: Iterable[int], units: list[Range], measure: Measure, least: int
+) -> list[int]:
+    """Return the candidates in ascending order, without those after a segment that is too small."""
+    breaks = [0]
+    for unit in sorted(candidates):
+        if measure.length(units[breaks[-1]][0], units[unit - 1][1]) >= least:
+            breaks.append(unit)
+    return breaks[1:]
 
 
 def _divider(

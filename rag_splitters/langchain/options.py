@@ -11,7 +11,15 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
 from rag_splitters.text.sizing import sizer
 
-_NAMES = {"is_separator_regex": "is_regex", "separator": "separators"}
+_NAMES = {
+    "is_separator_regex": "is_regex",
+    "sentence_split_regex": "segmenter",
+    "separator": "separators",
+}
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "sentence_split_regex": lambda pattern: f"regex:{pattern}",
+    "separator": lambda separator: (separator,),
+}
 _TOKENIZER = ("encoding_name", "model_name", "allowed_special", "disallowed_special")
 _WINDOWS = (chunkers.FixedSizeChunker, chunkers.SlidingWindowChunker)
 _HINTS = {
@@ -20,7 +28,6 @@ _HINTS = {
     "keep_separator": "this strategy has no separators",
     "max_chunk_size": "pass chunk_size",
     "pipeline": 'pass segmenter="spacy:<pipeline>"',
-    "sentence_split_regex": 'pass segmenter="rules" or a function from text to (start, end) pairs',
     "strip_whitespace": "chunks of this strategy never begin or end with white space",
     "tokens_per_chunk": "pass chunk_size",
     "use_span_tokenize": "positions are always exact",
@@ -45,7 +52,8 @@ def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[s
         if ours in fields:
             if ours in options:
                 raise InputError(f"pass {name} or {ours}, not both")
-            options[ours] = (options.pop(name),) if name == "separator" else options.pop(name)
+            convert = _VALUES.get(name, lambda value: value)
+            options[ours] = convert(options.pop(name))
         elif _changes_nothing(kind, name, value):
             del options[name]
         elif name in _HINTS:

@@ -318,7 +318,11 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
 
 
 class SemanticTextSplitter(chunkers.SemanticChunker, ChunkerTextSplitter):
-    """LangChain splitter for `SemanticChunker`."""
+    """LangChain splitter for `SemanticChunker`.
+
+    Like the class of LangChain that it replaces, it merges segments only if you pass
+    `min_chunk_size`, and cuts them only if you pass `chunk_size`.
+    """
 
     positional: ClassVar[tuple[str, ...]] = (
         "embeddings",
@@ -330,6 +334,10 @@ class SemanticTextSplitter(chunkers.SemanticChunker, ChunkerTextSplitter):
         "sentence_split_regex",
         "min_chunk_size",
     )
+
+    chunk_size: Size = 1_000_000
+    min_chunk_size: int | float = 0
+    like_langchain: ClassVar[bool] = True
 
 
 class SentenceTextSplitter(chunkers.SentenceChunker, ChunkerTextSplitter):
@@ -344,7 +352,11 @@ class SentenceWindowTextSplitter(chunkers.SentenceWindowChunker, ChunkerTextSpli
 
 
 class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):
-    """LangChain splitter for `SeparatorChunker`."""
+    """LangChain splitter for `SeparatorChunker`.
+
+    `chunk_size=1` makes each piece a chunk of its own, like None, because LangChain's
+    `CharacterTextSplitter` never cuts a piece and is used with this size for that.
+    """
 
     positional: ClassVar[tuple[str, ...]] = ("separator", "is_separator_regex")
 
@@ -352,6 +364,11 @@ class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):
     chunk_overlap: Overlap = 200
     separators: Texts = ("\n\n",)
     strip_whitespace: bool = True
+
+    @property
+    def keeps_pieces(self) -> bool:
+        is_one = self.chunk_size == 1 and self.length_function == "characters"
+        return super().keeps_pieces or (is_one and "" not in self.separators)
 
     @property
     def _separator(self) -> str:

@@ -31,12 +31,20 @@ def unit_cuts(text: str, segmenter: str | Function, unbreakable: Unbreakable) ->
     return [cut for cut in cuts if lead_start(text, 0, cut) == cut]
 
 
-def sentence_units(text: str, segmenter: str | Function, unbreakable: Unbreakable) -> list[Range]:
+def sentence_units(
+    text: str, segmenter: str | Function, unbreakable: Unbreakable, *, join_short: bool = True
+) -> list[Range]:
     """Return the sentences of a text as units for vectors. An unbreakable range counts as one.
 
     A unit of less than 40 characters ("Yes.", a heading, an item) says too little by itself: if it
     begins a line, it joins the next unit, else the previous one. A unit of more than 2,000 is cut
     between words, so that three units are within the limit of a model.
+
+    Parameters:
+        text: the text.
+        segmenter: how to find sentences.
+        unbreakable: the ranges that are not cut.
+        join_short: whether short units join others; if not, each sentence is a unit.
 
     >>> text = "A heading\\n\\nThis is the first of two sentences here. Yes."
     >>> sentence_units(text, "rules", Unbreakable())
@@ -47,7 +55,7 @@ def sentence_units(text: str, segmenter: str | Function, unbreakable: Unbreakabl
     previous = 0
     for start, end in _sentences(text, unit_cuts(text, segmenter, unbreakable)):
         begin = start if pending < 0 else pending
-        if end - begin >= _SHORTEST:
+        if end - begin >= _SHORTEST or not join_short:
             units.append((begin, end))
             pending = -1
         elif pending >= 0 or not units or _has_line_break(text, previous, start):

@@ -1,12 +1,13 @@
 """Tokenizers by name, from files on this machine; nothing is downloaded.
 
 tiktoken's own loader downloads missing files, so the encodings are built here, from the files that
-tiktoken has cached or that come with LlamaIndex.
+tiktoken has cached, that come with LlamaIndex or, for cl100k_base, that stand beside this module.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import lzma
 import os
 import tempfile
 import threading
@@ -66,6 +67,7 @@ _VOCABULARIES = {
     "o200k_harmony": _O200K,
 }
 
+_OURS = Path(__file__).parent
 _loading = threading.Lock()
 
 
@@ -125,7 +127,10 @@ def _folders() -> tuple[Path, ...]:
         if variable in os.environ:
             return (Path(os.environ[variable]),) if os.environ[variable] else ()
     default = Path(tempfile.gettempdir(), "data-gym-cache")
-    spec = importlib.util.find_spec("llama_index.core")
+    try:
+        spec = importlib.util.find_spec("llama_index.core")
+    except ModuleNotFoundError:  # LlamaIndex is not installed
+        return (default,)
     packages = (spec and spec.submodule_search_locations) or ()
     return (*(Path(package, "_static", "tiktoken_cache") for package in packages), default)
 
@@ -133,11 +138,13 @@ def _folders() -> tuple[Path, ...]:
 def _read_ranks(vocabulary: _Vocabulary, folders: tuple[Path, ...]) -> dict[bytes, int] | None:
     """Read the rank of each token; None if no folder holds the file, complete and unchanged."""
     name = sha1((_URL + vocabulary.file).encode(), usedforsecurity=False).hexdigest()
-    for folder in folders:
+    for path in (*(folder / name for folder in folders), _OURS / f"{vocabulary.file}.xz"):
         try:
-            content = (folder / name).read_bytes()
+            content = path.read_bytes()
         except OSError:
             continue
+        if path.suffix == ".xz":
+            content = lzma.decompress(content)
         if sha256(content).hexdigest() == vocabulary.sha256:
             lines = map(bytes.split, content.splitlines())
             return {b64decode(token): int(rank) for token, rank in lines}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import entry_points
@@ -19,12 +20,14 @@ Segmenter: TypeAlias = Callable[[str], Sequence[tuple[int, int]]]
 def check_segmenter(segmenter: str | Segmenter) -> str | Segmenter:
     """Return the segmenter. Raises ValueError if it is not a function or a known name."""
     if isinstance(segmenter, str) and segmenter not in ("rules", "punkt"):
-        kind, _, model = segmenter.partition(":")
-        if kind != "spacy" or not model:
+        kind, _, name = segmenter.partition(":")
+        if kind not in ("spacy", "regex") or not name:
             raise InputError(
-                'segmenter must be "rules", "punkt", "spacy:<model>" or a function from text to '
-                f"a list of (start, end), got {segmenter!r}"
+                'segmenter must be "rules", "punkt", "spacy:<model>", "regex:<between sentences>" '
+                f"or a function from text to a list of (start, end), got {segmenter!r}"
             )
+        if kind == "regex":
+            _regex(name)
     return segmenter
 
 
@@ -69,7 +72,28 @@ def own_cuts(segmenter: str | Segmenter, text: str) -> list[int] | None:
 def _load_segmenter(name: str) -> Segmenter:
     """Load the segmenter with this name, once per process."""
     check_segmenter(name)
-    return _punkt() if name == "punkt" else _spacy(name.partition(":")[2])
+    kind, _, rest = name.partition(":")
+    if kind == "regex":
+        return _regex(rest)
+    return _punkt() if kind == "punkt" else _spacy(rest)
+
+
+def _regex(pattern: str) -> Segmenter:
+    """Return a segmenter that cuts where a regular expression matches between two sentences."""
+    try:
+        between = re.compile(pattern)
+    except re.error as error:
+        raise InputError(
+            f"segmenter={f'regex:{pattern}'!r} holds an invalid regular expression: {error}"
+        ) from None
+
+    def segment(text: str) -> list[tuple[int, int]]:
+        matches = list(between.finditer(text))
+        starts = [0, *(match.end() for match in matches)]
+        ends = [*(match.start() for match in matches), len(text)]
+        return list(zip(starts, ends, strict=True))
+
+    return segment
 
 
 def _punkt() -> Segmenter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import pickle
 import re
 from collections.abc import Callable
@@ -440,3 +441,88 @@ def test_code_of_the_migration_page_runs() -> None:
     }
     for call in code:
         assert eval(call, {**names}), call
+
+
+# What replaces CharacterTextSplitter and SemanticChunker
+
+
+@pytest.mark.parametrize("separator", [r"\.", "."])
+@pytest.mark.parametrize(
+    ("keep", "expected"),
+    [
+        (True, ["foo", ".bar", ".baz", ".123"]),
+        ("start", ["foo", ".bar", ".baz", ".123"]),
+        ("end", ["foo.", "bar.", "baz.", "123"]),
+        (False, ["foo", "bar", "baz", "123"]),
+    ],
+)
+def test_size_of_one_keeps_pieces_as_in_langchain(separator: str, keep: Any, expected: Any) -> None:
+    options: dict[str, Any] = {
+        "separator": separator,
+        "is_separator_regex": separator != ".",
+        "keep_separator": keep,
+        "chunk_size": 1,
+    }
+    text = "foo.bar.baz.123"
+    for overlap in (0, 1):
+        splitter = SeparatorTextSplitter(chunk_overlap=overlap, **options)
+        assert splitter.split_text(text) == expected
+        theirs = CharacterTextSplitter(chunk_overlap=overlap, **options)
+        assert theirs.split_text(text) == expected
+        documents = splitter.create_documents([text])
+        assert [text[d.metadata["start_index"] :][:2] for d in documents] == [
+            each[:2] for each in expected
+        ]
+
+
+def test_size_of_one_is_a_size_in_other_units_and_between_characters() -> None:
+    words = SeparatorTextSplitter(separator=";", chunk_size=1, length_function="words")
+    assert words.split_text("one two; three") == ["one", "two", "three"]
+    assert SeparatorTextSplitter(separator="", chunk_size=1).split_text("abc") == ["a", "b", "c"]
+
+
+SENTENCES = (
+    "The bus left the station late again this morning. Nobody on the bus complained about it. "
+    "Tea grows on steep hills in Assam. Pickers carry the leaves down at noon. "
+    "A comet has a tail of dust and gas. Its core is a few miles of dirty ice."
+)
+
+
+@pytest.mark.parametrize("number", range(4, 7))
+@pytest.mark.parametrize("kind", ["percentile", "gradient"])
+def test_semantic_segments_are_as_many_as_langchains(number: int, kind: Any) -> None:
+    """A percentile of n - 1 distances leaves a number of breaks that does not depend on them."""
+    text = " ".join(re.split(r"(?<=\.) ", SENTENCES)[:number])
+    for amount in (0.0, 50.0, 80.0):
+        splitter = ours.SemanticTextSplitter(
+            HashingEmbeddings(dimensions=64),
+            0,
+            breakpoint_threshold_type=kind,
+            breakpoint_threshold_amount=amount,
+            sentence_split_regex=r"(?<=[.?!])\s+",
+        )
+        distances = number - 1
+        breaks = distances - 1 - math.floor((distances - 1) * amount / 100)
+        assert len(splitter.split_text(text)) == breaks + 1
+
+
+def test_semantic_segments_are_merged_only_on_request() -> None:
+    options: dict[str, Any] = {"breakpoint_threshold_amount": 0, "buffer_size": 0}
+    splitter = ours.SemanticTextSplitter(HashingEmbeddings(dimensions=64), **options)
+    lengths = [len(each) for each in splitter.split_text(SENTENCES)]
+    assert len(lengths) == 5  # all but the smallest of five distances are above it
+    merged = ours.SemanticTextSplitter(
+        HashingEmbeddings(dimensions=64), min_chunk_size=60, **options
+    )
+    pieces = merged.split_text(SENTENCES)
+    assert 1 < len(pieces) < len(lengths)
+    assert all(len(each) >= 60 for each in pieces[:-1])
+    sized = ours.SemanticTextSplitter(HashingEmbeddings(dimensions=64), chunk_size=60)
+    assert all(len(each) <= 60 for each in sized.split_text(SENTENCES))
+
+
+def test_invalid_expression_between_sentences_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"segmenter='regex:\(' holds an invalid regular expression"
+    ):
+        ours.SemanticTextSplitter(HashingEmbeddings(), sentence_split_regex="(")

@@ -611,12 +611,6 @@ def test_no_documents_give_nothing(splitter: Any) -> None:
     assert list(asyncio.run(splitter.atransform_documents([]))) == []
 
 
-@pytest.mark.parametrize("metadatas", [[{}], [{}, {}, {}]])
-def test_wrong_number_of_metadatas_raises(metadatas: list[dict[str, Any]]) -> None:
-    with pytest.raises(ValueError, match=r"shorter|longer"):
-        RecursiveTextSplitter().create_documents(["one", "two"], metadatas)
-
-
 def test_own_chunker_is_a_text_splitter() -> None:
     class Words(rag_splitters.Chunker):
         def spans(self, text: str) -> list[rag_splitters.Span]:

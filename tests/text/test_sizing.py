@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import socket
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,6 +45,7 @@ CL100K = (
     Path(str(llama_index.core.__file__)).parent
     / "_static/tiktoken_cache/9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 )
+O200K = CL100K.with_name("fb374d419588a4632f3f557e76b4b70aebbca790")
 
 
 class CountingEncoding:
@@ -428,10 +430,21 @@ def test_own_cache_folder_is_used_and_no_other(
     monkeypatch.setenv(variable, str(tmp_path))
     for content in (b"", b"ISE= 0\n"):  # not there, or damaged
         with pytest.raises(ValueError, match="set TIKTOKEN_CACHE_DIR to a folder that holds it"):
-            load_encoding("cl100k_base")
-        (tmp_path / CL100K.name).write_bytes(content)
-    shutil.copy(CL100K, tmp_path)
+            load_encoding("o200k_base")
+        (tmp_path / O200K.name).write_bytes(content)
+    shutil.copy(O200K, tmp_path)
+    assert load_encoding("o200k_base").encode_ordinary("one two three") == [690, 1920, 3407]
+
+
+@pytest.mark.usefixtures("no_network")
+def test_tokens_need_no_llama_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "llama_index"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "llama_index", None)
+    encodings._build_encoding.cache_clear()
     assert load_encoding("cl100k_base").encode_ordinary("one two three") == [606, 1403, 2380]
+    with pytest.raises(ValueError, match="set TIKTOKEN_CACHE_DIR"):
+        load_encoding("o200k_base")
 
 
 @pytest.mark.usefixtures("no_network")
