@@ -25,7 +25,6 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.contract.own_texts import base_texts, chunk_key, own_spans
 from rag_splitters.contract.registry import Nested, NestedMany
-from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.llama_index.nodes import (
     chunk_nodes,
@@ -191,32 +190,26 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         """
         self.check_parameters()
         self._check_room(metadata_str, "the text")
-        if not self.overrides("split_text"):
-            return base_texts(
-                text, lambda source: next(self.split([replace(source, prefix=metadata_str)]))
-            )
-        narrow: Any = self
-        if metadata_str and isinstance(narrow, SizedChunker):
-            narrow = narrow.with_room_for(metadata_str)
-        texts: list[str] = narrow.split_text(text)
-        return texts
+        return base_texts(
+            text, lambda source: next(self.split([replace(source, prefix=metadata_str)]))
+        )
 
     @override
     def _parse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
-        is_own = self.overrides("split_text", "split_text_metadata_aware")
-        sources = _sources(nodes) if is_own else self._sources(nodes)
+        sources = self._sources(nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
+        is_own = self.overrides("split_text_metadata_aware")
         with _model_bar(show_progress):
-            spans = map(self._own_spans, nodes, bar) if is_own else self.split(bar)
+            spans = map(self._own_spans, bar) if is_own else self.split(bar)
             return self._assemble(nodes, sources, spans)
 
     @override
     async def _aparse_nodes(
         self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any
     ) -> list[BaseNode]:
-        if self.overrides("_parse_nodes", "split_text", "split_text_metadata_aware"):
+        if self.overrides("_parse_nodes", "split_text_metadata_aware"):
             return await asyncio.to_thread(self._parse_nodes, nodes, show_progress, **kwargs)
         sources = await asyncio.to_thread(self._sources, nodes)
         bar = get_tqdm_iterable(sources, show_progress, "Parsing nodes")
@@ -224,11 +217,9 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
             spans = [spans async for spans in self.asplit(bar)]
         return await asyncio.to_thread(self._assemble, nodes, sources, spans)
 
-    def _own_spans(self, node: BaseNode, source: Source) -> list[Span]:
-        """Cut a node with the `split_text` or `split_text_metadata_aware` of a user's subclass."""
-        is_counted = self.include_metadata and self.count_metadata
-        metadata = metadata_text(node) if is_counted else ""
-        return own_spans(source, lambda text: self.split_text_metadata_aware(text, metadata))
+    def _own_spans(self, source: Source) -> list[Span]:
+        """Cut a text with the `split_text_metadata_aware` of a user's subclass."""
+        return own_spans(source, lambda text: self.split_text_metadata_aware(text, source.prefix))
 
     @override
     def _postprocess_parsed_nodes(
