@@ -8,7 +8,6 @@ const MAX_SHOWN = 4000; // characters of a chunk's source next to its details
 const count = (number) => Number(number).toLocaleString("en");
 export const times = (number, one) => `${count(number)} ${one}${number === 1 ? "" : "s"}`;
 const percent = (part, whole) => (whole ? `${((100 * part) / whole).toFixed(1)}%` : "0%");
-const share = (value) => (value === null ? "none" : percent(value, 1));
 
 export class View {
   constructor(root, side, moved) {
