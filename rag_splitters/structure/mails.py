@@ -33,6 +33,7 @@ _MESSAGE = re.compile(
 )
 _POSTMARK = re.compile(r"From [^\n]*\n")
 _HEADERS_END = re.compile(r"(?:\A|\n)\r?\n|\Z")
+_BLANK_LINE = re.compile(r"\n[ \t]*\r?\n")
 _HEADER_LINE = re.compile(r"[!-9;-~]+[ \t]*:|[ \t]+\S")
 _ESCAPED_FROM = re.compile(r">+From ")
 _QUOTED_PRINTABLE = re.compile(r"(?:=[\dA-Fa-f]{2}|=[ \t]*\r?\n)+")
@@ -117,6 +118,23 @@ def read_mails(
     """
     reader = _Reader(text, options, name, is_bytes=is_bytes)
     return [reader.read(start, end) for start, end in _messages(text)]
+
+
+def mail_headers(text: str) -> Iterator[tuple[int, int, str]]:
+    """Yield start and end of the headers of each message, and its subject.
+
+    >>> list(mail_headers("From: Ann\\nSubject: Tea\\n\\nIt is ready."))
+    [(0, 22, 'Tea')]
+    """
+    starts = [match.end() for match in _MESSAGE.finditer(text)] if _is_mailbox(text) else []
+    for start in starts or [len(text) - len(text.lstrip(_SPACE))]:
+        postmark = _POSTMARK.match(text, start)
+        begin = postmark.end() if postmark else start
+        blank = _BLANK_LINE.search(text, begin)
+        end = blank.start() if blank else len(text)
+        headers = HeaderParser().parsestr(text[begin:end] + "\n\n")
+        subject = str(headers.get("subject", ""))[:_LONGEST_HEADER]
+        yield start, end, " ".join(_decode_header(subject).split())
 
 
 def _messages(text: str) -> Iterator[tuple[int, int]]:

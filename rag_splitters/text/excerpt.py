@@ -40,36 +40,26 @@ class Excerpt:
     starts: Sequence[int]
     ends: Sequence[int]
 
-    @classmethod
-    def of(
-        cls, source: str, start: int, end: int, replacements: Iterable[Replacement] = ()
-    ) -> Excerpt:
+    @staticmethod
+    def of(source: str, start: int, end: int, replacements: Iterable[Replacement] = ()) -> Excerpt:
         """Make an excerpt from `start` to `end`, with these replacements, which are sorted."""
-        pieces: list[str] = []
-        offsets: list[int] = []
-        starts: list[int] = []
-        ends: list[int] = []
-        length, position = 0, start
+        writer, position = ExcerptWriter(source), start
         for low, high, new in (*replacements, (end, end, "")):
-            for piece, begin, stop in ((source[position:low], position, low), (new, low, high)):
-                if piece:
-                    offsets.append(length)
-                    starts.append(begin)
-                    ends.append(stop)
-                    pieces.append(piece)
-                    length += len(piece)
+            writer.copy(position, low)
+            writer.add(new, low, high)
             position = high
-        return cls("".join(pieces), offsets, starts, ends)
+        return writer.excerpt()
 
     def start(self, offset: int) -> int:
         """Return the start in the source of the character at `offset`."""
         index = bisect_right(self.offsets, offset) - 1
-        return self.starts[index] + (offset - self.offsets[index] if self._is_copy(index) else 0)
+        is_copied = self._is_copied(index)
+        return self.starts[index] + (offset - self.offsets[index] if is_copied else 0)
 
     def end(self, offset: int) -> int:
         """Return the end in the source of the character before `offset`."""
         index = bisect_right(self.offsets, offset - 1) - 1
-        if not self._is_copy(index):
+        if not self._is_copied(index):
             return self.ends[index]
         return self.starts[index] + offset - self.offsets[index]
 
@@ -88,10 +78,8 @@ class Excerpt:
             high = max(high, *self.ends[first:last])
         return low, high
 
-    def _is_copy(self, index: int) -> bool:
-        is_last = index + 1 == len(self.offsets)
-        length = (len(self.text) if is_last else self.offsets[index + 1]) - self.offsets[index]
-        return self.ends[index] - self.starts[index] == length
+    def _is_copied(self, index: int) -> bool:
+        return is_copied(self.offsets, len(self.text), self.starts, self.ends, index)
 
     def spans(self, spans: Iterable[Span], source: str) -> list[Span]:
         """Convert spans of this text to spans of the source, with their own text if it differs."""
@@ -123,6 +111,18 @@ class Excerpt:
         ]
 
 
+def is_copied(
+    offsets: Sequence[int],
+    length: int,
+    starts: Sequence[float],
+    ends: Sequence[float],
+    index: int,
+) -> bool:
+    """Whether a segment of a text is as long as its part of the source, and so a copy of it."""
+    stop = length if index + 1 == len(offsets) else offsets[index + 1]
+    return ends[index] - starts[index] == stop - offsets[index]
+
+
 class ExcerptWriter:
     """Writes a text that consists of parts of a source, in any order, and of additions.
 
@@ -140,6 +140,12 @@ class ExcerptWriter:
         self._offsets: list[int] = []
         self._starts: list[int] = []
         self._ends: list[int] = []
+
+    @property
+    def trailing_space(self) -> int:
+        """The length of the white space at the end of the last piece."""
+        last = self._pieces[-1] if self._pieces else ""
+        return len(last) - len(last.rstrip())
 
     def copy(self, start: int, end: int) -> None:
         """Add a part of the source unchanged."""

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from rag_splitters.errors import InputError
 from rag_splitters.span import Span
-from rag_splitters.text.excerpt import Excerpt
+from rag_splitters.text.excerpt import Excerpt, is_copied
 from rag_splitters.text.pages import add_known_pages
 
 ORIGIN = "origin"
@@ -194,16 +194,14 @@ class _Table:
             return None
         lows, highs = self._lows[first:last], self._highs[first:last]
         if self._is_position:
-            if self._is_copy(first):
+            if self._is_copied(first):
                 lows[0] += start - self._offsets[first]
-            if self._is_copy(last - 1):
+            if self._is_copied(last - 1):
                 highs[-1] = self._lows[last - 1] + end - self._offsets[last - 1]
         return min(lows), max(highs)
 
-    def _is_copy(self, index: int) -> bool:
-        is_last = index + 1 == len(self._offsets)
-        length = (self._length if is_last else self._offsets[index + 1]) - self._offsets[index]
-        return self._highs[index] - self._lows[index] == length
+    def _is_copied(self, index: int) -> bool:
+        return is_copied(self._offsets, self._length, self._lows, self._highs, index)
 
 
 def _tables_in(metadata: Mapping[str, Any], length: int) -> Mapping[str, _Table]:

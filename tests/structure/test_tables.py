@@ -515,7 +515,7 @@ def test_text_has_the_sizes_of_the_tables_if_not_given() -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"format": "xml"}, {"render": "xml"}, {"rows_per_chunk": 0}, {"chunk_size": 0}, {"text": 1}],
+    [{"format": "odf"}, {"render": "xml"}, {"rows_per_chunk": 0}, {"chunk_size": 0}, {"text": 1}],
 )
 def test_table_chunker_refuses(parameters: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be"):
@@ -523,8 +523,8 @@ def test_table_chunker_refuses(parameters: dict[str, Any]) -> None:
 
 
 def test_unknown_format_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"format must be one of auto, .*; got 'xml'"):
-        find_tables("", "xml")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"format must be one of auto, .*; got 'odf'"):
+        find_tables("", "odf")  # type: ignore[arg-type]
 
 
 def test_async_gives_the_same() -> None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from email.errors import HeaderParseError
-from email.header import decode_header, make_header
 from functools import lru_cache
 from typing import NamedTuple
 
 from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.kinds import TextFormat
+from rag_splitters.structure.mails import mail_headers
 from rag_splitters.text.boundaries import skip_space, trim_space
 
 _LONGEST_LINE = 300  # characters of a heading
@@ -132,8 +131,12 @@ _ADOC_MARKS = (
     (re.compile(r"\b(?:link|xref|https?|image):\S*?\[([^\[\]]*)\]"), r"\1"),
     (re.compile(r"([*_`+]{1,2})(?=\S)(.{1,200}?)(?<=\S)\1"), r"\2"),
 )
-_ADOC_KINDS: dict[str, Kind] = {"|": "table", ",": "table", ":": "table", "!": "table"}
-_ADOC_CODE = "-.+/`"
+_ADOC_KINDS: dict[str, Kind] = {
+    **dict.fromkeys("|,:!", "table"),
+    **dict.fromkeys("-.+/`", "code"),
+    **dict.fromkeys("=*_", "quote"),  # an example, a sidebar or a quotation: it has paragraphs
+}
+_ADOC_LABEL = re.compile(r"\[.*\]\Z|\.[^\s.].*\Z")  # attributes or a title
 
 
 def _asciidoc(text: str) -> list[Block]:
@@ -162,13 +165,19 @@ def _delimiter(line: re.Match[str]) -> str:
 
 
 def _delimited(text: str, opening: re.Match[str], closing: re.Match[str]) -> list[Block]:
-    mark = opening[3][0]
-    kind: Kind = "code" if mark in _ADOC_CODE else _ADOC_KINDS.get(mark, "paragraph")
-    if kind == "paragraph" or opening[3] == "--":
-        return []  # an example or a quotation: it contains paragraphs
+    """Make one block from one line of marks to the other, with the labels above it."""
+    kind = "quote" if opening[3] == "--" else _ADOC_KINDS.get(opening[3][0])
+    if kind is None:
+        return []
+    begin = start = opening.start()
+    while start > 0:
+        start, line = _line_before(text, begin)
+        if not _ADOC_LABEL.match(line):
+            break
+        begin = start
     content = (min(opening.end() + 1, closing.start()), closing.start())
-    end = trim_space(text, opening.start(), closing.end())
-    return [Block(kind, opening.start(), end, 0, opening[3].lstrip("`.-+/|,:!="), 0, *content)]
+    end = trim_space(text, begin, closing.end())
+    return [Block(kind, begin, end, 0, opening[3].lstrip("`.-+/|,:!=*_"), 0, *content)]
 
 
 def _two_line_heading(text: str, line: re.Match[str]) -> Block | None:
@@ -314,34 +323,17 @@ def _troff_code(text: str) -> Iterator[Block]:
 
 # Mail
 
-_MAIL_START = re.compile(r"(?:\A|\n[ \t]*\n)(?=From \S+ .*\d{4}.*\n[A-Z][\w-]*:)")
-_BLANK_LINE = re.compile(r"\n[ \t]*\n|\Z")
-_SUBJECT = re.compile(r"^Subject:[ \t]*(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE | re.IGNORECASE)
-
 
 def _mail(text: str) -> list[Block]:
     """The first line of each mail, as a heading with the subject, and the rest of its headers."""
-    starts = [match.end() for match in _MAIL_START.finditer(text)] or [skip_space(text, 0)]
     blocks: list[Block] = []
-    for start in starts:
-        blank = _BLANK_LINE.search(text, start)
-        end = trim_space(text, start, blank.start() if blank else len(text))
+    for start, end, subject in mail_headers(text):
+        end = trim_space(text, start, end)
         first = text.find("\n", start, end)
-        subject = _SUBJECT.search(text, start, end)
-        if first < 0 or end <= start:
-            continue
-        title = _decoded(" ".join(subject[1].split())) if subject else ""
-        blocks.append(Block("heading", start, trim_space(text, start, first), 1, title))
-        blocks.append(_block(text, "front_matter", first, end))
+        if first >= 0 and end > start:
+            blocks.append(Block("heading", start, trim_space(text, start, first), 1, subject))
+            blocks.append(_block(text, "front_matter", first, end))
     return blocks
-
-
-def _decoded(subject: str) -> str:
-    """Decode a subject such as "=?utf-8?q?Caf=C3=A9?="."""
-    try:
-        return str(make_header(decode_header(subject))) if "=?" in subject else subject
-    except (HeaderParseError, LookupError, ValueError):
-        return subject
 
 
 # Data

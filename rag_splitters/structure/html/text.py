@@ -17,7 +17,7 @@ from rag_splitters.structure.html.tags import attribute
 from rag_splitters.structure.html.tree import BLOCK_TAGS, INLINE_TAGS, Element, Tag, Tree
 from rag_splitters.structure.tables.model import Row
 from rag_splitters.text.boundaries import boundary_after, boundary_before, skip_space, trim_space
-from rag_splitters.text.excerpt import Excerpt
+from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
 
 _SPACE = " \t\n\f\r"
 _ENTITY = r"&(?:#\d{1,8}|#[xX][\da-fA-F]{1,7}|[A-Za-z]\w{1,32});?"
@@ -112,8 +112,7 @@ def strip_tags(page: Tree, blocks: Sequence[Block]) -> Stripped:
     writer = _Writer(page)
     for block in blocks:
         writer.block(block)
-    excerpt = Excerpt("".join(writer.parts), writer.offsets, writer.starts, writer.ends)
-    return Stripped(page.text, excerpt, writer.blocks, writer.first, writer.last)
+    return Stripped(page.text, writer.out.excerpt(), writer.blocks, writer.first, writer.last)
 
 
 class _Writer:
@@ -121,13 +120,9 @@ class _Writer:
 
     def __init__(self, page: Tree) -> None:
         self._page, self._source = page, page.text
-        self.parts: list[str] = []
-        self.offsets: list[int] = []
-        self.starts: list[int] = []
-        self.ends: list[int] = []
+        self.out = ExcerptWriter(page.text)
         self.blocks: list[Block] = []
         self.first = self.last = 0  # the start of the first block, the end of the last one
-        self._length = 0
         self._begin = 0  # the start of the block
         self._block = Block("paragraph", 0, 0)
         self._pending = ""  # white space to write before the next text
@@ -143,7 +138,7 @@ class _Writer:
         if block.kind == "dropped":
             return
         self._block, self._verbatim = block, block.kind == "code"
-        self._begin = self._length
+        self._begin = self.out.length
         self._pending = ""
         position = block.start
         is_table = block.kind == "table"
@@ -152,9 +147,8 @@ class _Writer:
             self._write_table(table)
             position = table.end
         self._write_part(position, block.end)
-        if self._length > self._begin:
-            last = self.parts[-1]
-            span = (self._begin, self._length - len(last) + len(last.rstrip()))
+        if self.out.length > self._begin:
+            span = (self._begin, self.out.length - self.out.trailing_space)
             self.blocks.append(Block(block.kind, *span, block.level, block.title, block.group))
             self.last = block.end
             self._last = block
@@ -178,7 +172,7 @@ class _Writer:
                 self._write(alt, tag.start, tag.end)
         elif tag.name in INLINE_TAGS or tag.kind == "dropped":
             return
-        elif self._length == self._begin:
+        elif self.out.length == self._begin:
             self._pending = ""
         else:
             is_break = tag.name in BLOCK_TAGS or tag.name == "br"
@@ -209,7 +203,7 @@ class _Writer:
             self._pending = "\n" if self._pending == "\n" else space
 
     def _write(self, piece: str, start: int, end: int) -> None:
-        is_first = self._length == self._begin
+        is_first = self.out.length == self._begin
         if is_first and piece[:1].isspace():
             piece, start = self._without_space(piece, start, end)
             if not piece:
@@ -219,12 +213,12 @@ class _Writer:
             self._between()
             self._indent(start)
         elif self._pending and not self._lead:
-            self._put(self._pending, self._pending_at, start)
+            self.out.add(self._pending, self._pending_at, start)
         self._pending = ""
         if self._lead:
-            self._put(self._lead.lstrip("\n") if is_first else self._lead, start, start)
+            self.out.add(self._lead.lstrip("\n") if is_first else self._lead, start, start)
             self._lead = ""
-        self._put(piece.replace("|", "\\|") if self._in_row else piece, start, end)
+        self.out.add(piece.replace("|", "\\|") if self._in_row else piece, start, end)
 
     def _without_space(self, piece: str, start: int, end: int) -> tuple[str, int]:
         """Remove white space, such as no-break spaces, at the beginning of a block."""
@@ -242,8 +236,8 @@ class _Writer:
             return
         is_list = last.kind == block.kind == "list_item" and last.group == block.group
         is_tight = is_list and self._lists.is_tight
-        self._put("\n" if is_tight else "\n\n", last.end, block.start)
-        self._begin = self._length
+        self.out.add("\n" if is_tight else "\n\n", last.end, block.start)
+        self._begin = self.out.length
 
     def _indent(self, start: int) -> None:
         """Write the indentation of the first line, which is not part of the block, and its mark."""
@@ -254,10 +248,10 @@ class _Writer:
             indentation = re.split(r"[\n\r\f]", self._pending)[-1]
             begin = max(self._pending_at, start - len(indentation))
         if indentation:
-            self._put(indentation, begin, start)
-            self._begin = self._length
+            self.out.add(indentation, begin, start)
+            self._begin = self.out.length
         if mark:
-            self._put(mark, start, start)
+            self.out.add(mark, start, start)
 
     def _write_table(self, table: HtmlTable) -> None:
         """Write a table in Markdown, with the text outside of its cells."""
@@ -267,13 +261,13 @@ class _Writer:
         for number, row in enumerate(rows):
             self._write_part(position, row.start)
             position = self._write_row(table, row, width)
-            if number + 1 == len(table.header) and self._length > self._begin:
-                self._put("\n|" + " --- |" * width, position, position)
+            if number + 1 == len(table.header) and self.out.length > self._begin:
+                self.out.add("\n|" + " --- |" * width, position, position)
         self._write_part(position, table.end)
 
     def _write_row(self, table: HtmlTable, row: Row, width: int) -> int:
         """Write a row, unless nothing in it is visible. Returns its end in the source."""
-        self._lead, self._in_row, begin = "\n| ", True, self._length
+        self._lead, self._in_row, begin = "\n| ", True, self.out.length
         position, column = row.start, 0
         for cell in sorted((*row.cells, *row.carried), key=lambda cell: cell.column):
             is_own = cell.begin >= row.start
@@ -282,7 +276,7 @@ class _Writer:
                 position = cell.end
             marks = (cell.column - column) * "| "
             self._lead += (
-                f" {marks}" if marks and self._length > begin and not self._lead else marks
+                f" {marks}" if marks and self.out.length > begin and not self._lead else marks
             )
             self._pending, column = "", cell.column
             if is_own:
@@ -291,18 +285,11 @@ class _Writer:
                 self._write(plain, position, position)
         self._write_part(position, row.end)
         position = max(position, row.end)
-        if self._length > begin:
-            self._put(" |" * (self._lead.count("|") + width - column), position, position)
+        if self.out.length > begin:
+            self.out.add(" |" * (self._lead.count("|") + width - column), position, position)
         self._lead, self._in_row = "", False
         self._pending, self._pending_at = "\n", position
         return position
-
-    def _put(self, piece: str, start: int, end: int) -> None:
-        self.offsets.append(self._length)
-        self.starts.append(start)
-        self.ends.append(end if end > start else start)
-        self.parts.append(piece)
-        self._length += len(piece)
 
 
 def _width(row: Row) -> int:
