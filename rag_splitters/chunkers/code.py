@@ -18,6 +18,7 @@ from rag_splitters.structure.kinds import language_named, language_of
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
+from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import separators
 from rag_splitters.text.structure import Structure
@@ -78,6 +79,7 @@ class CodeChunker(SizedChunker):
             text,
             levels,
             unbreakable=lambda: own_syntax.signatures,
+            keep_with_next=_in_yaml if language == "yaml" else lead_start,
             indentation=lambda start: line_start(text, start),
             head_end=own_syntax.signature_end,
             part_end=own_syntax.end_around,
@@ -89,6 +91,11 @@ class CodeChunker(SizedChunker):
             own_details = {**details, "definitions": path} if path else details
             spans.append(replace(span, metadata=own_details))
         return spans
+
+
+def _in_yaml(text: str, low: int, cut: int) -> int:
+    """Return the start of the lines that belong to what follows; "---" underlines nothing."""
+    return cut if text.startswith("---", cut) else lead_start(text, low, cut)
 
 
 def _before_closers(text: str, start: int, end: int) -> int:

@@ -680,3 +680,14 @@ def test_presets_keep_the_guarantees(data: st.DataObject, language: str) -> None
     text = "".join(data.draw(st.lists(st.sampled_from(parts), max_size=30)))
     check_chunker(RecursiveChunker(chunk_size=60, chunk_overlap=15, language=language), text)
     check_chunker(CodeChunker(chunk_size=60, chunk_overlap=15, language=language), text)
+
+
+def test_a_resource_of_yaml_begins_a_chunk() -> None:
+    resource = "kind: Service\nmetadata:\n  name: web{n}\nspec:\n  ports:\n    - port: 80\n      name: http\n"
+    text = "---\n".join(resource.replace("{n}", str(n)) for n in range(5))
+    for size, resources in ((110, 1), (220, 2)):
+        chunks = CodeChunker(language="yaml", chunk_size=size, chunk_overlap=0).chunk(text)
+        assert [chunk.text.count("kind:") for chunk in chunks[:-1]] == [resources] * (
+            len(chunks) - 1
+        )
+        assert all(chunk.text.startswith("---\nkind") for chunk in chunks[1:])

@@ -268,3 +268,11 @@ def test_titled_chunks_of_a_mailbox_know_their_mail() -> None:
     chunker = TitledChunker(chunker=RecursiveChunker(chunk_size=400), include_headings=True)
     last = chunker.chunk(text)[-1]
     assert last.metadata["headings"][0].startswith("[PATCH] Compare time stamps")
+
+
+@pytest.mark.parametrize("mark", ["====", "____", "****", "--", "----", "|==="])
+def test_blocks_of_asciidoc_are_whole_with_their_labels(mark: str) -> None:
+    block = f".Title\n[NOTE]\n{mark}\nBoil the water.\n\nThen wait.\n\n* one\n* two\n{mark}"
+    text = f"= Tea\n\nThis is the first paragraph of it.\n\n{block}\n\nThis comes after it.\n"
+    chunks = ContentAwareChunker(format="asciidoc", chunk_size=90, chunk_overlap=0).chunk(text)
+    assert [block in chunk.text for chunk in chunks].count(True) == 1
