@@ -116,7 +116,8 @@ class Chunker(BaseModel):
         """
         kind = type(self)
         is_parameter = name in kind.model_fields and self._is_initialised
-        return not is_parameter and not is_ours(kind)
+        is_declared = is_parameter or name in kind.__private_attributes__
+        return not is_declared and not is_ours(kind)
 
     @property
     def _is_initialised(self) -> bool:

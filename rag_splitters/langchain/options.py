@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from rag_splitters import chunkers
+from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
 from rag_splitters.text.sizing import sizer
@@ -115,3 +116,10 @@ def keep_separator(splitter: Any) -> Any:
 def strip_whitespace(splitter: Any) -> Any:
     """Return whether a splitter removes white space at the edges of chunks."""
     return getattr(splitter, "strip_whitespace", not isinstance(splitter, _WINDOWS))
+
+
+def separators(splitter: Any) -> list[str]:
+    """Return the separators of a splitter, or those of its language, as LangChain lists them."""
+    if splitter.separators is not None:
+        return list(splitter.separators)
+    return [*LANGUAGES.get(splitter.language or "", ()), "\n\n", "\n", " ", ""]

@@ -22,6 +22,7 @@ from rag_splitters.langchain.options import (
     langchain_attribute,
     length_function,
     our_parameters,
+    separators,
     strip_whitespace,
 )
 from rag_splitters.parameters.fields import Overlap, Size, Texts
@@ -310,11 +311,7 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
             RecursiveTextSplitter(language=name)
             return [*LANGUAGES[name], "\n\n", "\n", " ", ""]
 
-    @property
-    def _separators(self) -> list[str]:
-        if self.separators is not None:
-            return list(self.separators)
-        return [*LANGUAGES.get(self.language or "", ()), "\n\n", "\n", " ", ""]
+    _separators = langchain_attribute("separators", separators)
 
 
 class SemanticTextSplitter(chunkers.SemanticChunker, ChunkerTextSplitter):
@@ -370,9 +367,7 @@ class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):
         is_one = self.chunk_size == 1 and self.length_function == "characters"
         return super().keeps_pieces or (is_one and "" not in self.separators)
 
-    @property
-    def _separator(self) -> str:
-        return self.separators[0]
+    _separator = langchain_attribute("separator", lambda splitter: splitter.separators[0])
 
 
 class SlidingWindowTextSplitter(chunkers.SlidingWindowChunker, ChunkerTextSplitter):

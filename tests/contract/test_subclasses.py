@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from pydantic import PrivateAttr
 
 from rag_splitters import (
     CATALOGUE,
@@ -190,6 +191,22 @@ def test_attributes_are_pickled(kind: Any) -> None:
     assert (again.lang, again.chunk_size) == ("de", 30)
     again.chunk_size = 40
     assert (again.lang, again.chunk_size) == ("de", 40)
+
+
+@pytest.mark.parametrize("base", FRONT_ENDS)
+def test_fields_and_private_attributes_may_be_declared(base: Any) -> None:
+    class Declared(base):  # type: ignore[misc]
+        factor: int = 2
+        _counts: dict[str, int] = PrivateAttr(default_factory=dict)
+
+    one = Declared(factor=3)
+    one._counts["a"] = 1
+    again = copy.deepcopy(one)
+    one._counts = {}
+    assert (again.factor, again._counts, one._counts, Declared()._counts) == (3, {"a": 1}, {}, {})
+    assert one.model_dump()["factor"] == 3
+    with pytest.raises(ValueError, match="factor must be a whole number"):
+        Declared(factor="x")
 
 
 @pytest.mark.parametrize("base", FRONT_ENDS)

@@ -178,6 +178,23 @@ def test_subclass_written_for_langchain_works() -> None:
     ]
 
 
+def test_separators_are_assigned_by_a_subclass() -> None:
+    class Semicolons(RecursiveTextSplitter):
+        def __init__(self, **parameters: Any) -> None:
+            super().__init__(**parameters)
+            self._separators = [";", ""]
+
+    class Commas(SeparatorTextSplitter):
+        def __init__(self, **parameters: Any) -> None:
+            super().__init__(**parameters)
+            self._separator = ","
+
+    assert Semicolons(chunk_size=4).split_text("a b;c d") == ["a b;", "c d"]
+    assert Semicolons()._separators == [";", ""]
+    assert Commas(chunk_size=3).split_text("a b,c d") == ["a b", "c d"]
+    assert Commas()._separator == ","
+
+
 # Positional arguments
 
 
