@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rag_splitters.errors import FileError, InputError, MissingFileError
+from rag_splitters.reading.archives import read_epub, read_xlsx
 from rag_splitters.reading.decoding import decode
 from rag_splitters.reading.office import read_docx, read_pptx
 from rag_splitters.reading.pdf import read_pdf
@@ -26,16 +27,24 @@ from rag_splitters.text.origin import (
 
 logger = logging.getLogger(__name__)
 
-_OTHER_SUFFIXES = (".docx", ".pdf", ".pptx", ".txt")
+_OTHER_SUFFIXES = (".docx", ".epub", ".pdf", ".pptx", ".txt", ".xlsx")
+_REFUSED = {
+    "msg": "save it as .eml, or convert it with the package extract-msg",
+    **dict.fromkeys(("doc", "rtf", "odt"), "save it as .docx"),
+    **dict.fromkeys(("xls", "ods", "xlsb"), "save it as .xlsx or .csv"),
+    **dict.fromkeys(("ppt", "odp"), "save it as .pptx"),
+    **dict.fromkeys(("mobi", "azw", "azw3"), "convert it to .epub, for example with Calibre"),
+}
+"""Kinds of files that no reader reads, and what to do with them."""
 _MOST_SUFFIXES = 8  # in a message
 
 
 def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list[Path], list[Path]]:
     """List the files among the paths, and the files of known kinds in the folders among them.
 
-    Known kinds are PDFs, `.docx`, `.pptx` and `.txt` files, and everything that `structure.kinds`
-    recognises by its name. Hidden files and folders are left out, and so is the folder `skip`. A
-    file that is named twice is listed once.
+    Known kinds are PDFs, `.docx`, `.pptx`, `.xlsx`, `.epub` and `.txt` files, and everything that
+    `structure.kinds` recognises by its name. Hidden files and folders are left out, and so is the
+    folder `skip`. A file that is named twice is listed once.
 
     Returns: the files to read, and the other files in the folders.
 
@@ -141,7 +150,8 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
     `page_end`, from which every strategy gets the pages of its chunks. Running heads and page
     numbers are dropped, and words that are divided at the end of a line are joined. The headings,
     which are found by their fonts, are in the metadata as `outline`. Word documents and
-    presentations become Markdown; slides count as pages.
+    presentations become Markdown; slides count as pages. Workbooks become Markdown with a table for
+    each sheet, and books become text with an outline.
 
     >>> read_bytes(b"\\xef\\xbb\\xbfplain text", "notes.txt")[0].text
     'plain text'
@@ -155,6 +165,14 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
         return [Source(read_docx(data, name), {"source": name, "mimetype": "text/markdown"}, name)]
     if suffix == "pptx":
         return [_presentation(data, name)]
+    if suffix == "xlsx":
+        return [Source(read_xlsx(data, name), {"source": name, "mimetype": "text/markdown"}, name)]
+    if suffix == "epub":
+        text, headings, title = read_epub(data, name)
+        titles = {"title": title} if title else {}
+        return [Source(text, {"source": name, **titles, **write_outline(text, headings)}, name)]
+    if suffix in _REFUSED:
+        raise InputError(f"{name} cannot be read: {_REFUSED[suffix]}")
     kind = kind_of_name(name)
     if kind not in READ_KINDS:
         return [Source(decode(data, name), {"source": name}, name)]

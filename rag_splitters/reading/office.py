@@ -38,12 +38,12 @@ def read_docx(data: bytes, name: str) -> str:
     protected by a password, in the old format, or unpacks to more than 500 MB.
     """
     docx = _library("docx", "python-docx", name)
-    _check_archive(data, name, "DOCX")
+    check_archive(data, name, "DOCX")
     try:
         document = docx.Document(io.BytesIO(data))
         return _join(_Word(document).blocks())
     except Exception as error:  # the libraries raise many kinds of errors for damaged files
-        raise _damaged(name, "DOCX", error) from error
+        raise damaged_file(name, "DOCX", error) from error
 
 
 def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
@@ -62,11 +62,11 @@ def read_pptx(data: bytes, name: str) -> tuple[str, list[Row]]:
     protected by a password, in the old format, or unpacks to more than 500 MB.
     """
     pptx = _library("pptx", "python-pptx", name)
-    _check_archive(data, name, "PPTX")
+    check_archive(data, name, "PPTX")
     try:
         slides = [_join(_slide_blocks(each)) for each in pptx.Presentation(io.BytesIO(data)).slides]
     except Exception as error:
-        raise _damaged(name, "PPTX", error) from error
+        raise damaged_file(name, "PPTX", error) from error
     rows: list[Row] = []
     parts: list[str] = []
     length = 0
@@ -87,7 +87,7 @@ def _library(module: str, package: str, name: str) -> Any:
         raise MissingExtraError(f"reading {name} needs {package}: {hint}") from error
 
 
-def _check_archive(data: bytes, name: str, kind: str) -> None:
+def check_archive(data: bytes, name: str, kind: str) -> None:
     """Raise ValueError if the file is not a ZIP archive, or is too large when unpacked."""
     if data.startswith(_OLE):
         raise InputError(
@@ -98,14 +98,15 @@ def _check_archive(data: bytes, name: str, kind: str) -> None:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             size = sum(each.file_size for each in archive.infolist())
     except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
-        raise _damaged(name, kind, error) from error
+        raise damaged_file(name, kind, error) from error
     if size > _MOST_BYTES:
         raise InputError(
             f"{name} is too large: it unpacks to {size:,} bytes, and the limit is {_MOST_BYTES:,}"
         )
 
 
-def _damaged(name: str, kind: str, error: Exception) -> InputError:
+def damaged_file(name: str, kind: str, error: Exception) -> InputError:
+    """Return the error for a file that cannot be read."""
     reason = str(error) or type(error).__name__
     return InputError(
         f"{name} cannot be read as {kind}: {reason}. The file may be damaged: download or export "
@@ -131,7 +132,7 @@ class _Word:
                 cells = [
                     [_cell_text(cell) for cell in _distinct_cells(row.cells)] for row in block.rows
                 ]
-                yield _table(cells), False
+                yield markdown_table(cells), False
             elif block.text.strip():
                 yield self._paragraph(block)
 
@@ -228,7 +229,10 @@ def _slide_blocks(slide: Any) -> Iterator[tuple[str, bool]]:
         if title is not None and shape.shape_id == title.shape_id:
             continue
         if shape.has_table:
-            yield _table([[cell.text for cell in row.cells] for row in shape.table.rows]), False
+            yield (
+                markdown_table([[cell.text for cell in row.cells] for row in shape.table.rows]),
+                False,
+            )
         elif shape.has_text_frame:
             yield from _shape_blocks(shape)
     if slide.has_notes_slide:
@@ -273,7 +277,7 @@ def _with_backslash(match: re.Match[str]) -> str:
     return f"{match[1]}{match[2]}\\" if match[2].isdigit() else f"{match[1]}\\{match[2]}"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Write a table in Markdown, with its first row as the header; "" if it has no text."""
     if not any(cell.strip() for row in rows for cell in row):
         return ""

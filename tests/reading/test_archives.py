@@ -1,0 +1,101 @@
+"""Books and workbooks, made by the test, in both front ends."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rag_splitters.errors import InputError
+from rag_splitters.langchain import AutoTextSplitter, FileLoader
+from rag_splitters.llama_index import FileReader
+from rag_splitters.reading.files import read_bytes, read_file
+from rag_splitters.structure.outline import Outline
+
+CONTAINER = """<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>
+<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>"""
+PACKAGE = """<package xmlns="http://www.idpf.org/2007/opf"
+xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata><dc:title>On tea</dc:title></metadata>
+<manifest><item id="b" href="two.xhtml" media-type="application/xhtml+xml"/>
+<item id="a" href="text/one%20a.xhtml" media-type="application/xhtml+xml"/>
+<item id="c" href="c.css" media-type="text/css"/></manifest>
+<spine><itemref idref="a"/><itemref idref="c"/><itemref idref="b"/></spine></package>"""
+PAGE = "<?xml version='1.0'?><html><head><title>x</title></head><body>{}</body></html>"
+BOOK = {
+    "META-INF/container.xml": CONTAINER,
+    "OEBPS/book.opf": PACKAGE,
+    "OEBPS/two.xhtml": PAGE.replace("{}", "<h1>Black</h1><p>It is strong.</p>"),
+    "OEBPS/text/one a.xhtml": PAGE.replace("{}", "<h1>Green</h1><p>Cool the <b>water</b>.</p>"),
+}
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+WORKBOOK = {
+    "xl/workbook.xml": f"""<workbook xmlns="{MAIN}" xmlns:r="http://example.org/r"><sheets>
+<sheet name="Prices" r:id="r1"/><sheet name="Secret" state="hidden" r:id="r2"/></sheets>
+</workbook>""",
+    "xl/_rels/workbook.xml.rels": """<Relationships>
+<Relationship Id="r1" Target="worksheets/s1.xml"/>
+<Relationship Id="r2" Target="/xl/worksheets/s1.xml"/></Relationships>""",
+    "xl/sharedStrings.xml": f"""<sst xmlns="{MAIN}"><si><t>tea</t></si>
+<si><r><t>gre</t></r><r><t>en</t></r></si></sst>""",
+    "xl/styles.xml": f"""<styleSheet xmlns="{MAIN}"><numFmts><numFmt numFmtId="164"
+formatCode="dd/mm/yyyy"/></numFmts><cellXfs><xf numFmtId="0"/><xf numFmtId="164"/></cellXfs>
+</styleSheet>""",
+    "xl/worksheets/s1.xml": f"""<worksheet xmlns="{MAIN}"><sheetData>
+<row><c r="A1" t="s"><v>0</v></c><c r="B1" t="inlineStr"><is><t>a|b</t></is></c>
+<c r="D1" t="str"><f>1+1</f><v>from</v></c></row><row/>
+<row><c r="A3" t="s"><v>1</v></c><c r="B3"><v>4.5</v></c><c r="C3" t="b"><v>1</v></c>
+<c r="D3" s="1"><v>45292</v></c></row></sheetData></worksheet>""",
+}
+
+
+def write(path: Path, parts: dict[str, str]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_chapters_of_a_book_are_in_order_with_headings(tmp_path: Path) -> None:
+    path = write(tmp_path / "tea.epub", BOOK)
+    (source,) = read_file(path)
+    assert source.text == "Green\n\nCool the water.\n\nBlack\n\nIt is strong."
+    assert source.metadata["title"] == "On tea"
+    headings = Outline.of(source.text, metadata=source.metadata).headings
+    assert [each.text for each in headings] == ["Green", "Black"]
+    (document,) = FileLoader(path).load()
+    (node,) = FileReader().load_data(path)
+    assert document.page_content == node.text == source.text
+    chunks = AutoTextSplitter(chunk_size=30).split_documents([document])
+    assert [chunk.metadata["headings"] for chunk in chunks] == [["Green"], ["Black"]]
+
+
+def test_sheets_of_a_workbook_are_tables(tmp_path: Path) -> None:
+    (source,) = read_file(write(tmp_path / "tea.xlsx", WORKBOOK))
+    assert source.text == (
+        "# Prices\n\n| tea | a\\|b |  | from |\n| --- | --- | --- | --- |\n"
+        "| green | 4.5 | TRUE | 2024-01-01 |"
+    )
+    assert source.metadata["mimetype"] == "text/markdown"
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("a.epub", {"x": ""}),
+        ("a.epub", BOOK | {"OEBPS/book.opf": '<!DOCTYPE a [<!ENTITY b "c">]>' + PACKAGE}),
+        ("a.xlsx", {"x": ""}),
+        ("a.xlsx", WORKBOOK | {"xl/workbook.xml": "<workbook"}),
+    ],
+)
+def test_damaged_files_are_named(tmp_path: Path, name: str, parts: dict[str, str]) -> None:
+    with pytest.raises(InputError, match=f"{name} cannot be read as"):
+        read_file(write(tmp_path / name, parts))
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("a.msg", r"\.eml"), ("b.XLS", r"\.xlsx"), ("c.mobi", r"\.epub")]
+)
+def test_other_kinds_are_refused_with_advice(name: str, advice: str) -> None:
+    with pytest.raises(InputError, match=rf"{name} cannot be read: .*{advice}"):
+        read_bytes(b"\0", name)
