@@ -212,7 +212,7 @@ def test_all_bad_lines_are_reported_at_once_with_the_nearest_text(tmp_path: Path
     assert message[0] == f"{file}: 4 lines cannot be used"
     assert message[1] == (
         "line 1: 'the lamp was in the big hall' is not in the document: the nearest text is "
-        "'The lamp is in the hall. It'"
+        "'The lamp is in the hall'"
     )
     assert message[2].startswith("line 3: not JSON")
     assert message[3].endswith("is not in the document: quote it exactly")

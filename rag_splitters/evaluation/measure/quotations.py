@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.visible import VisibleText
 from rag_splitters.text.excerpt import Excerpt
+from rag_splitters.text.quotations import QuotableText
 from rag_splitters.text.surrogates import without_surrogates
 
 _MARKUP = r"""
@@ -26,8 +26,7 @@ _MARKS = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _SPACE = re.compile(r"[\s|]")
-_WORD = re.compile(r"\w+")
-_MIN_SIMILARITY = 0.4  # share of a quotation's words in the nearest text that is suggested
+_MIN_LIKENESS = 0.4  # of the nearest text that is suggested
 _MAX_SHOWN = 200
 
 
@@ -46,7 +45,7 @@ class Quotations:
     >>> quotations.find("hot tea")
     [(28, 35)]
     >>> quotations.find("Cold tea, hot tea"), quotations.nearest("a cold tea and hot coffee")
-    ([(0, 22)], 'Cold tea, hot tea and hot')
+    ([(0, 22)], 'Cold tea, hot tea and hot tea')
     """
 
     def __init__(self, text: str, name: str = "") -> None:
@@ -66,26 +65,12 @@ class Quotations:
         return [text.bounds(*position) for position in positions]
 
     def nearest(self, quotation: str) -> str | None:
-        """The part of the text with most of a quotation's words; None if there are too few."""
-        plain = self._plain(_MARKS)[1]
-        wanted = Counter(word.casefold() for word in _WORD.findall(quotation))
-        words = list(_WORD.finditer(plain.text))
-        length = min(sum(wanted.values()), len(words))
-        window: Counter[str] = Counter()
-        shared = best = first = 0
-        for index, word in enumerate(words):
-            key = word[0].casefold()
-            window[key] += 1
-            shared += window[key] <= wanted[key]
-            if index >= length:
-                old = words[index - length][0].casefold()
-                shared -= window[old] <= wanted[old]
-                window[old] -= 1
-            if shared > best:
-                best, first = shared, max(0, index - length + 1)
-        if best < max(1, _MIN_SIMILARITY * length):
+        """The visible text with most of a quotation's words; None if there are too few."""
+        text = QuotableText(self._plain(_MARKS)[1].text)
+        place = text.nearest(quotation)
+        if place is None or place.likeness < _MIN_LIKENESS:
             return None
-        return plain.text[words[first].start() : words[first + length - 1].end()][:_MAX_SHOWN]
+        return text.text[place.start : place.end][:_MAX_SHOWN]
 
     def _plain(self, ignored: re.Pattern[str]) -> tuple[Excerpt, Excerpt]:
         """The text as an excerpt of the document, and what is left of it as an excerpt of that.
