@@ -126,10 +126,15 @@ class AutoChunker(SizedChunker):
         return [rule for rule in self.rules.values() if not isinstance(rule, str)]
 
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
-        readings = [self._readings(source) for source in sources]
-        texts: list[Source] = []
-        for source, parts in zip(sources, readings, strict=True):
-            texts += [source] if parts is None else [_as_source(source, part) for part in parts]
+        choices = [self._choice(source.text, source.metadata) for source in sources]
+        readings = list(map(_readings, sources, choices))
+        texts: list[tuple[Source, _Choice]] = []
+        for source, choice, parts in zip(sources, choices, readings, strict=True):
+            if parts is None:
+                texts.append((source, choice))
+            for part in parts or ():
+                text = _as_source(source, part)
+                texts.append((text, self._choice(text.text, text.metadata)))
         planned = iter(await self._plan_texts(texts))
         return [
             next(planned)
@@ -138,21 +143,12 @@ class AutoChunker(SizedChunker):
             for source, parts in zip(sources, readings, strict=True)
         ]
 
-    def _readings(self, source: Source) -> list[Reading] | None:
-        """Read the texts in a raw notebook, subtitles or mails; None for any other kind."""
-        kind = self._choice(source.text, source.metadata).kind
-        if kind not in READ_KINDS:
-            return None
-        try:
-            return read_kind(source.text, kind)
-        except UnreadableError:
-            return None
-
-    async def _plan_texts(self, sources: Sequence[Source]) -> list[list[Span]]:
-        """Cut texts that need no reading first."""
+    async def _plan_texts(self, texts: Sequence[tuple[Source, _Choice]]) -> list[list[Span]]:
+        """Cut texts that need no reading first, each with the strategy that was chosen for it."""
+        sources = [source for source, _ in texts]
         groups: dict[_Choice, list[int]] = {}
-        for index, source in enumerate(sources):
-            groups.setdefault(self._choice(source.text, source.metadata), []).append(index)
+        for index, (_, choice) in enumerate(texts):
+            groups.setdefault(choice, []).append(index)
         chunkers = [self._chunker(choice) for choice in groups]
         indexes = list(groups.values())
         planned = await together(
@@ -217,6 +213,16 @@ class AutoChunker(SizedChunker):
     def _build(self, kind: type[Chunker], **parameters: Any) -> Chunker:
         sizes = {name: getattr(self, name) for name in _SIZES if name in kind.model_fields}
         return kind(**sizes, **parameters)
+
+
+def _readings(source: Source, choice: _Choice) -> list[Reading] | None:
+    """Read the texts in a raw notebook, subtitles or mails; None for any other kind."""
+    if choice.kind not in READ_KINDS:
+        return None
+    try:
+        return read_kind(source.text, choice.kind)
+    except UnreadableError:
+        return None
 
 
 def _as_source(source: Source, reading: Reading) -> Source:

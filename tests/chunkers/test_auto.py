@@ -27,7 +27,9 @@ from rag_splitters.chunkers import auto
 from rag_splitters.langchain import AutoTextSplitter, FileLoader
 from rag_splitters.llama_index import AutoNodeParser
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.structure.kinds import detect_kind
 from tests.support.front_ends import sentence
+from tests.support.splitting import split_texts
 
 DOCUMENTS = Path(__file__).parents[1] / "data" / "documents"
 EXPECTED = {
@@ -217,3 +219,16 @@ def test_own_fits_counts_the_chunkers_in_rules() -> None:
     assert chunker.fits("x" * 50)
     assert not chunker.fits("x" * 51)
     assert not chunker.with_room_for("x" * 20).fits("x" * 31)
+
+
+def test_the_kind_of_a_document_is_detected_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def detect(text: str, metadata: Any = None) -> str:
+        texts.append(text)
+        return detect_kind(text, metadata)
+
+    monkeypatch.setattr(auto, "detect_kind", detect)
+    documents = ["# Tea\n\nHot.", "Just text.", "<p>One.</p><p>Two.</p>", "a,b,c\n1,2,3\n4,5,6\n"]
+    split_texts(AutoChunker(), documents)
+    assert texts == documents
