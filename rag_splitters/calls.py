@@ -23,6 +23,7 @@ class Call(Generic[T]):
     Parameters:
         function: makes the call and returns its result; it may block.
         async_function: the same as a coroutine function; None runs `function` in a thread.
+        is_write: whether the call changes something, so that it must never be left half done.
 
     >>> async def double() -> int:
     ...     return 2 * await Call(lambda: 21)
@@ -30,15 +31,18 @@ class Call(Generic[T]):
     (42, 42)
     """
 
-    __slots__ = ("async_function", "function")
+    __slots__ = ("async_function", "function", "is_write")
 
     def __init__(
         self,
         function: Callable[[], T],
         async_function: Callable[[], Awaitable[T]] | None = None,
+        *,
+        is_write: bool = False,
     ) -> None:
         self.function = function
         self.async_function = async_function
+        self.is_write = is_write
 
     def __await__(self) -> Generator[Call[T], Any, T]:
         result: T = yield self
@@ -106,7 +110,9 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 async def arun(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine that awaits only calls inside the running event loop.
 
-    Cancelling it cancels the call that is under way and runs the coroutine's clean-up.
+    Cancelling it cancels the call that is under way and runs the coroutine's clean-up. A call in a
+    thread cannot be interrupted, and one that writes must not be: the cancellation takes effect
+    when that call has ended.
 
     Raises: RuntimeError if the coroutine awaits anything other than a `Call`.
     """
@@ -118,9 +124,35 @@ async def arun(work: Coroutine[Any, Any, T]) -> T:
             return result
         request = _check_request(work, request)
         try:
-            advance = partial(work.send, await request.result())
+            advance = partial(work.send, await _result_of(request))
         except BaseException as error:
             advance = partial(work.throw, error)
+
+
+async def _result_of(request: Call[T]) -> T:
+    """Make a call, and let a cancellation interrupt only what may be interrupted."""
+    if request.async_function is not None and not request.is_write:
+        return await request.async_function()
+    task = asyncio.ensure_future(request.result())
+    cancelled = await _finish(task)
+    if cancelled is None:
+        return task.result()
+    if not task.cancelled():
+        task.exception()  # it was retrieved: the cancellation says more
+    raise cancelled
+
+
+async def _finish(task: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Wait until a task has ended, also while being cancelled; return the cancellation."""
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        except BaseException:  # the task's own error, which its result raises
+            break
+    return cancelled
 
 
 async def _in_thread(
@@ -134,14 +166,7 @@ async def _in_thread(
     Returns: (the call, []), or (None, [the result]) if the coroutine has finished.
     """
     step = asyncio.ensure_future(asyncio.to_thread(_step, advance))
-    cancelled: asyncio.CancelledError | None = None
-    while not step.done():
-        try:
-            await asyncio.shield(step)
-        except asyncio.CancelledError as error:
-            cancelled = error
-        except BaseException:  # the step's own error: `step.result()` raises it below
-            break
+    cancelled = await _finish(step)
     if cancelled is None:
         return step.result()
     if step.exception() is None and not step.result()[1]:

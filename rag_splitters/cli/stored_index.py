@@ -88,7 +88,7 @@ class IndexSettings:
 
 def is_index(folder: Path) -> bool:
     """Whether the folder holds an index."""
-    return (folder / "parents.sqlite").is_file() and (folder / "chroma").is_dir()
+    return (folder / "parents").is_dir() and (folder / "chroma").is_dir()
 
 
 def check_is_index(folder: Path) -> None:

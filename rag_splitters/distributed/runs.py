@@ -25,7 +25,7 @@ from rag_splitters.distributed.stages import (
 )
 from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.indexing import settings_of
-from rag_splitters.parent_child.stores import Docstore
+from rag_splitters.parent_child.turns import Docstore
 
 _LOG = logging.getLogger(__name__)
 _SHARD_DOCUMENTS = 2_000_000  # a worker holds their keys in memory, in about 200 MB
@@ -202,7 +202,7 @@ def _report(docstore: Docstore, job: Job, total: int, progress: Progress) -> Ite
                     progress(written, total)
                     last = written
 
-    run(docstore.remove(run(docstore.list_keys(job.progress_prefix))))
+    run(docstore.write([], run(docstore.list_keys(job.progress_prefix))))
     thread = threading.Thread(target=watch, name="rag_splitters progress", daemon=True)
     thread.start()
     try:
@@ -211,5 +211,5 @@ def _report(docstore: Docstore, job: Job, total: int, progress: Progress) -> Ite
         ended.set()
         thread.join()
         with suppress(OSError):
-            run(docstore.remove(run(docstore.list_keys(job.progress_prefix))))
+            run(docstore.write([], run(docstore.list_keys(job.progress_prefix))))
     progress(total, total)

@@ -40,7 +40,6 @@ from rag_splitters.distributed.columns import (
 from rag_splitters.errors import InputError, InputTypeError, OperationError
 from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.classic import has_metadata
 from rag_splitters.parent_child.consistency import check_scope
 from rag_splitters.parent_child.drafts import Draft, draft_documents
 from rag_splitters.parent_child.index import ParentChildIndex, stores_of_workers
@@ -49,6 +48,7 @@ from rag_splitters.parent_child.indexing import (
     digest_of,
     find_changed,
     find_refusal,
+    has_metadata,
     remove_documents,
 )
 from rag_splitters.parent_child.records import (

@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.load import dumps, loads
-from langchain_core.stores import BaseStore, ByteStore
+from langchain_core.stores import BaseStore, ByteStore, InMemoryBaseStore
 from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 
@@ -22,15 +22,22 @@ from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore, check_json
-from rag_splitters.parent_child.known_vectors import Edition, children_to_write
+from rag_splitters.parent_child.known_vectors import (
+    ChildrenToWrite,
+    Edition,
+    VectorsByText,
+    children_to_write,
+)
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, read_matches
-from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
+from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
+from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import Vectors
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
 _BATCH = 1000
+_WRITING_METHODS = {"add_documents", "delete", "mdelete", "mset"}
 _NUMBER_KEY = "_rag_splitters_entry"
 
 
@@ -40,6 +47,7 @@ def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
     return Call(
         partial(getattr(target, name), *args, **kwargs),
         partial(twin, *args, **kwargs) if twin and inspect.iscoroutinefunction(twin) else None,
+        is_write=name in _WRITING_METHODS,
     )
 
 
@@ -133,11 +141,13 @@ def make_docstore(store: BaseStore[str, Document]) -> Docstore:
     return _StoreDocstore(store)
 
 
-class _StoreDocstore:
-    """A docstore over a `BaseStore`; see `rag_splitters.parent_child.stores.Docstore`."""
+class _StoreDocstore(Docstore):
+    """A docstore over a `BaseStore`."""
 
     def __init__(self, store: BaseStore[str, Document]) -> None:
         self._store = store
+        inner = store.byte_store if isinstance(store, ByteDocuments) else store
+        self.is_in_memory = isinstance(inner, InMemoryBaseStore)
 
     def check(self, metadata: Mapping[str, Any]) -> None:
         if isinstance(self._store, ByteDocuments):
@@ -150,14 +160,12 @@ class _StoreDocstore:
             entries += [None if each is None else to_entry(each) for each in documents]
         return entries
 
-    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
+    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
         for batch in batched(rows, _BATCH):
             pairs = [(key, to_document(entry)) for key, entry in batch]
             await call_method(self._store, "mset", pairs)
-
-    async def remove(self, keys: Sequence[str]) -> None:
-        for batch in batched(keys, _BATCH):
-            await call_method(self._store, "mdelete", list(batch))
+        for keys in batched(removed, _BATCH):
+            await call_method(self._store, "mdelete", list(keys))
 
     async def list_keys(self, prefix: str) -> list[str]:
         async def collect() -> list[str]:
@@ -170,37 +178,37 @@ class ByteDocuments(BaseStore[str, Document]):
     """Documents in a byte store, in the format of `langchain_classic`'s `create_kv_docstore`."""
 
     def __init__(self, byte_store: ByteStore) -> None:
-        self._store = byte_store
+        self.byte_store = byte_store
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ByteDocuments) and other._store is self._store
+        return isinstance(other, ByteDocuments) and other.byte_store is self.byte_store
 
     def __hash__(self) -> int:
-        return id(self._store)
+        return id(self.byte_store)
 
     def mget(self, keys: Sequence[str]) -> list[Document | None]:
-        return [_load_document(value) for value in self._store.mget(keys)]
+        return [_load_document(value) for value in self.byte_store.mget(keys)]
 
     async def amget(self, keys: Sequence[str]) -> list[Document | None]:
-        return [_load_document(value) for value in await self._store.amget(keys)]
+        return [_load_document(value) for value in await self.byte_store.amget(keys)]
 
     def mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        self._store.mset([(key, dumps(each).encode()) for key, each in key_value_pairs])
+        self.byte_store.mset([(key, dumps(each).encode()) for key, each in key_value_pairs])
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        await self._store.amset([(key, dumps(each).encode()) for key, each in key_value_pairs])
+        await self.byte_store.amset([(key, dumps(each).encode()) for key, each in key_value_pairs])
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        self._store.mdelete(keys)
+        self.byte_store.mdelete(keys)
 
     async def amdelete(self, keys: Sequence[str]) -> None:
-        await self._store.amdelete(keys)
+        await self.byte_store.amdelete(keys)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        yield from self._store.yield_keys(prefix=prefix)
+        yield from self.byte_store.yield_keys(prefix=prefix)
 
     async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
-        async for key in self._store.ayield_keys(prefix=prefix):
+        async for key in self.byte_store.ayield_keys(prefix=prefix):
             yield key
 
 
@@ -224,11 +232,14 @@ def make_child_store(
     batch_size: int | None,
     smoothing: float,
     search_kwargs: Mapping[str, Any],
+    model_name: str | None = None,
 ) -> ChildStore:
     """Return a store of children over a vector store; Chroma is used directly."""
     collection = chroma_collection(vectorstore)
     if collection is None:
-        return VectorStoreChildren(vectorstore, batch_size=batch_size, search_kwargs=search_kwargs)
+        return VectorStoreChildren(
+            vectorstore, batch_size=batch_size, search_kwargs=search_kwargs, model_name=model_name
+        )
     rest = dict(search_kwargs)
     where = {"where": rest.pop("filter", None), "where_document": rest.pop("where_document", None)}
     if rest:
@@ -238,7 +249,7 @@ def make_child_store(
         )
     return ChromaChildren(
         collection,
-        Vectors(vectorstore.embeddings),
+        Vectors(vectorstore.embeddings, model_name),
         batch_size=batch_size,
         smoothing=smoothing,
         where=where,
@@ -255,8 +266,10 @@ class VectorStoreChildren(ChildStore):
         *,
         batch_size: int | None = None,
         search_kwargs: Mapping[str, Any] | None = None,
+        model_name: str | None = None,
     ) -> None:
         self._vectorstore = vectorstore
+        self._model_name = model_name
         self._batch_size = batch_size or _BATCH
         self._search_kwargs = dict(search_kwargs or {})
         self.has_filter = bool(search_kwargs)
@@ -266,16 +279,23 @@ class VectorStoreChildren(ChildStore):
     @property
     def model(self) -> str:
         embeddings = self._vectorstore.embeddings
-        return "" if embeddings is None else describe_model(embeddings)
+        return self._model_name or ("" if embeddings is None else describe_model(embeddings))
 
-    async def write(self, editions: Sequence[Edition]) -> None:
+    async def embed(
+        self, editions: Sequence[Edition], own_vectors: VectorsByText | None = None
+    ) -> list[ChildrenToWrite]:
+        """Return what has to be written; the store itself embeds it then."""
         old_ids = [child for edition in editions for child in edition.old_ids]
         try:
             stored = await self.read(old_ids)
         except NotImplementedError:  # the store cannot read: write all again
             stored = []
-        children = [child for own in children_to_write(editions, stored) for child in own]
-        for batch in batched(children, self._batch_size):
+        return children_to_write(editions, stored)
+
+    async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
+        written = [child for each in children for child in each.children]
+        for batch in batched(written, self._batch_size):
+            await turn.docstore.confirm()
             converted = [
                 Document(page_content=without_surrogates(c.text), metadata=c.metadata, id=c.id)
                 for c in batch
@@ -283,7 +303,7 @@ class VectorStoreChildren(ChildStore):
             ids = [child.id for child in batch]
             await call_method(self._vectorstore, "add_documents", converted, ids=ids)
 
-    async def remove(self, ids: Sequence[str]) -> None:
+    async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
         for batch in batched(ids, self._batch_size):
             if await call_method(self._vectorstore, "delete", list(batch)) is False:
                 raise OperationError(f"the vector store did not delete {len(batch)} children")

@@ -36,7 +36,7 @@ from rag_splitters.langchain.adapters import (
 )
 from rag_splitters.langchain.kvstores import SQLiteStore
 from rag_splitters.langchain.splitters import RecursiveTextSplitter
-from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.budget import limit_results
@@ -58,6 +58,7 @@ from rag_splitters.parent_child.options import (
 )
 from rag_splitters.parent_child.search import Reranker, for_reranking
 from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.writing import WRITE_TIMEOUT
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -126,6 +127,11 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
     batch_size: Count | None = None
     """Number of children to embed and write at once; None: 4,000, or fewer if the store accepts
     fewer."""
+    model_name: str | None = None
+    """Name of the embedding model, by which an index is recognised when it is opened again. None:
+    the name of the model itself; a function without one, such as a lambda, needs this."""
+    write_timeout: float = Field(default=WRITE_TIMEOUT, ge=0.0)
+    """Seconds to wait for another writer to finish, before an error names it."""
 
     shared: Shared = Field(default_factory=Shared, exclude=True, repr=False)
     """State that copies of this retriever share with it, such as the keyword index."""
@@ -201,10 +207,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
     def delete(
         self, ids: list[str] | None = None, *, source: str | None = None, **kwargs: Any
     ) -> DeleteResponse:
-        """Remove documents with all their chunks: by id, or by their `metadata["source"]`.
-
-        A parent that `langchain_classic` wrote is removed by its own id.
-        """
+        """Remove documents with all their chunks: by id, or by their `metadata["source"]`."""
         return _delete_response(run(self._remove(ids, source)))
 
     async def adelete(
@@ -276,6 +279,7 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
         self.shared.check_open()
+        self.shared.writer.timeout = self.write_timeout
         fields, keywords = self.child_metadata_fields, self.shared.keywords
         return Stores(
             docstore=make_docstore(self.docstore),
@@ -284,12 +288,13 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
                 batch_size=self.batch_size,
                 smoothing=self.smoothing,
                 search_kwargs=filters or {},
+                model_name=self.model_name,
             ),
             split=make_split({"parents": self.parent_splitter, "children": self.child_splitter}),
             id_key=self.id_key,
             headings=self.headings,
             keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
-            classic=self.shared.classic,
+            writer=self.shared.writer,
             inherited_keys=None if fields is None else frozenset(fields),
         )
 
@@ -306,6 +311,7 @@ class _Options(QueryKeywords, total=False):
     reranker: Reranker | BaseDocumentCompressor | None
     child_metadata_fields: Sequence[str] | None
     batch_size: int | None
+    write_timeout: float
 
 
 @check_keywords(ParentDocumentRetriever)
@@ -326,20 +332,24 @@ def parent_document_retriever(
     headings: bool | None = None,
     id_key: str = "parent_id",
     collection_name: str = "rag_splitters",
+    model_name: str | None = None,
+    reembed: bool = False,
     **options: Unpack[_Options],
 ) -> ParentDocumentRetriever:
     """Set up a `ParentDocumentRetriever`, and add `documents` to it.
 
     By default, everything is kept in memory. To keep it on disk, pass a folder as `path`: children
-    are stored in a Chroma database in `path/chroma`, parents in `path/parents.sqlite`. Only one
-    process at a time may have the folder open. To share an index between processes, pass a `client`
-    of a Chroma server (`chroma run`) and a `docstore` on a server, such as `PostgresStore`; then
-    `path` is a folder for this process's keyword index. For other vector stores, pass a
-    `vectorstore`.
+    are stored in a Chroma database in `path/chroma`, parents in `path/parents`, and each
+    `collection_name` is an index of its own. Only one process at a time may have the folder open.
+    To share an index between processes, pass a `client` of a Chroma server (`chroma run`) and a
+    `docstore` on a server, such as `PostgresStore`; then `path` is a folder for this process's
+    keyword index. For other vector stores, pass a `vectorstore`.
 
     `embeddings` is a LangChain or LlamaIndex embedding model, or a function list[str] ->
-    list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A
-    folder can only be opened with the model that it was written with. `child_splitter` defaults to
+    list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. An
+    index can only be opened with the model that it was written with; with `reembed=True`, all its
+    documents are embedded anew with another one. A function without a name, such as a lambda, needs
+    a `model_name` for an index that outlives the process. `child_splitter` defaults to
     `RecursiveTextSplitter(chunk_size=400)`, and `parent_splitter` to the same with 2,000
     characters; `parent_splitter=None` makes each document one parent, which is the default with
     `byte_store`, as in `langchain_classic`.
@@ -356,8 +366,10 @@ def parent_document_retriever(
     documentation's benchmarks: "hybrid", 0.6 and True. A `vectorstore` that you pass is searched by
     "similarity" only, and without the other two. The other parameters are the retriever's.
 
-    Raises ValueError for options that contradict each other, and for a folder that was written with
-    another model; FolderInUseError (a RuntimeError) for a folder that another process has open.
+    Raises ValueError for options that contradict each other; IndexMismatchError (a ValueError) for
+    stores that belong to different indexes, or that another model wrote; FolderInUseError (a
+    RuntimeError) for a folder that another process has open; and RefusedDocumentsError, whose
+    `result` is the retriever, for documents that cannot be stored.
     """
     if vectorstore is not None and embeddings is not None:
         raise InputError("pass embeddings or vectorstore, not both: the vectorstore has its own")
@@ -366,9 +378,9 @@ def parent_document_retriever(
     if isinstance(parent_splitter, EllipsisType):
         parent_splitter = RecursiveTextSplitter(**PARENTS) if byte_store is None else None
     parents = docstore if byte_store is None else byte_store
-    with Place(path, client, vectorstore, parents, "vectorstore") as place:
+    with Place(path, collection_name, client, vectorstore, "vectorstore", reembed=reembed) as place:
         if vectorstore is None:
-            vectorstore = _open_chroma(place, embeddings, collection_name)
+            vectorstore = _open_chroma(place, embeddings, model_name)
         if parents is None:
             docstore = place.open_docstore(SQLiteStore, InMemoryStore)
         retriever = ParentDocumentRetriever(
@@ -379,19 +391,20 @@ def parent_document_retriever(
             parent_splitter=parent_splitter,
             retrieve=retrieve or ("parents" if is_classic else "passages"),
             id_key=id_key,
+            model_name=model_name,
             **defaults,
             **options,
         )
         return place.hand_over(retriever, documents)
 
 
-def _open_chroma(place: Place, embeddings: Any, name: str) -> VectorStore:
+def _open_chroma(place: Place, embeddings: Any, model_name: str | None) -> VectorStore:
     from langchain_chroma import Chroma
 
     model: Any = HashingEmbeddings() if embeddings is None else embeddings
     if not callable(getattr(model, "embed_documents", None)):
         model = Embedder(model)
-    client, collection = place.open_collection(model, name)
+    client, collection = place.open_collection(model_name or describe_model(model))
     return Chroma(
         client=client,
         collection_name=collection.name,

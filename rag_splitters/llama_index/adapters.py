@@ -16,7 +16,7 @@ from llama_index.core.schema import (
     RelatedNodeInfo,
     TextNode,
 )
-from llama_index.core.storage.docstore import BaseDocumentStore
+from llama_index.core.storage.docstore import BaseDocumentStore, SimpleDocumentStore
 from llama_index.core.storage.kvstore.types import BaseKVStore, MutableMappingKVStore
 from llama_index.core.vector_stores.types import (
     BasePydanticVectorStore,
@@ -37,15 +37,23 @@ from rag_splitters.parent_child.keyvalue import (
     entry_from_value,
     entry_to_value,
 )
-from rag_splitters.parent_child.known_vectors import Edition, KnownVectors, children_to_write
+from rag_splitters.parent_child.known_vectors import (
+    ChildrenToWrite,
+    Edition,
+    KnownVectors,
+    VectorsByText,
+    children_to_write,
+)
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, read_matches
-from rag_splitters.parent_child.stores import ChildStore, Detail, Docstore, Level, Match, Split
+from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
+from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import Vectors, embed_children
 from rag_splitters.text.sources import copy_metadata
 
 _BATCH = 1000
 _COLLECTION = "parent_child"
+_WRITING_METHODS = {"add", "add_documents", "delete", "delete_document", "delete_nodes", "put"}
 
 
 def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
@@ -57,6 +65,7 @@ def call_method(target: Any, name: str, *args: Any, **kwargs: Any) -> Call[Any]:
     return Call(
         partial(getattr(target, name), *args, **kwargs),
         partial(getattr(target, twins[0]), *args, **kwargs) if twins else None,
+        is_write=name in _WRITING_METHODS,
     )
 
 
@@ -211,27 +220,26 @@ def make_docstore(store: KeyValueStore | BaseKVStore | BaseDocumentStore) -> Doc
     return _NodeDocstore(store)
 
 
-class _KVDocstore:
+class _KVDocstore(Docstore):
     """A docstore in a collection of a `BaseKVStore`."""
 
     def __init__(self, store: BaseKVStore) -> None:
         self._store = store
+        self.is_in_memory = isinstance(store, MutableMappingKVStore)
 
     def check(self, metadata: Mapping[str, Any]) -> None:
-        if not isinstance(self._store, MutableMappingKVStore):  # that one is in memory
+        if not self.is_in_memory:
             check_json(metadata, "metadata")
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         values = [await call_method(self._store, "get", key, _COLLECTION) for key in keys]
         return [None if value is None else entry_from_value(value) for value in values]
 
-    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
+    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
         """Write rows one by one, because not every store accepts several."""
         for key, entry in rows:
             await call_method(self._store, "put", key, entry_to_value(entry), _COLLECTION)
-
-    async def remove(self, keys: Sequence[str]) -> None:
-        for key in keys:
+        for key in removed:
             await call_method(self._store, "delete", key, _COLLECTION)
 
     async def list_keys(self, prefix: str) -> list[str]:
@@ -240,11 +248,12 @@ class _KVDocstore:
         return [key for key in rows if key.startswith(prefix)]
 
 
-class _NodeDocstore:
+class _NodeDocstore(Docstore):
     """A docstore over a `BaseDocumentStore`; entries are stored as nodes."""
 
     def __init__(self, store: BaseDocumentStore) -> None:
         self._store = store
+        self.is_in_memory = isinstance(store, SimpleDocumentStore)
 
     def check(self, metadata: Mapping[str, Any]) -> None:
         check_json(metadata, "metadata")
@@ -262,13 +271,11 @@ class _NodeDocstore:
             entries.append(Entry(text_of(node), dict(metadata), row_id))
         return entries
 
-    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
+    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
         for batch in batched(rows, _BATCH):
             nodes = [_row_node(key, entry) for key, entry in batch]
             await call_method(self._store, "add_documents", nodes, allow_update=True)
-
-    async def remove(self, keys: Sequence[str]) -> None:
-        for key in keys:
+        for key in removed:
             await call_method(self._store, "delete_document", key, raise_error=False)
 
     async def list_keys(self, prefix: str) -> list[str]:
@@ -291,9 +298,10 @@ def make_child_store(
     batch_size: int | None,
     smoothing: float,
     filters: MetadataFilters | None,
+    model_name: str | None = None,
 ) -> ChildStore:
     """Return a store of children over a vector store; Chroma is used directly."""
-    collection, vectors = chroma_collection(vector_store), Vectors(embed_model)
+    collection, vectors = chroma_collection(vector_store), Vectors(embed_model, model_name)
     if collection is None:
         return VectorStoreChildren(
             vector_store, vectors, batch_size=batch_size, smoothing=smoothing, filters=filters
@@ -306,8 +314,6 @@ def make_child_store(
 
 class VectorStoreChildren(ChildStore):
     """A store of children over any LlamaIndex vector store that keeps texts."""
-
-    may_hold_classic = False
 
     def __init__(
         self,
@@ -330,15 +336,27 @@ class VectorStoreChildren(ChildStore):
     def model(self) -> str:
         return self._vectors.name
 
-    async def write(self, editions: Sequence[Edition]) -> None:
-        """Embed and write; old children are removed first, as not every store replaces them."""
-        documents: Sequence[Sequence[Entry]] = [edition.children for edition in editions]
+    async def embed(
+        self, editions: Sequence[Edition], own_vectors: VectorsByText | None = None
+    ) -> list[ChildrenToWrite]:
+        result = [ChildrenToWrite(list(edition.children)) for edition in editions]
         if not self.smoothing:  # with smoothing, a vector depends on its neighbours
-            documents = children_to_write(editions, await self._read_old(editions))
-        batches = embed_children(
-            documents, self._vectors, self._batch_size, self.smoothing, KnownVectors()
-        )
-        async for batch in batches:
+            result = children_to_write(editions, await self._read_old(editions))
+        documents = [each.children for each in result]
+        async for batch in embed_children(
+            documents, self._vectors, self._batch_size, self.smoothing, KnownVectors(own_vectors)
+        ):
+            for owner, vector in zip(batch.owners, batch.vectors, strict=True):
+                result[owner].vectors.append(vector)
+        return result
+
+    async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
+        """Write children; old ones are removed first, as not every store replaces them."""
+        pairs = [
+            pair for each in children for pair in zip(each.children, each.vectors, strict=True)
+        ]
+        for batch in batched(pairs, self._batch_size):
+            await turn.docstore.confirm()
             nodes = [
                 TextNode(
                     id_=child.id or "",
@@ -347,7 +365,7 @@ class VectorStoreChildren(ChildStore):
                     embedding=vector.tolist(),
                     relationships=_source_relationship(child.metadata[SOURCE_KEY]),
                 )
-                for child, vector in zip(batch.children, batch.vectors, strict=True)
+                for child, vector in batch
             ]
             await call_method(self._store, "delete_nodes", [node.id_ for node in nodes])
             await call_method(self._store, "add", nodes)
@@ -358,7 +376,7 @@ class VectorStoreChildren(ChildStore):
         except NotImplementedError:  # the store cannot read: write all again
             return []
 
-    async def remove(self, ids: Sequence[str]) -> None:
+    async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
         for batch in batched(ids, self._batch_size):
             await call_method(self._store, "delete_nodes", list(batch))
 

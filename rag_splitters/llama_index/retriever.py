@@ -32,7 +32,7 @@ from rag_splitters.llama_index.adapters import (
 )
 from rag_splitters.llama_index.kvstores import JSONKVStore
 from rag_splitters.llama_index.parsers import RecursiveNodeParser
-from rag_splitters.models import Embedder, HashingEmbeddings
+from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
@@ -56,6 +56,7 @@ from rag_splitters.parent_child.options import (
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.search import Reranker, for_reranking
 from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.writing import WRITE_TIMEOUT
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -91,6 +92,7 @@ class _FactoryOptions(_Options, total=False):
     filters: MetadataFilters | None
     reranker: Reranker | BaseNodePostprocessor | None
     batch_size: int | None
+    write_timeout: float
     callback_manager: CallbackManager | None
 
 
@@ -136,6 +138,10 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         id_key: key in a child's metadata that holds its parent's UUID.
         batch_size: number of children to embed and write at once; None: 4,000, or fewer if the
             store accepts fewer.
+        model_name: name of the embedding model, by which an index is recognised when it is opened
+            again. None: the name of the model itself; a function without one, such as a lambda,
+            needs this.
+        write_timeout: seconds to wait for another writer to finish, before an error names it.
         callback_manager: LlamaIndex's callback manager.
         options: how questions are answered; `help(LlamaIndexOptions)` lists them. Each is an
             attribute that can be set; that of `retrieve` is `retrieve_kind`, because `retrieve` is
@@ -172,6 +178,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         reranker: Reranker | BaseNodePostprocessor | None = None,
         id_key: str = "parent_id",
         batch_size: int | None = None,
+        model_name: str | None = None,
+        write_timeout: float = WRITE_TIMEOUT,
         callback_manager: CallbackManager | None = None,
         **options: Unpack[_AllOptions],
     ) -> None:
@@ -198,6 +206,10 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         self.reranker = reranker
         self.id_key = id_key
         self.batch_size = None if batch_size is None else whole_number(batch_size, "batch_size", 1)
+        self.model_name = model_name
+        if write_timeout < 0:
+            raise InputError(f"write_timeout must be at least 0 seconds, got {write_timeout}")
+        self.write_timeout = write_timeout
         self.shared = Shared()
 
     def __copy__(self) -> ParentDocumentRetriever:
@@ -261,6 +273,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
         self.shared.check_open()
+        self.shared.writer.timeout = self.write_timeout
         keywords = self.shared.keywords
         return Stores(
             docstore=make_docstore(self.docstore),
@@ -270,12 +283,13 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
                 batch_size=self.batch_size,
                 smoothing=self.smoothing,
                 filters=(filters or {}).get("filters"),
+                model_name=self.model_name,
             ),
             split=make_split({"parents": self.parent_parser, "children": self.child_parser}),
             id_key=self.id_key,
             headings=self.headings,
             keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
-            classic=self.shared.classic,
+            writer=self.shared.writer,
         )
 
     _entry = staticmethod(to_entry)
@@ -302,19 +316,24 @@ def parent_document_retriever(
     headings: bool | None = None,
     id_key: str = "parent_id",
     collection_name: str = "rag_splitters",
+    model_name: str | None = None,
+    reembed: bool = False,
     **options: Unpack[_FactoryOptions],
 ) -> ParentDocumentRetriever:
     """Set up a `ParentDocumentRetriever`, and add `documents` to it.
 
     By default, everything is kept in memory. To keep it on disk, pass a folder as `path`: children
-    are stored in a Chroma database in `path/chroma`, parents in `path/parents.sqlite`. Only one
-    process at a time may have the folder open. To share an index between processes, pass a `client`
-    of a Chroma server (`chroma run`) and a `docstore` on a server; then `path` is a folder for this
-    process's keyword index. For other vector stores, pass a `vector_store`.
+    are stored in a Chroma database in `path/chroma`, parents in `path/parents`, and each
+    `collection_name` is an index of its own. Only one process at a time may have the folder open.
+    To share an index between processes, pass a `client` of a Chroma server (`chroma run`) and a
+    `docstore` on a server; then `path` is a folder for this process's keyword index. For other
+    vector stores, pass a `vector_store`.
 
     `embed_model` is a LlamaIndex or LangChain embedding model, or a function list[str] ->
-    list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. A
-    folder can only be opened with the model that it was written with. `child_parser` defaults to
+    list[list[float]]. The default is `HashingEmbeddings`, which match words and not meaning. An
+    index can only be opened with the model that it was written with; with `reembed=True`, all its
+    documents are embedded anew with another one. A function without a name, such as a lambda, needs
+    a `model_name` for an index that outlives the process. `child_parser` defaults to
     `RecursiveNodeParser(chunk_size=400, length_function="characters")`, and `parent_parser` to the
     same with 2,000 characters; `parent_parser=None` makes each document one parent.
 
@@ -326,16 +345,20 @@ def parent_document_retriever(
     documentation's benchmarks: "hybrid", 0.6 and True. A `vector_store` that you pass is searched
     by "similarity" only, and without the other two. The other parameters are the retriever's.
 
-    Raises ValueError for options that contradict each other, and for a folder that was written with
-    another model; FolderInUseError (a RuntimeError) for a folder that another process has open.
+    Raises ValueError for options that contradict each other; IndexMismatchError (a ValueError) for
+    stores that belong to different indexes, or that another model wrote; FolderInUseError (a
+    RuntimeError) for a folder that another process has open; and RefusedDocumentsError, whose
+    `result` is the retriever, for documents that cannot be stored.
     """
     model = HashingEmbeddings() if embed_model is None else embed_model
     if not is_embedding_client(model):
         model = Embedder(model)  # a function, or a factory
     defaults = search_options(vector_store is None, search_type, smoothing, headings)
-    with Place(path, client, vector_store, docstore, "vector_store") as place:
+    with Place(
+        path, collection_name, client, vector_store, "vector_store", reembed=reembed
+    ) as place:
         if vector_store is None:
-            vector_store = _open_chroma(place, model, collection_name)
+            vector_store = _open_chroma(place, model_name or describe_model(model))
         if docstore is None:
             docstore = place.open_docstore(SQLiteKeyValueStore, SimpleKVStore)
         retriever = ParentDocumentRetriever(
@@ -348,14 +371,15 @@ def parent_document_retriever(
             else parent_parser,
             retrieve=retrieve or ("parents" if id_key == CLASSIC_ID_KEY else "passages"),
             id_key=id_key,
+            model_name=model_name,
             **defaults,
             **options,
         )
         return place.hand_over(retriever, documents)
 
 
-def _open_chroma(place: Place, model: Any, name: str) -> BasePydanticVectorStore:
+def _open_chroma(place: Place, model_name: str) -> BasePydanticVectorStore:
     from llama_index.vector_stores.chroma import ChromaVectorStore
 
-    _, collection = place.open_collection(model, name)
+    _, collection = place.open_collection(model_name)
     return ChromaVectorStore(chroma_collection=collection)

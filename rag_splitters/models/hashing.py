@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _BATCH = 1000  # texts that are hashed at once
 _GRAM_SHARE = 0.6
 _BIGRAM_SHARE = 0.3
+_VERSION = 1  # increase it when texts get other vectors: an index must not mix them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,7 @@ class HashingEmbeddings:
     @property
     def description(self) -> str:
         """The name that `describe_model` returns for it."""
-        return repr(self)
+        return f"{self!r} version {_VERSION}"
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """Return one vector for each text."""

@@ -16,11 +16,17 @@ from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.errors import UnreachableStoreError
 from rag_splitters.parent_child.filters import filter_keys
-from rag_splitters.parent_child.known_vectors import Edition, KnownVectors
+from rag_splitters.parent_child.known_vectors import (
+    ChildrenToWrite,
+    Edition,
+    KnownVectors,
+    VectorsByText,
+)
 from rag_splitters.parent_child.metadata_index import can_evaluate
-from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.records import EDITION_KEY, Entry
 from rag_splitters.parent_child.smoothing import can_unmix, neighbour_weights
 from rag_splitters.parent_child.stores import ChildStore, Detail, Match
+from rag_splitters.parent_child.turns import Turn
 from rag_splitters.parent_child.vectors import Vectors, embed_children, select_diverse
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -32,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MODEL_KEY = "embedding_model"
+MODEL_LABEL = "embedding_model"
 """The key in a collection's metadata that holds the name of its embedding model."""
 
 # These are Chroma's defaults. Of the four nearest of 14,000 hashed vectors, they find 97 % for a
@@ -44,6 +50,7 @@ _CONFIGURATION: CreateCollectionConfiguration = {
 }
 _WRITE_BATCH = 4000  # Chroma writes its index again for each call
 _READ_BATCH = 1000  # also well under what SQLite, on which Chroma is built, takes in one statement
+_SAMPLE = 100
 _INCLUDED: dict[Detail, list[str]] = {
     "id": [],
     "metadata": ["metadatas"],
@@ -52,7 +59,7 @@ _INCLUDED: dict[Detail, list[str]] = {
 
 
 def open_collection(
-    folder: Path | None, client: Any, model: str, name: str
+    folder: Path | None, client: Any, model: str, name: str, *, renew: bool = False
 ) -> tuple[ClientAPI, chromadb.Collection, Callable[[], None]]:
     """Open a collection for the vectors of one model.
 
@@ -64,20 +71,23 @@ def open_collection(
         client: the user's own Chroma client, or None.
         model: the embedding model's stable name.
         name: the collection's name.
+        renew: whether a collection that was written with another model is emptied.
 
     Returns the client, the collection, and a function that closes what was opened here.
-
-    Raises ValueError if the collection was written with another model.
     """
-    if client is not None:
-        collection = _ensure_collection(client, name, model, "the server")
-        return client, collection, lambda: None
-    is_temporary = folder is None
-    client = _in_memory() if folder is None else _persistent(folder / "chroma")
+    is_temporary = folder is None and client is None
     if is_temporary:
         name = f"{name}-{uuid.uuid4().hex}"
-    collection = _ensure_collection(client, name, model, str(folder))
-    return client, collection, partial(_close, client, name if is_temporary else None)
+    opened = client
+    if opened is None:
+        opened = _in_memory() if folder is None else _persistent(folder / "chroma")
+    collection = _ensure_collection(opened, name, model)
+    if renew and (collection.metadata or {}).get(MODEL_LABEL) not in (None, model):
+        opened.delete_collection(name)
+        collection = _ensure_collection(opened, name, model)
+    if client is not None:
+        return client, collection, lambda: None
+    return opened, collection, partial(_close, opened, name if is_temporary else None)
 
 
 def _close(client: ClientAPI, temporary_collection: str | None) -> None:
@@ -88,25 +98,14 @@ def _close(client: ClientAPI, temporary_collection: str | None) -> None:
         close()
 
 
-def _ensure_collection(client: ClientAPI, name: str, model: str, place: str) -> chromadb.Collection:
-    """Create the collection, or check that the existing one is of this model."""
-    collection = client.get_or_create_collection(
+def _ensure_collection(client: ClientAPI, name: str, model: str) -> chromadb.Collection:
+    client.get_or_create_collection(
         name,
         embedding_function=None,
         configuration=_CONFIGURATION,
-        metadata={MODEL_KEY: model},
+        metadata={MODEL_LABEL: model},
     )
-    metadata = client.get_collection(name, embedding_function=None).metadata or {}
-    if metadata.get(MODEL_KEY) in (None, model):
-        return collection
-    if collection.count():
-        raise InputError(
-            f"collection {name!r} in {place} was written with the embedding model "
-            f"{metadata[MODEL_KEY]} and cannot be searched with {model}: open it with the first, "
-            "or index into another one"
-        )
-    collection.modify(metadata={MODEL_KEY: model})
-    return collection
+    return client.get_collection(name, embedding_function=None)
 
 
 def _persistent(path: Path) -> ClientAPI:
@@ -173,40 +172,75 @@ class ChromaChildren(ChildStore):
 
     @property
     def is_local(self) -> bool:
-        """Is Chroma in this process, and not a server?"""
         return "fastapi" not in self._collection._client.get_settings().chroma_api_impl
 
-    async def write(self, editions: Sequence[Edition]) -> None:
-        """Embed and write what is not stored yet, in batches that Chroma takes."""
-        batch_size = self._batch(_WRITE_BATCH)
-        known_vectors = await self._read_known_vectors(editions)
-        documents = [edition.children for edition in editions]
-        batches = embed_children(
-            documents, self._vectors, batch_size, self.smoothing, known_vectors
-        )
-        async for batch in batches:
-            numbers = [n for n, stored in enumerate(batch.stored) if stored is None]
-            if numbers:
-                children = [batch.children[number] for number in numbers]
-                await self._call(
-                    self._collection.upsert,
-                    ids=[child.id for child in children],
-                    embeddings=_fast_rows(batch.vectors[numbers]),
-                    documents=[without_surrogates(child.text) for child in children],
-                    metadatas=[child.metadata for child in children],
-                )
-            pairs = zip(batch.children, batch.stored, strict=True)
-            changed = [new for new, old in pairs if old and _changes_metadata(old, new)]
-            if changed:
-                await self._call(
-                    self._collection.update,
-                    ids=[child.id for child in changed],
-                    metadatas=[child.metadata for child in changed],
-                )
+    @property
+    def collection_name(self) -> str:
+        """The name of the collection; nothing in memory, where every opening makes a new one."""
+        is_persistent = self._collection._client.get_settings().is_persistent
+        return self._collection.name if is_persistent or not self.is_local else ""
 
-    async def _read_known_vectors(self, editions: Sequence[Edition]) -> KnownVectors:
+    async def read_labels(self) -> dict[str, Any]:
+        """Return the collection's metadata, as they are now."""
+        collection = self._collection
+        place = {"tenant": collection.tenant, "database": collection.database}
+        current = await self._call(collection._client.get_collection, name=collection.name, **place)
+        return dict(current.metadata or {})
+
+    async def write_labels(self, labels: Mapping[str, Any]) -> None:
+        """Add to the collection's metadata.
+
+        Chroma refuses to write metadata that name the distance, as those of some collections do.
+        """
+        metadata = await self.read_labels()
+        if "hnsw:space" not in metadata and not metadata.items() >= labels.items():
+            await self._call(self._collection.modify, metadata={**metadata, **labels})
+
+    async def embed(
+        self, editions: Sequence[Edition], own_vectors: VectorsByText | None = None
+    ) -> list[ChildrenToWrite]:
+        batch_size = self._batch(_WRITE_BATCH)
+        known_vectors = await self._read_known_vectors(editions, KnownVectors(own_vectors))
+        result = [ChildrenToWrite() for _ in editions]
+        documents = [edition.children for edition in editions]
+        async for batch in embed_children(
+            documents, self._vectors, batch_size, self.smoothing, known_vectors
+        ):
+            rows = zip(batch.owners, batch.children, batch.vectors, batch.stored, strict=True)
+            for owner, child, vector, stored in rows:
+                if stored is None:
+                    result[owner].children.append(child)
+                    result[owner].vectors.append(vector)
+                elif _changes_metadata(stored, child):
+                    result[owner].updated.append(child)
+        return result
+
+    async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
+        """Write in batches that Chroma takes; each child says in which turn it was written."""
+        written = [child for each in children for child in each.children]
+        vectors = [vector for each in children for vector in each.vectors]
+        updated = [child for each in children for child in each.updated]
+        for numbers in batched(range(len(written)), self._batch(_WRITE_BATCH)):
+            await turn.docstore.confirm()
+            await self._call(
+                self._collection.upsert,
+                ids=[written[number].id for number in numbers],
+                embeddings=_fast_rows([vectors[number] for number in numbers]),
+                documents=[without_surrogates(written[number].text) for number in numbers],
+                metadatas=[_with_turn(written[number], turn) for number in numbers],
+            )
+        for batch in batched(updated, self._batch(_WRITE_BATCH)):
+            await turn.docstore.confirm()
+            await self._call(
+                self._collection.update,
+                ids=[child.id for child in batch],
+                metadatas=[_with_turn(child, turn) for child in batch],
+            )
+
+    async def _read_known_vectors(
+        self, editions: Sequence[Edition], known_vectors: KnownVectors
+    ) -> KnownVectors:
         """Read the documents' former children, and recover the model's vectors from theirs."""
-        known_vectors = KnownVectors()
         for edition in editions:
             if edition.old_ids and can_unmix(neighbour_weights(self.smoothing)):
                 children, vectors = await self._read_vectors(edition.old_ids)
@@ -231,9 +265,10 @@ class ChromaChildren(ChildStore):
         vectors = np.asarray([vector for _, vector in present], dtype=np.float32)
         return [child for child, _ in present], vectors
 
-    async def remove(self, ids: Sequence[str]) -> None:
+    async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
+        where = None if up_to is None else {EDITION_KEY: {"$lte": up_to}}
         for batch in batched(ids, self._batch()):
-            await self._call(self._collection.delete, ids=list(batch))
+            await self._call(self._collection.delete, ids=list(batch), where=where)
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         children: dict[str, Entry] = {}
@@ -258,14 +293,13 @@ class ChromaChildren(ChildStore):
             similarities |= dict(zip(rows["ids"], map(self._similarity, distances), strict=True))
         return similarities
 
-    async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
-        """Read the children of some parents, without their text."""
-        children: list[Entry] = []
-        for batch in batched(parents, self._batch()):
-            where = {id_key: {"$in": list(batch)}}
-            rows = await self._call(self._collection.get, where=where, include=["metadatas"])
-            children += _entries(rows)
-        return children
+    async def read_some(self) -> list[Entry]:
+        rows = await self._call(self._collection.get, limit=_SAMPLE, include=["metadatas"])
+        return _entries(rows)
+
+    async def read_own_vectors(self, ids: Sequence[str]) -> VectorsByText:
+        children, vectors = await self._read_vectors(ids)
+        return {child.text: vector for child, vector in zip(children, vectors, strict=True)}
 
     async def count(self) -> int:
         return int(await self._call(self._collection.count))
@@ -376,7 +410,11 @@ def _changes_metadata(stored: Entry, child: Entry) -> bool:
     return json.dumps(stored.metadata, sort_keys=True) != json.dumps(new, sort_keys=True)
 
 
-def _fast_rows(vectors: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+def _with_turn(child: Entry, turn: Turn) -> dict[str, Any]:
+    return child.metadata | {EDITION_KEY: turn.number}
+
+
+def _fast_rows(vectors: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
     """Return the rows as Chroma reads them in a quarter of the time: it takes number by number."""
     import numpy as np
 
@@ -391,7 +429,10 @@ def _entries(rows: Any) -> list[Entry]:
     nothing = [None] * len(rows["ids"])
     texts, metadatas = rows.get("documents") or nothing, rows.get("metadatas") or nothing
     triples = zip(rows["ids"], texts, metadatas, strict=True)
-    return [Entry(text or "", dict(metadata or {}), name) for name, text, metadata in triples]
+    return [
+        Entry(text or "", {k: v for k, v in (metadata or {}).items() if k != EDITION_KEY}, name)
+        for name, text, metadata in triples
+    ]
 
 
 def similarity_of(collection: chromadb.Collection) -> Callable[[float], float]:

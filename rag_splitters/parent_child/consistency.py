@@ -12,22 +12,29 @@ from rag_splitters.calls import call
 from rag_splitters.errors import InputError
 from rag_splitters.ids import source_identity
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.classic import has_metadata, read_again
-from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError
+from rag_splitters.parent_child.errors import (
+    DamagedRowsError,
+    LockLostError,
+    MissingParentsError,
+)
+from rag_splitters.parent_child.identity import (
+    check_identity,
+    forget_lost_index,
+    refuse_classic,
+)
 from rag_splitters.parent_child.indexing import (
-    Outcome,
     add,
     check_refusals,
     find_documents,
+    has_metadata,
     remove_documents,
 )
 from rag_splitters.parent_child.keyword_index import Revision
-from rag_splitters.parent_child.locks import remove_stale_locks, run_locked
 from rag_splitters.parent_child.records import (
-    FORMAT,
     RECORD_PREFIX,
     SOURCE_KEY,
     Entry,
+    Identity,
     Record,
     is_chunk_id,
     is_own_parent,
@@ -65,22 +72,16 @@ class VerifyReport:
     without_children: list[str] = field(default_factory=list)
     """Documents with children that are missing in the vector store."""
     orphans: list[str] | None = field(default_factory=list)
-    """Children in the vector store that belong to no document and to no parent of
-    `langchain_classic`'s; None if the store cannot be listed."""
+    """Children in the vector store that belong to no document; None if it cannot be listed."""
     stray_parents: list[str] = field(default_factory=list)
     """Parents in the docstore that belong to no document."""
     keywords_in_step: bool = True
-    """Has the keyword index what it is thought to have? One that is only behind, because it is new
+    """Whether the keyword index has what it should have. One that is only behind, because it is new
     or another process wrote, counts as in step: the next search brings it up to date."""
-    classic_parents: int = 0
-    """How many parents `langchain_classic` wrote that no document has replaced."""
     damaged: list[str] = field(default_factory=list)
     """Documents whose text, or whose parents, are not what was written; for a record that cannot be
     read at all, its key in the docstore. With `repair`, such a record is removed with all that
     belongs to it: add the document again."""
-    outdated: list[str] = field(default_factory=list)
-    """Documents that an older version of rag_splitters wrote. They can be searched, but results
-    lack what newer versions add, such as headings. With `repair`, they are written again."""
     failed: dict[str, str] = field(default_factory=dict)
     """With `repair`, the documents that could not be repaired, and why."""
 
@@ -93,13 +94,7 @@ class VerifyReport:
     @property
     def documents_to_repair(self) -> list[str]:
         """The documents with which something is wrong."""
-        groups = (
-            self.unfinished,
-            self.without_parents,
-            self.without_children,
-            self.damaged,
-            self.outdated,
-        )
+        groups = (self.unfinished, self.without_parents, self.without_children, self.damaged)
         return list(dict.fromkeys(identity for group in groups for identity in group))
 
     def extend(self, other: VerifyReport) -> None:
@@ -110,7 +105,6 @@ class VerifyReport:
             (self.without_children, other.without_children),
             (self.stray_parents, other.stray_parents),
             (self.damaged, other.damaged),
-            (self.outdated, other.outdated),
         ):
             mine.extend(others)
         if self.orphans is not None:
@@ -122,22 +116,18 @@ async def sync(
     stores: Stores, documents: Iterable[Entry], scope: Mapping[str, Any] | None
 ) -> SyncReport:
     """Make the index hold these documents and, within the scope, no others."""
-    outcomes: dict[str, Outcome] = {}
-    all_outcomes = await add(stores, check_scope(documents, scope))
+    by_id: dict[str | int, Entry] = {}
+    for document in check_scope(documents, scope):  # the last one of several with one id wins
+        by_id[len(by_id) if document.id is None else document.id] = document
+    all_outcomes = await add(stores, by_id.values())
     refused = {outcome.identity for outcome in all_outcomes if outcome.refusal}
-    for outcome in all_outcomes:
-        if outcome.refusal:
-            continue
-        first = outcomes.setdefault(outcome.identity, outcome)
-        if outcome.was_written and not first.was_written:
-            outcomes[outcome.identity] = outcome
+    outcomes = {outcome.identity: outcome for outcome in all_outcomes if not outcome.refusal}
     identities = await find_documents(stores, scope)
     unlisted = [each for each in identities if each not in outcomes and each not in refused]
+    written = [outcome for outcome in outcomes.values() if outcome.was_written]
     report = SyncReport(
-        added=[
-            each.identity for each in outcomes.values() if each.was_written and not each.existed
-        ],
-        changed=[each.identity for each in outcomes.values() if each.was_written and each.existed],
+        added=[each.identity for each in written if not each.existed],
+        changed=[each.identity for each in written if each.existed],
         unchanged=[each.identity for each in outcomes.values() if not each.was_written],
         deleted=await remove_documents(stores, unlisted, scope),
     )
@@ -157,35 +147,55 @@ def check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> 
         yield document
 
 
-async def verify(stores: Stores, *, repair: bool) -> VerifyReport:
+async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyReport:
     """Compare records, parents, children and keyword index, and repair what does not agree.
 
     Other processes may write meanwhile. So what looks wrong at first is looked at again, and
-    repaired, while the document is locked.
+    repaired, while nobody else writes.
+
+    Parameters:
+        remove_most: whether the repair may remove more than half of the children.
     """
-    read_again(stores)
-    if repair:
-        await remove_stale_locks(stores.docstore)
+    if repair and remove_most:
+        await forget_lost_index(stores)
+    index = stores.writer.identity or await check_identity(stores)
+    if index is None:
+        await refuse_classic(stores)
+        index = Identity("a new index", "", "")
     revision = await read_revision(stores)
     unreadable = await _find_unreadable_records(stores)
-    if repair:
-        await stores.docstore.remove(unreadable)
     scan = await _scan(stores, unreadable)
-    in_step = await _knows_keywords(stores, revision, scan)
-    report = VerifyReport(scan.documents, damaged=unreadable, keywords_in_step=in_step)
+    if repair and not remove_most:
+        _check_removal(scan)
+    report = VerifyReport(scan.documents, damaged=unreadable)
+    report = replace(report, keywords_in_step=await _knows_keywords(stores, revision, scan))
+    if repair and unreadable:
+
+        async def remove_unreadable(held: Stores) -> None:
+            await held.docstore.write([], unreadable)
+
+        await stores.in_turn(index.id, remove_unreadable)
     for group in batched(sorted(scan.suspects), _GROUP_DOCUMENTS):
-        report.extend(await run_locked(stores, group, partial(_settle, group, scan, repair)))
-    await _settle_classic(stores, scan, report, repair)
-    report = replace(
-        report,
-        orphans=report.orphans if scan.can_list_children else None,
-        classic_parents=len(scan.classic),
-    )
+        settle = partial(_settle, group, scan, repair)
+        report.extend(await stores.in_turn(index.id, settle))
+    report = replace(report, orphans=report.orphans if scan.can_list_children else None)
     if repair and stores.keywords is not None and not report.is_sound:
         is_behind = not await is_in_step(stores, stores.keywords)
         if is_behind or not report.keywords_in_step:
             await rebuild_keyword_index(stores, stores.keywords)
     return report
+
+
+def _check_removal(scan: _Scan) -> None:
+    """Raise a MissingParentsError if most children belong to documents that are not listed."""
+    orphans = sum(map(len, scan.orphans.values()))
+    if orphans > (orphans + len(scan.listed_children)) / 2:
+        raise MissingParentsError(
+            f"verify(repair=True) would remove {orphans:,} children, which is most of the index, "
+            f"because the docstore lists only {scan.documents:,} documents: it seems to have lost "
+            "its rows. Restore it, or add the documents again and repair then; to remove the "
+            "children all the same, call verify(repair=True, remove_most=True)"
+        )
 
 
 @dataclass(slots=True)
@@ -207,18 +217,28 @@ class _Scan:
     """Children that no record lists, by document."""
     strays: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Parents that no record lists, by document."""
-    classic: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """The children of each of classic's parents."""
-    classic_orphans: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """The children of classic's parents that are missing."""
 
 
 async def _find_unreadable_records(stores: Stores) -> list[str]:
     """Return the keys of records that cannot be read: nobody can write these documents either."""
     unreadable: list[str] = []
     for keys in batched(await stores.docstore.list_keys(RECORD_PREFIX), _GROUP_DOCUMENTS):
-        unreadable += (await _read_readable(stores, keys))[1]
+        unreadable += (await _read_records(stores, keys))[1]
     return unreadable
+
+
+async def _read_records(stores: Stores, keys: Sequence[str]) -> tuple[list[Record], list[str]]:
+    """Return the records that can be read, and the keys of the others."""
+    rows, damaged = await _read_readable(stores, keys)
+    records: list[Record] = []
+    for key, row in rows.items():
+        try:
+            record = Record.from_row(row)
+        except DamagedRowsError:
+            damaged.append(key)
+        else:
+            records += [] if record is None else [record]
+    return records, damaged
 
 
 async def _read_readable(
@@ -244,13 +264,12 @@ async def _scan(stores: Stores, unreadable: Collection[str]) -> _Scan:
     scan = _Scan(documents=sum(key.startswith(RECORD_PREFIX) for key in keys))
     record_keys = await stores.docstore.list_keys(RECORD_PREFIX)
     for group in batched([key for key in record_keys if key not in unreadable], _GROUP_DOCUMENTS):
-        rows = (Record.from_row(row) for row in await stores.docstore.read(group))
-        records = [record for record in rows if record is not None]
+        records, _ = await _read_records(stores, group)
         findings = await _examine(stores, records, stored)
         scan.suspects.update(findings.documents_to_repair)
         for record in records:
-            scan.listed_parents.update(record.parents)
-            scan.listed_children.update(record.children)
+            scan.listed_parents.update(record.all_parents)
+            scan.listed_children.update(record.all_children)
             if without_surrogates(record.identity) != record.identity:
                 scan.identities[without_surrogates(record.identity)].add(record.identity)
     for group in batched(sorted(parents - scan.listed_parents), _GROUP_DOCUMENTS):
@@ -261,7 +280,7 @@ async def _scan(stores: Stores, unreadable: Collection[str]) -> _Scan:
         if own := [key for key in damaged if is_chunk_id(key)]:
             scan.strays[""] += own
     scan.can_list_children = stored is not None
-    await _sort_unlisted(stores, (stored or set()) - scan.listed_children, parents, scan)
+    await _sort_unlisted(stores, (stored or set()) - scan.listed_children, scan)
     scan.suspects.update(scan.strays, scan.orphans)
     return scan
 
@@ -274,22 +293,12 @@ async def _list_children(stores: Stores) -> set[str] | None:
         return None
 
 
-async def _sort_unlisted(stores: Stores, ids: set[str], parents: set[str], scan: _Scan) -> None:
-    """Find the orphans among children that no record lists, and those of classic's parents.
-
-    Other programs' children are left alone.
-    """
+async def _sort_unlisted(stores: Stores, ids: set[str], scan: _Scan) -> None:
+    """Find the orphans among children that no record lists; other programs' are left alone."""
     for batch in batched(sorted(ids), _GROUP_CHILDREN):
         for child in await stores.children.read(batch, "metadata"):
-            if child is None:
-                continue
-            parent, child_id = child.metadata.get(stores.id_key), child.id or ""
-            if SOURCE_KEY in child.metadata:
-                scan.orphans[child.metadata[SOURCE_KEY]].append(child_id)
-            elif parent in parents:
-                scan.classic[parent].append(child_id)
-            elif parent is not None:
-                scan.classic_orphans[parent].append(child_id)
+            if child is not None and SOURCE_KEY in child.metadata:
+                scan.orphans[child.metadata[SOURCE_KEY]].append(child.id or "")
 
 
 async def _examine(
@@ -297,7 +306,7 @@ async def _examine(
 ) -> VerifyReport:
     """Look at all that these records list; `stored` has the ids of all children, if known."""
     report = VerifyReport(documents=len(records))
-    finished = [record for record in records if not record.pending]
+    finished = [record for record in records if record.is_complete]
     parents = [parent for record in finished for parent in record.parents]
     children = [child for record in finished for child in record.children]
     rows, unreadable = await _read_readable(stores, parents)
@@ -309,6 +318,7 @@ async def _examine(
     for record in records:
         if record.pending:
             report.unfinished.append(record.identity)
+        if not record.is_complete:
             continue
         if not missing.isdisjoint(record.parents):
             report.without_parents.append(record.identity)
@@ -316,21 +326,17 @@ async def _examine(
             report.without_children.append(record.identity)
         if not record.is_intact(rows) or not set(unreadable).isdisjoint(record.parents):
             report.damaged.append(record.identity)
-        if record.format < FORMAT:
-            report.outdated.append(record.identity)
     return report
 
 
 async def _settle(group: Sequence[str], scan: _Scan, repair: bool, stores: Stores) -> VerifyReport:
     """Look at documents again that are locked now, and repair them."""
     identities = {name for each in group for name in (each, *scan.identities.get(each, ()))}
-    rows, unreadable = await _read_readable(stores, sorted(map(record_key, identities)))
+    records, unreadable = await _read_records(stores, sorted(map(record_key, identities)))
     group = [each for each in group if record_key(each) not in unreadable]
-    read = map(Record.from_row, rows.values())
-    records = [record for record in read if record is not None]
     report = await _examine(stores, records, None)
-    parents = {parent for record in records for parent in record.parents}
-    children = {child for record in records for child in record.children}
+    parents = {parent for record in records for parent in record.all_parents}
+    children = {child for record in records for child in record.all_children}
     strays = [key for each in group for key in scan.strays.get(each, ()) if key not in parents]
     present, damaged = await _read_readable(stores, strays)
     report.stray_parents.extend(key for key, row in present.items() if row is not None)
@@ -341,27 +347,10 @@ async def _settle(group: Sequence[str], scan: _Scan, repair: bool, stores: Store
     report = replace(report, orphans=orphans)
     if repair:
         report.failed.update(await _repair_documents(stores, records, report))
+        await stores.docstore.confirm()
         await stores.children.remove(orphans)
-        await stores.docstore.remove(report.stray_parents)
+        await stores.docstore.write([], report.stray_parents)
     return report
-
-
-async def _settle_classic(stores: Stores, scan: _Scan, report: VerifyReport, repair: bool) -> None:
-    """Find the children of classic's parents that are missing, and remove them.
-
-    They are orphans only if this docstore has other parents of classic's: otherwise they belong to
-    another docstore.
-    """
-    if not scan.classic or report.orphans is None:
-        return
-    for keys in batched(sorted(scan.classic_orphans), _GROUP_DOCUMENTS):
-        rows = dict(zip(keys, await stores.docstore.read(keys), strict=True))
-        orphans = [
-            child for key in keys if rows[key] is None for child in scan.classic_orphans[key]
-        ]
-        report.orphans.extend(orphans)
-        if repair:
-            await stores.children.remove(orphans)
 
 
 async def _repair_documents(
@@ -375,7 +364,7 @@ async def _repair_documents(
     failed: dict[str, str] = {}
     repairable = []
     for record in records:
-        if record.identity in broken and not record.pending and not record.has_intact_source:
+        if record.identity in broken and _has_version(record) and not record.has_intact_source:
             failed[record.identity] = "its text in the docstore was changed: add it again"
         elif record.identity in broken:
             repairable.append(record)
@@ -394,10 +383,14 @@ async def _repair_documents(
     return failed
 
 
+def _has_version(record: Record) -> bool:
+    """Whether a version of the document is to stay: not if it was the first, and unfinished."""
+    return record.pending != "removing" and bool(record.digest)
+
+
 async def _repair_records(stores: Stores, records: Sequence[Record]) -> dict[str, str]:
-    leaving = [record.identity for record in records if record.pending == "removing"]
-    await remove_documents(stores, leaving)
-    staying = [record.document for record in records if record.pending != "removing"]
+    await remove_documents(stores, [each.identity for each in records if not _has_version(each)])
+    staying = [record.document for record in records if _has_version(record)]
     outcomes = await add(stores, staying, always=True)
     return {outcome.identity: outcome.refusal for outcome in outcomes if outcome.refusal}
 
@@ -412,5 +405,4 @@ async def _knows_keywords(stores: Stores, revision: Revision | None, scan: _Scan
         return True
     if await read_revision(stores) != revision:  # something was written meanwhile
         return True
-    classic = {child for children in scan.classic.values() for child in children}
-    return set(await call(keywords.list_ids)) == scan.listed_children | classic
+    return set(await call(keywords.list_ids)) == scan.listed_children

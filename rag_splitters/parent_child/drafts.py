@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_splitters.ids import chunk_id
+from rag_splitters.ids import chunk_id, stable_uuid
 from rag_splitters.parent_child.records import (
     PLACE_KEYS,
     POSITION_KEYS,
@@ -130,10 +130,12 @@ def _make_draft(
     parents: dict[str, Entry] = {}
     children: dict[str, Entry] = {}
     chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
+    chunk_ids: set[str] = set()
     for number, (parent, chunk) in enumerate(chunks):
-        metadata, new_id = _identify(identity, chunk, parent.start, number)
-        if new_id in children or not chunk.text.strip():
+        metadata, own_id = _identify(identity, chunk, parent.start, number)
+        if own_id in chunk_ids or not chunk.text.strip():
             continue
+        chunk_ids.add(own_id)
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
         if parent.start is not None and chunk.span is not None:
             start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
@@ -147,6 +149,9 @@ def _make_draft(
         parent_id = parent.entry.id or ""
         metadata |= {stores.id_key: parent_id, SOURCE_KEY: without_surrogates(identity)}
         context = _join(source, headings) if above else ""
+        # The child of another parent is another child: until the new parent is there, the old ones
+        # must stay as they are.
+        new_id = stable_uuid(parent_id, own_id)
         children[new_id] = Entry(chunk.text, metadata, new_id, context)
         parents[parent_id] = parent.entry
     return Draft(identity, source, list(parents.values()), list(children.values()))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rag_splitters.errors import InputTypeError, OperationError, RagSplittersError
+from rag_splitters.errors import InputError, InputTypeError, OperationError, RagSplittersError
 
 __all__ = [
     "DamagedRowsError",
     "DocstoreInUseError",
     "FolderInUseError",
+    "IndexMismatchError",
     "LockLostError",
     "MissingChildrenError",
+    "MissingParentsError",
     "RefusedDocumentsError",
     "StoreError",
     "UnreachableStoreError",
@@ -43,19 +45,27 @@ class DamagedRowsError(StoreError):
 
 
 class DocstoreInUseError(OperationError):
-    """Another process is writing to a docstore that allows only one writer at a time."""
+    """Another writer did not finish in time, or cannot be waited for."""
 
 
 class FolderInUseError(OperationError):
     """Another process has the index's folder open."""
 
 
+class IndexMismatchError(InputError):
+    """The stores belong to another index, or were written with another model or version."""
+
+
 class LockLostError(OperationError):
-    """Another process took this one for dead, and has taken over its documents."""
+    """The connection to the docstore was lost during a write, and with it the right to write."""
 
 
 class MissingChildrenError(OperationError):
     """The vector store lacks children of documents that are in the docstore."""
+
+
+class MissingParentsError(OperationError):
+    """The docstore lacks parents of children that are in the vector store."""
 
 
 class RefusedDocumentsError(InputTypeError):

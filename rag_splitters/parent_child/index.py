@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import copy
+import logging
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from typing_extensions import Self
 
 from rag_splitters.calls import arun, call, run
 from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.parent_child.classic import import_classic
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
-from rag_splitters.parent_child.errors import StoreError
+from rag_splitters.parent_child.disk import explaining_full_disk
+from rag_splitters.parent_child.errors import MissingParentsError, StoreError
 from rag_splitters.parent_child.filters import check_filter
-from rag_splitters.parent_child.guard import Guard
-from rag_splitters.parent_child.indexing import add, check_ids, check_refusals, get, remove
+from rag_splitters.parent_child.identity import check_identity, ensure_identity, is_classic
+from rag_splitters.parent_child.indexing import (
+    add,
+    check_ids,
+    check_refusals,
+    get,
+    reembed_documents,
+    remove,
+)
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.losses import check_few_results, check_first_query
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Reranker, is_enough, rerank, search
-from rag_splitters.parent_child.stores import AtomicDocstore, ClassicParents, Stores
+from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.turns import Turn, release_claim
+from rag_splitters.parent_child.writing import Writer, process_lock
 
+logger = logging.getLogger("rag_splitters")
 A = TypeVar("A")
 D = TypeVar("D")
 
@@ -34,20 +49,18 @@ D = TypeVar("D")
 class Shared:
     """What retrievers over the same stores share, also those that are copied from one another."""
 
-    guard: Guard = field(default_factory=Guard)
+    folder: Path | None = None
+    """The index's folder; None for memory or servers."""
+    writer: Writer = field(default_factory=Writer)
     keywords: KeywordIndex = field(default_factory=lambda: KeywordIndex(None))
-    classic: ClassicParents | None = field(default_factory=ClassicParents)
-    """None if all the stores are our own."""
-    is_exclusive: bool = False
-    """Can no other process reach the stores, so that nothing has to be locked?"""
     searchable: set[str] = field(default_factory=set)
     """Metadata keys that children are known to store, so that filters can name them."""
     is_checked: bool = False
-    """Has the vector store been found to hold the children that it should?"""
+    """Whether the vector store was seen to hold the children that it should."""
     resources: ExitStack = field(default_factory=ExitStack)
     """Closes what the factory opened."""
     is_closed: bool = False
-    """Has what the factory opened been closed?"""
+    """Whether what the factory opened has been closed."""
 
     def check_open(self) -> None:
         """Raise a StoreError if the retriever was closed."""
@@ -57,28 +70,63 @@ class Shared:
             )
 
 
-def stores_of_workers(index: ParentChildIndex[Any, Any]) -> Stores:
+@contextmanager
+def turn_for_workers(index: ParentChildIndex[Any, Any]) -> Iterator[int]:
+    """Keep all others from writing to an index, except for processes that know the turn's number.
+
+    Only one writer at a time may change a document: the processes must have different ones.
+    """
+    stores = index._stores()
+    holding = _hold_turn(stores)
+    turn = run(holding.__aenter__())
+    try:
+        yield turn.number
+    except BaseException as error:
+        run(holding.__aexit__(type(error), error, None))
+        raise
+    run(holding.__aexit__(None, None, None))
+
+
+@asynccontextmanager
+async def _hold_turn(stores: Stores) -> AsyncIterator[Turn]:
+    identity = await ensure_identity(stores)
+    lock = process_lock(identity.id).hold(stores.writer.timeout)
+    async with lock, stores.writer.turn(stores.docstore) as turn:
+        yield turn
+
+
+def stores_of_workers(index: ParentChildIndex[Any, Any], turn: int | None = None) -> Stores:
     """Return the stores with which one of many processes writes to an index.
 
-    Parents that `langchain_classic` wrote are not replaced: each process would have to read the
-    keys of the whole docstore for them. Nor does a process that searches nothing keep a keyword
-    index: those that do apply what it writes to theirs.
+    A process that searches nothing keeps no keyword index: those that do bring theirs in step.
+
+    Parameters:
+        turn: the number of the turn that another process holds for this one; see
+            `turn_for_workers`. Writes fail with a LockLostError when it has ended and another one
+            has begun. None: the process takes turns of its own.
 
     Raises ValueError if only one process may write to the stores.
     """
-    stores = index._writing_stores()
-    if not isinstance(stores.docstore, AtomicDocstore):
+    stores = replace(index._stores(), keywords=None)
+    if not isinstance(stores.docstore, KeyValueDocstore):
         raise InputError(
-            "several processes need a docstore that can compare and write in one step, such as "
+            "several processes need a docstore to which all of them may write, such as "
             "PostgresStore or RedisStore (LlamaIndex: PostgresKVStore or RedisKVStore): pass one "
             "as docstore"
         )
-    if not stores.is_shared or stores.children.is_local:
+    if stores.children.is_local:
         raise InputError(
             "several processes cannot write to a Chroma in memory or in a folder: run "
             "`chroma run --path FOLDER` and pass client=chromadb.HttpClient(...)"
         )
-    return replace(stores, classic=None, keywords=None)
+    if turn is None:
+        return stores
+    docstore = stores.docstore.in_turn(turn)
+
+    async def release() -> None:
+        """Do nothing: the turn is another process's."""
+
+    return replace(stores, docstore=docstore, turn=Turn(docstore, turn, release))
 
 
 class ParentChildIndex(Generic[A, D]):
@@ -163,20 +211,62 @@ class ParentChildIndex(Generic[A, D]):
         """Asynchronous `sync`."""
         return await arun(self._sync(documents, scope))
 
-    def verify(self, *, repair: bool = False) -> VerifyReport:
+    def verify(self, *, repair: bool = False, remove_most: bool = False) -> VerifyReport:
         """Compare what the docstore lists with what the stores hold.
 
         Reports what an interrupted operation, or another program, left: documents that are half
         added or half removed, missing parents and children, children and parents of no document.
-        With `repair`, interrupted operations are finished, what is missing is written again from
-        the source documents that the docstore keeps, and what belongs to no document is removed. A
-        document that cannot be repaired is reported under `failed`, and the rest is repaired.
-        """
-        return run(self._verify(repair))
+        With `repair`, interrupted removals are finished, interrupted additions are undone, what is
+        missing is written again from the source documents that the docstore keeps, and what belongs
+        to no document is removed. A document that cannot be repaired is reported under `failed`,
+        and the rest is repaired.
 
-    async def averify(self, *, repair: bool = False) -> VerifyReport:
+        Raises MissingParentsError if the repair would remove more than half of the children, which
+        means that the docstore has lost its rows, unless `remove_most` says that it may.
+        """
+        return run(self._verify(repair, remove_most))
+
+    async def averify(self, *, repair: bool = False, remove_most: bool = False) -> VerifyReport:
         """Asynchronous `verify`."""
-        return await arun(self._verify(repair))
+        return await arun(self._verify(repair, remove_most))
+
+    def import_classic(self) -> list[str]:
+        """Turn the parents that `langchain_classic` wrote into documents, and return their ids.
+
+        Needed once, before anything is written to such an index; it can be searched without. Each
+        parent becomes a document with its key as id. Children that are cut as before keep their
+        vectors. If the import is interrupted, run it again.
+        """
+        return run(self._import_classic())
+
+    async def aimport_classic(self) -> list[str]:
+        """Asynchronous `import_classic`."""
+        return await arun(self._import_classic())
+
+    def release_claim(self) -> None:
+        """Let others write after a process on another machine died while it was writing.
+
+        Needed only for docstores without locks, where the row that names the writing process stays.
+        """
+        run(release_claim(self._stores().docstore))
+
+    async def arelease_claim(self) -> None:
+        """Asynchronous `release_claim`."""
+        await arun(release_claim(self._stores().docstore))
+
+    def open(self, *, reembed: bool = False) -> None:
+        """Check that the stores belong together, and embed all documents anew if asked to.
+
+        Raises IndexMismatchError, which names both sides, if they do not.
+        """
+        if reembed:
+            run(reembed_documents(self._stores()))
+        with suppress(MissingParentsError):  # operations raise it; only a repair can go on
+            if run(is_classic(self._stores())):
+                logger.warning(
+                    "langchain_classic wrote this index: it can be searched as it is; call "
+                    "import_classic() before you add, change or remove documents"
+                )
 
     def close(self) -> None:
         """Close what the factory opened; stores that you passed in stay open."""
@@ -185,9 +275,6 @@ class ParentChildIndex(Generic[A, D]):
     async def aclose(self) -> None:
         """Asynchronous `close`."""
         await call(self.close).result()
-
-    def _writing_stores(self) -> Stores:
-        return replace(self._stores(), is_shared=not self.shared.is_exclusive)
 
     def _entries(self, documents: Iterable[A], ids: Sequence[str] | None) -> Iterable[Entry]:
         entries = map(self._entry, documents)
@@ -201,35 +288,40 @@ class ParentChildIndex(Generic[A, D]):
 
     async def _add(self, documents: Iterable[A], ids: Sequence[str] | None) -> list[str]:
         entries = self._entries(documents, ids)
-        async with self.shared.guard.hold():
-            outcomes = await add(self._writing_stores(), entries)
+        with explaining_full_disk(self.shared.folder):
+            outcomes = await add(self._stores(), entries)
         identities = [outcome.identity for outcome in outcomes if not outcome.refusal]
         check_refusals(outcomes, identities)
         return identities
 
+    async def _import_classic(self) -> list[str]:
+        with explaining_full_disk(self.shared.folder):
+            return await import_classic(self._stores())
+
     async def _remove(self, ids: Sequence[str] | None, source: str | None) -> list[str]:
-        async with self.shared.guard.hold():
-            return await remove(self._writing_stores(), ids, source)
+        with explaining_full_disk(self.shared.folder):
+            return await remove(self._stores(), ids, source)
 
     async def _get(self, ids: Sequence[str]) -> list[D]:
         return [self._document(entry) for entry in await get(self._stores(), ids)]
 
     async def _sync(self, documents: Iterable[A], scope: Mapping[str, Any] | None) -> SyncReport:
         entries = self._entries(documents, None)
-        async with self.shared.guard.hold():
-            return await sync(self._writing_stores(), entries, scope)
+        with explaining_full_disk(self.shared.folder):
+            return await sync(self._stores(), entries, scope)
 
-    async def _verify(self, repair: bool) -> VerifyReport:
-        async with self.shared.guard.hold():
-            return await verify(self._writing_stores(), repair=repair)
+    async def _verify(self, repair: bool, remove_most: bool) -> VerifyReport:
+        with explaining_full_disk(self.shared.folder):
+            return await verify(self._stores(), repair=repair, remove_most=remove_most)
 
     async def _search(
         self, query: Query, filters: Mapping[str, Any], reranker: Reranker | None
     ) -> list[Entry]:
         stores = self._stores(filters)
+        await check_identity(stores)
         await check_filter(stores, self.shared.searchable)
         if query.search_type == "hybrid" and stores.keywords is not None:
-            await prepare_keyword_index(stores, stores.keywords, self.shared.guard)
+            await prepare_keyword_index(stores, stores.keywords)
         if not self.shared.is_checked:
             await check_first_query(stores, query)
             self.shared.is_checked = True

@@ -1,44 +1,51 @@
 """Adding and removing documents: what is written and removed, and in which order.
 
-The order keeps two promises. A child that can be found has its parent in the docstore: parents are
-written before their children and removed after them. And indexing is crash-safe: if the process
-dies, the record of a document lists every chunk that may exist, so running the same again finishes
-the job. A record is marked as pending before anything changes, and made final at the end.
+Documents are cut and embedded before the turn to write is taken. In the turn, what will be is noted
+in the ledger, the document's records; then children are written; then, in one step if the docstore
+can, the new parents and the final record take the place of the old ones; and at last the old
+children are removed. A child without a parent is not found, so a query sees one version of a
+document or the other. If the process dies, the record lists every chunk that may exist, so running
+the same again finishes the job.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from rag_splitters.contract.groups import grouped
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.classic import (
-    find_classic_parents,
-    find_replaced,
-    has_metadata,
-    read_classic_children,
-)
+from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import Draft, draft_documents, heading_context
-from rag_splitters.parent_child.errors import RefusedDocumentsError
+from rag_splitters.parent_child.errors import LockLostError, RefusedDocumentsError
 from rag_splitters.parent_child.filters import unsearchable_rows
-from rag_splitters.parent_child.known_vectors import Edition
-from rag_splitters.parent_child.locks import run_locked
+from rag_splitters.parent_child.identity import (
+    INDEX_LABEL,
+    begin_reembedding,
+    check_dimension,
+    check_identity,
+    ensure_identity,
+    refuse_classic,
+)
+from rag_splitters.parent_child.keyword_index import Revision
+from rag_splitters.parent_child.known_vectors import ChildrenToWrite, Edition, VectorsByText
 from rag_splitters.parent_child.records import (
     FORMAT,
     Entry,
+    Identity,
     Record,
     check_metadata,
     checksum,
+    is_chunk_id,
     is_own_parent,
     parent_row,
     record_key,
 )
-from rag_splitters.parent_child.revisions import begin_changes, log_changes
+from rag_splitters.parent_child.revisions import REVISION_KEY, commit, revision_from_row
 from rag_splitters.parent_child.stores import Stores
 
 _GROUP_DOCUMENTS = 512
@@ -56,7 +63,7 @@ class Outcome:
     """Why it was refused: which document, which key."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Change:
     """A document to write: its draft, its new record, and the one that it replaces."""
 
@@ -64,22 +71,32 @@ class _Change:
     new: Record
     old: Record | None
     is_new_throughout: bool = False
-    """Is everything embedded and written again, whatever was there?"""
+    """Whether everything is embedded and written again, whatever was there."""
+    children: ChildrenToWrite = field(default_factory=ChildrenToWrite)
 
     @property
     def base(self) -> Record | None:
         """The record of a complete version, embedded in the same way, of which much may stay."""
-        if self.old is None or self.is_new_throughout or self.old.pending:
+        if self.old is None or self.is_new_throughout or not self.old.is_complete:
             return None
         return self.old if self.old.settings == self.new.settings else None
 
 
-async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = False) -> list[Outcome]:
+async def add(
+    stores: Stores,
+    documents: Iterable[Entry],
+    *,
+    always: bool = False,
+    own_vectors: VectorsByText | None = None,
+) -> list[Outcome]:
     """Add or replace documents, and return the outcome of each, in order.
 
     Unchanged documents are skipped: nothing is embedded or written. Pass `always=True` to write
     them anyway. If several documents share an identity, the last one wins. A document that cannot
     be stored is refused before anything of it is written.
+
+    Parameters:
+        own_vectors: the model's vectors of texts that need not be embedded.
     """
     outcomes: list[Outcome] = []
     for group in grouped(documents):
@@ -93,7 +110,8 @@ async def add(stores: Stores, documents: Iterable[Entry], *, always: bool = Fals
         ]
         pairs = zip(identities, group, strict=True)
         storable = {identity: document for identity, document in pairs if identity is not None}
-        by_identity = await _add_group(stores, storable, always=always) if storable else {}
+        drafts = await draft_documents(stores, storable) if storable else []
+        by_identity = await add_drafts(stores, drafts, always=always, own_vectors=own_vectors)
         for identity, document, refusal in zip(identities, group, refusals, strict=True):
             if identity is None:
                 outcomes.append(Outcome(document.id or "", False, False, refusal or ""))
@@ -121,50 +139,86 @@ def check_refusals(outcomes: Iterable[Outcome], result: object) -> None:
         raise RefusedDocumentsError(refusals, result)
 
 
-async def _add_group(
-    stores: Stores, documents: Mapping[str, Entry], *, always: bool
-) -> dict[str, Outcome]:
-    replaced = await find_replaced(stores, documents)
-    drafts = await draft_documents(stores, documents)
-    return await add_drafts(stores, drafts, replaced, always=always)
-
-
 async def add_drafts(
     stores: Stores,
     drafts: Sequence[Draft],
-    replaced: Mapping[str, Record] | None = None,
     *,
     always: bool = False,
+    own_vectors: VectorsByText | None = None,
 ) -> dict[str, Outcome]:
     """Write documents that have been cut, and return the outcome of each by its identity.
 
     Parameters:
-        replaced: what documents replace of `langchain_classic`'s; see `find_replaced`.
         always: whether unchanged documents are written, too.
+        own_vectors: the model's vectors of texts that need not be embedded.
     """
-    replaced = replaced or {}
-    old_records = await stores.read_records([draft.identity for draft in drafts])
+    records = await stores.read_records([draft.identity for draft in drafts])
     outcomes = {
-        draft.identity: Outcome(draft.identity, existed=old is not None, was_written=False)
-        for draft, old in zip(drafts, old_records, strict=True)
+        draft.identity: Outcome(draft.identity, existed=_exists(old), was_written=False)
+        for draft, old in zip(drafts, records, strict=True)
     }
-    changes = await _find_changes(stores, drafts, old_records, replaced, always=always)
+    changes = await _find_changes(stores, drafts, records, always=always)
+    if not changes:
+        return outcomes
+    own_vectors = dict(own_vectors or {})
+    await _embed(stores, changes, own_vectors)
+    identity = await ensure_identity(stores, _dimension(changes))
+    check_dimension(stores, identity, _dimension(changes))
 
-    async def write(locked: Stores) -> list[_Change]:
-        current = changes
-        if stores.is_shared:  # others may have written before the documents were locked
-            drafts = [change.draft for change in changes]
-            records = await locked.read_records([draft.identity for draft in drafts])
-            current = await _find_changes(locked, drafts, records, replaced, always=always)
+    async def write(held: Stores) -> list[_Change]:
+        keys = [record_key(change.draft.identity) for change in changes]
+        revision, *rows = await held.docstore.read([REVISION_KEY, *keys])
+        current = await _recheck(held, changes, rows, own_vectors, always=always)
         if current:
-            await _write(locked, current)
+            await _write(held, current, revision_from_row(revision))
         return current
 
-    if changes:
-        for change in await run_locked(stores, [each.draft.identity for each in changes], write):
-            identity = change.draft.identity
-            outcomes[identity] = Outcome(identity, change.old is not None, was_written=True)
+    for change in await stores.in_turn(identity.id, write):
+        name = change.draft.identity
+        outcomes[name] = Outcome(name, existed=_exists(change.old), was_written=True)
     return outcomes
+
+
+async def _recheck(
+    stores: Stores,
+    changes: Sequence[_Change],
+    rows: Sequence[Entry | None],
+    own_vectors: VectorsByText,
+    *,
+    always: bool,
+) -> list[_Change]:
+    """Return what has to be written now that nobody else writes.
+
+    Documents that another writer has changed meanwhile are compared and embedded again, with the
+    vectors that there are.
+    """
+    records = [Record.from_row(row) for row in rows]
+    pairs = list(zip(changes, records, strict=True))
+    current = [change for change, record in pairs if change.old == record]
+    others = [(change, record) for change, record in pairs if change.old != record]
+    if others:
+        drafts = [change.draft for change, _ in others]
+        redone = await _find_changes(stores, drafts, [r for _, r in others], always=always)
+        await _embed(stores, redone, own_vectors)
+        current += redone
+    return current
+
+
+async def _embed(stores: Stores, changes: Sequence[_Change], own_vectors: VectorsByText) -> None:
+    editions = [_make_edition(stores, change) for change in changes]
+    embedded = await stores.children.embed(editions, own_vectors)
+    for change, children in zip(changes, embedded, strict=True):
+        change.children = children
+
+
+def _dimension(changes: Sequence[_Change]) -> int | None:
+    """Return the number of dimensions of the new vectors; None if there are none."""
+    return next((len(each.children.vectors[0]) for each in changes if each.children.vectors), None)
+
+
+def _exists(record: Record | None) -> bool:
+    """Whether a version of the document was there, and not only the beginning of one."""
+    return record is not None and bool(record.digest)
 
 
 async def find_changed(stores: Stores, drafts: Sequence[Draft]) -> dict[str, bool]:
@@ -173,8 +227,8 @@ async def find_changed(stores: Stores, drafts: Sequence[Draft]) -> dict[str, boo
     A document with missing or damaged parents, or with missing children, is one of them.
     """
     records = await stores.read_records([draft.identity for draft in drafts])
-    changes = await _find_changes(stores, drafts, records, {}, always=False)
-    return {change.draft.identity: change.old is not None for change in changes}
+    changes = await _find_changes(stores, drafts, records, always=False)
+    return {change.draft.identity: _exists(change.old) for change in changes}
 
 
 def digest_of(stores: Stores, draft: Draft) -> str:
@@ -191,17 +245,14 @@ async def _find_changes(
     stores: Stores,
     drafts: Sequence[Draft],
     records: Sequence[Record | None],
-    replaced: Mapping[str, Record],
     *,
     always: bool,
 ) -> list[_Change]:
     """Return what has to be written of these drafts, whose documents have these records."""
     changes: list[_Change] = []
     unchanged: list[_Change] = []
-    for draft, record in zip(drafts, records, strict=True):
-        new, old = _make_record(stores, draft), record
-        if draft.identity in replaced:
-            old = replaced[draft.identity].pending_after(old)
+    for draft, old in zip(drafts, records, strict=True):
+        new = _make_record(stores, draft)
         is_changed = old is None or bool(old.pending) or old.digest != new.digest
         change = _Change(draft, new, old, is_new_throughout=always)
         (changes if is_changed or always else unchanged).append(change)
@@ -227,38 +278,87 @@ async def _find_incomplete(stores: Stores, records: Sequence[Record]) -> set[str
     }
 
 
-async def _write(stores: Stores, changes: Sequence[_Change]) -> None:
-    editions = [_make_edition(stores, change) for change in changes]
-    pending_records: list[tuple[str, Entry]] = []
-    removed_children, removed_parents = [], []
-    for change in changes:
-        pending = change.new.pending_after(change.old)
-        pending_records.append(pending.to_row())
-        removed_children += _removed_ids(pending.children, change.new.children)
-        removed_parents += _removed_ids(pending.parents, change.new.parents)
-    parents = await _parents_to_write(stores, changes)
+async def _write(stores: Stores, changes: Sequence[_Change], revision: Revision | None) -> None:
+    turn = stores.current_turn
+    news = [replace(change.new, turn=turn.number) for change in changes]
+    pairs = list(zip(changes, news, strict=True))
+    noted = [_note(change, new).to_row() for change, new in pairs]
     state = unsearchable_rows([(each.draft.source, each.new.child_keys) for each in changes])
-    await begin_changes(stores)
-    # Records first: a store may write a few rows at a time, and the process die in between.
-    await stores.docstore.write([*pending_records, *parents, *state])
-    await stores.children.write(editions)
-    await stores.children.remove(removed_children)
-    await stores.docstore.remove(removed_parents)
+    await stores.docstore.write([*noted, *state])
+    await stores.children.write([change.children for change in changes], turn)
+    finals = [new.after(change.old) for change, new in pairs]
+    finals = [
+        each.finished() if stores.docstore.is_atomic and not each.other_children else each
+        for each in finals
+    ]
+    removed = [parent for change, new in pairs for parent in new.after(change.old).other_parents]
     documents = {each.draft.identity: each.draft.children for each in changes}
-    records = [change.new.to_row() for change in changes]
-    await log_changes(stores, documents, removed_parents, records)
+    rows = [*_parents_to_write(changes), *(final.to_row() for final in finals)]
+    await commit(stores, revision, documents, rows, removed)
+    await _clean(stores, [final for final in finals if final.pending], turn.number)
 
 
-async def _parents_to_write(stores: Stores, changes: Sequence[_Change]) -> list[tuple[str, Entry]]:
+def _note(change: _Change, new: Record) -> Record:
+    """Return the record of a document while its new version is being written."""
+    if change.old is not None:
+        return change.old.before(new)
+    return Record(new.identity, Entry("", {}, new.identity), "", (), (), ()).before(new)
+
+
+async def _clean(stores: Stores, records: Sequence[Record], turn: int) -> None:
+    """Remove the children that these records list as replaced, unless a later turn has begun."""
+    if not records:
+        return
+    await _check_unchanged(stores, records)
+    await stores.children.remove([c for each in records for c in each.other_children], turn)
+    await stores.docstore.write([each.finished().to_row() for each in records])
+
+
+async def _check_unchanged(stores: Stores, records: Sequence[Record]) -> None:
+    """Raise a LockLostError if another writer has changed these records."""
+    await stores.docstore.confirm()
+    current = await stores.read_records([each.identity for each in records])
+    if [each and each.turn for each in current] != [each.turn for each in records]:
+        raise LockLostError("another process has written the same documents: run the same again")
+
+
+def _parents_to_write(changes: Sequence[_Change]) -> list[tuple[str, Entry]]:
     """Return the rows of the parents that the docstore does not hold as they are."""
-    parents = dict(
-        parent_row(parent, each.draft.identity) for each in changes for parent in each.draft.parents
+    rows: list[tuple[str, Entry]] = []
+    for change in changes:
+        base, new = change.base, change.new
+        old = dict(zip(base.parents, base.checksums[1:], strict=True)) if base else {}
+        rows += [
+            parent_row(parent, change.draft.identity)
+            for parent, expected in zip(change.draft.parents, new.checksums[1:], strict=True)
+            if old.get(parent.id or "") != expected or expected.startswith("text")
+        ]
+    return rows
+
+
+async def reembed_documents(stores: Stores) -> None:
+    """Embed all documents anew, if they were embedded with another model.
+
+    If that is interrupted, the index can only be opened to do it again.
+    """
+    identity = await begin_reembedding(stores)
+    if identity is None:
+        return
+
+    async def note(held: Stores, identity: Identity = identity) -> None:
+        await held.docstore.write([identity.to_row()])
+
+    await stores.in_turn(identity.id, note)
+    stores.writer.identity = identity
+    async for records in stores.read_all_records():
+        documents = [record.document for record in records if record.digest]
+        check_refusals(await add(stores, documents, always=True), None)
+    labels = {MODEL_LABEL: identity.model}
+    await stores.children.write_labels({INDEX_LABEL: identity.id, **labels})
+    await stores.in_turn(
+        identity.id, partial(note, identity=replace(identity, is_reembedding=False))
     )
-    old_ids = {parent for each in changes if each.base for parent in each.base.parents}
-    ids = [name for name in parents if name in old_ids]
-    rows = await stores.docstore.read(ids) if ids else []
-    old = dict(zip(ids, rows, strict=True))
-    return [(name, parent) for name, parent in parents.items() if old.get(name) != parent]
+    stores.writer.identity = None
 
 
 async def remove(stores: Stores, ids: Sequence[str] | None, source: str | None) -> list[str]:
@@ -289,69 +389,52 @@ async def remove_documents(
 
     Another process may have changed a document's metadata since they were read to find it.
     """
+    index = await check_identity(stores)
+    if index is None:
+        await refuse_classic(stores)
+        return []
     removed: list[str] = []
     for group in batched(list(dict.fromkeys(identities)), _GROUP_DOCUMENTS):
         work = partial(_remove_group, identities=group, metadata=metadata)
-        removed += await run_locked(stores, group, work)
+        removed += await stores.in_turn(index.id, work)
     return removed
 
 
 async def _remove_group(
     stores: Stores, identities: Sequence[str], metadata: Mapping[str, object] | None
 ) -> list[str]:
-    records = dict(zip(identities, await stores.read_records(identities), strict=True))
-    removed = await _remove_parents(stores, [i for i, each in records.items() if each is None])
-    removable = [
-        each for each in records.values() if each and has_metadata(each.document, metadata)
-    ]
-    return removed + await _remove_records(stores, removable)
-
-
-async def _remove_records(stores: Stores, records: Sequence[Record]) -> list[str]:
+    keys = [record_key(identity) for identity in identities]
+    revision, *rows = await stores.docstore.read([REVISION_KEY, *keys])
+    records = [record for row in rows if (record := Record.from_row(row)) is not None]
+    records = [each for each in records if has_metadata(each.document, metadata)]
     if not records:
         return []
-    children = [child for record in records for child in record.children]
-    # Mark the records first, so that a crash between here and the end is repaired by adding or
-    # removing the documents again.
-    pending = [replace(record, pending="removing").to_row() for record in records]
-    await begin_changes(stores)
-    await stores.docstore.write(pending)
-    await stores.children.remove(children)
-    parents = [parent for record in records for parent in record.parents]
-    await stores.docstore.remove(parents)
-    await log_changes(stores, {record.identity: () for record in records}, parents)
-    await stores.docstore.remove([record_key(record.identity) for record in records])
-    return [record.identity for record in records]
-
-
-async def _remove_parents(stores: Stores, ids: Sequence[str]) -> list[str]:
-    """Remove parents of `langchain_classic`'s."""
-    rows = zip(ids, await stores.docstore.read(ids), strict=True)
-    parents = [parent for parent, row in rows if row is not None]
-    children_of = await read_classic_children(stores, parents)
-    if not children_of:
-        return []
-    children = [child.id or "" for children in children_of.values() for child in children]
-    await begin_changes(stores)
-    await stores.children.remove(children)
-    await stores.docstore.remove(list(children_of))
-    await log_changes(stores, {}, list(children_of))
-    return list(children_of)
+    turn = stores.current_turn
+    pending = [replace(each, pending="removing", turn=turn.number) for each in records]
+    parents = [parent for record in records for parent in record.all_parents]
+    documents: dict[str, Sequence[Entry]] = {record.identity: () for record in records}
+    await commit(
+        stores, revision_from_row(revision), documents, [each.to_row() for each in pending], parents
+    )
+    await _check_unchanged(stores, pending)
+    children = [child for record in records for child in record.all_children]
+    await stores.children.remove(children, turn.number)
+    await stores.docstore.write([], [record_key(record.identity) for record in records])
+    return [record.identity for record in records if record.digest]
 
 
 async def find_documents(stores: Stores, metadata: Mapping[str, object] | None) -> list[str]:
-    """Return the identities of documents with these metadata, or of all; reads every record.
-
-    The keys of classic's parents are among them.
-    """
+    """Return the identities of documents with these metadata, or of all; reads every record."""
     identities: list[str] = []
-    listed: set[str] = set()
     async for records in stores.read_all_records():
-        for record in records:
-            listed.update(record.parents)
-            if has_metadata(record.document, metadata):
-                identities.append(record.identity)
-    return identities + await find_classic_parents(stores, listed, metadata)
+        identities += [r.identity for r in records if has_metadata(r.document, metadata)]
+    return identities
+
+
+def has_metadata(document: Entry, metadata: Mapping[str, object] | None) -> bool:
+    """Whether the document has all of these metadata."""
+    missing = object()
+    return all(document.metadata.get(k, missing) == v for k, v in (metadata or {}).items())
 
 
 async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
@@ -359,13 +442,15 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     check_ids(ids, "get")
     unique = list(dict.fromkeys(ids))
     records = await stores.read_records(unique)
-    parents = await stores.docstore.read(unique)
+    chunk_ids = [each for each in unique if is_chunk_id(each)]
+    parents = dict(zip(chunk_ids, await stores.docstore.read(chunk_ids), strict=True))
     entries: list[Entry] = []
-    for key, record, parent in zip(unique, records, parents, strict=True):
-        if record is not None:
+    for key, record in zip(unique, records, strict=True):
+        parent = parents.get(key)
+        if record is not None and record.digest and record.pending != "removing":
             entries.append(record.document)
-        elif parent is not None:
-            entries.append(replace(parent, id=key) if is_own_parent(key, parent) else parent)
+        elif parent is not None and is_own_parent(key, parent):
+            entries.append(replace(parent, id=key))
     return entries
 
 
@@ -406,8 +491,3 @@ def _make_edition(stores: Stores, change: _Change) -> Edition:
     if not stores.headings:
         return Edition(children, base.children)
     return Edition(children, base.children, heading_context(base.document))
-
-
-def _removed_ids(before: tuple[str, ...], after: tuple[str, ...]) -> list[str]:
-    remaining = set(after)
-    return [each for each in before if each not in remaining]

@@ -7,17 +7,26 @@ import json
 import os
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rag_splitters.calls import Call, arun, run
 from rag_splitters.errors import InputTypeError
-from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.errors import DamagedRowsError, StoreError
-from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
+from rag_splitters.parent_child.records import STATE_PREFIX, Entry
+from rag_splitters.parent_child.turns import Docstore, Process, Turn, lock_file
 from rag_splitters.sqlite import Database, decode, encode
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, value BLOB NOT NULL)"
@@ -25,10 +34,18 @@ _SELECT = "SELECT key, value FROM rows WHERE key IN ({})"
 _UPSERT = "INSERT INTO rows VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _DELETE = "DELETE FROM rows WHERE key = ?"
 _KEYS = "SELECT key FROM rows WHERE key >= ? AND key < ? ORDER BY key LIMIT 1000"
-_WRITE_BATCH = 1000
+_TURN = f"{STATE_PREFIX}turn"
+TURN_KEY = encode(_TURN)
+"""The key of the number of the last turn, which a write may expect."""
+_LOST = (
+    "this process lost its connection to the docstore while it was writing, and another one has "
+    "begun to write: run the same again"
+)
+_HOLDER_KEY = encode(f"{STATE_PREFIX}holder")
 _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
-_SCALARS = {str, int, float, bool, type(None)}
+_SCALARS = {str, float, bool, type(None)}
+_MAX_BITS = 13_000  # Python converts no more than 4,300 digits
 
 
 class KeyValueStore(ABC):
@@ -40,8 +57,8 @@ class KeyValueStore(ABC):
 
     All methods raise a `StoreError` if the back end fails or the store is closed.
 
-    A back end implements `_read`, `_write`, `_remove`, `_swap` and `_page`, which are given bytes.
-    They are plain functions or, if it overrides `_call` and `_acall`, coroutine functions.
+    A back end implements `_read`, `_change`, `_page`, `_take_turn` and `_describe_holder`. They are
+    plain functions or, if it overrides `_call` and `_acall`, coroutine functions.
     """
 
     _failures: tuple[type[Exception], ...] = ()
@@ -69,33 +86,11 @@ class KeyValueStore(ABC):
 
     def mdelete(self, keys: Sequence[str]) -> int:
         """Remove all the keys at once, and return how many of them existed."""
-        return run(self.remove(keys))
+        return run(self.write([], keys)) or 0
 
     async def amdelete(self, keys: Sequence[str]) -> int:
         """Asynchronous `mdelete`."""
-        return await arun(self.remove(keys))
-
-    def mswap(
-        self,
-        expected: Mapping[str, Any],
-        key_value_pairs: Sequence[tuple[str, Any]],
-        removed_keys: Sequence[str] = (),
-    ) -> bool:
-        """Write and remove keys if others have the values that are expected of them.
-
-        Everything happens in one step, whoever else writes. Expect None of a key that must not be
-        there. Returns whether the values were as expected; nothing is written if not.
-        """
-        return run(self.swap(expected, key_value_pairs, removed_keys))
-
-    async def amswap(
-        self,
-        expected: Mapping[str, Any],
-        key_value_pairs: Sequence[tuple[str, Any]],
-        removed_keys: Sequence[str] = (),
-    ) -> bool:
-        """Asynchronous `mswap`."""
-        return await arun(self.swap(expected, key_value_pairs, removed_keys))
+        return await arun(self.write([], keys)) or 0
 
     def yield_keys(self, prefix: str | None = None) -> Iterator[str]:
         """Return the keys that begin with `prefix`, in the order of their code points."""
@@ -122,35 +117,42 @@ class KeyValueStore(ABC):
         for key, value in zip(keys, map(rows.get, encoded), strict=True):
             try:
                 values.append(None if value is None else json.loads(decode(value)))
-            except ValueError:
+            except (ValueError, RecursionError):
                 damaged.append(key)
         if damaged:
             raise DamagedRowsError(_damage_message(self, damaged), damaged)
         return values
 
-    async def write(self, key_value_pairs: Iterable[tuple[str, Any]]) -> None:
-        """`mset` for coroutines that `calls.run` or `calls.arun` drives."""
-        rows = {encode(key): encode(_to_json(key, value)) for key, value in key_value_pairs}
-        await self._run_operation(self._write, rows)
-
-    async def remove(self, keys: Sequence[str]) -> int:
-        """`mdelete` for coroutines that `calls.run` or `calls.arun` drives."""
-        return int(await self._run_operation(self._remove, [encode(key) for key in keys]))
-
-    async def swap(
+    async def write(
         self,
-        expected: Mapping[str, Any],
         key_value_pairs: Iterable[tuple[str, Any]],
-        removed_keys: Iterable[str],
-    ) -> bool:
-        """`mswap` for coroutines that `calls.run` or `calls.arun` drives."""
+        removed_keys: Iterable[str] = (),
+        expected: Mapping[str, Any] | None = None,
+    ) -> int | None:
+        """Write pairs and remove other keys in one step, if still others have expected values.
+
+        Returns how many of the removed keys existed; None, and does nothing, if a value was not as
+        expected. Expect None of a key that must not be there.
+        """
         values = {
             encode(key): _MISSING if value is None else encode(_to_json(key, value))
-            for key, value in expected.items()
+            for key, value in (expected or {}).items()
         }
         rows = {encode(key): encode(_to_json(key, value)) for key, value in key_value_pairs}
         removed = [encode(key) for key in removed_keys]
-        return bool(await self._run_operation(self._swap, values, rows, removed))
+        count: int | None = await self._run_operation(
+            self._change, values, rows, removed, is_write=True
+        )
+        return count
+
+    async def take_turn(self) -> StoreTurn | None:
+        """Become the only writer of an index in this store; None if there is another one."""
+        turn: StoreTurn | None = await self._run_operation(self._take_turn, is_write=True)
+        return turn
+
+    async def describe_holder(self) -> str:
+        """Say who has the turn."""
+        return str(await self._run_operation(self._describe_holder))
 
     async def list_keys(self, prefix: str) -> list[str]:
         """`yield_keys` for coroutines that `calls.run` or `calls.arun` drives."""
@@ -170,21 +172,22 @@ class KeyValueStore(ABC):
         """Return a dictionary of those of the keys that exist, with their values."""
 
     @abstractmethod
-    def _write(self, rows: dict[bytes, bytes]) -> Any:
-        """Write all the rows, or none."""
-
-    @abstractmethod
-    def _remove(self, keys: list[bytes]) -> Any:
-        """Remove all the keys, and return how many existed."""
-
-    @abstractmethod
-    def _swap(
+    def _change(
         self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
     ) -> Any:
-        """Compare, write and remove in one step, and return whether all was as expected.
+        """Compare, write and remove in one step, and return how many were removed.
 
-        Empty bytes are expected of a key that must not be there.
+        Empty bytes are expected of a key that must not be there. If anything is not as expected,
+        nothing is changed, and None is returned.
         """
+
+    @abstractmethod
+    def _take_turn(self) -> Any:
+        """Return a `StoreTurn`, or None if another writer has it."""
+
+    @abstractmethod
+    def _describe_holder(self) -> Any:
+        """Return who has the turn."""
 
     @abstractmethod
     def _page(self, start: bytes, end: bytes) -> Any:
@@ -196,10 +199,14 @@ class KeyValueStore(ABC):
     async def _acall(self, operation: Callable[..., Any], *args: Any) -> Any:
         return await asyncio.to_thread(operation, *args)
 
-    async def _run_operation(self, operation: Callable[..., Any], *args: Any) -> Any:
+    async def _run_operation(
+        self, operation: Callable[..., Any], *args: Any, is_write: bool = False
+    ) -> Any:
         with self._checked():
             return await Call(
-                partial(self._call, operation, *args), partial(self._acall, operation, *args)
+                partial(self._call, operation, *args),
+                partial(self._acall, operation, *args),
+                is_write=is_write,
             )
 
     @contextmanager
@@ -210,7 +217,7 @@ class KeyValueStore(ABC):
             raise StoreError(f"{self!r} was opened in another process: open it again in this one")
         try:
             yield
-        except StoreError:
+        except (StoreError, LockLostError):
             raise
         except self._failures as error:
             reason = " is closed" if self._is_closed else f": {error}"
@@ -239,7 +246,7 @@ class SQLiteKeyValueStore(KeyValueStore):
         super().__init__()
         self.path = Path(path)
         with self._checked():
-            # Durable: a parent must be on disk before its children are.
+            # Durable: what is noted must be on disk before the children are.
             self._database = Database(self.path, _SCHEMA)
 
     def __repr__(self) -> str:
@@ -253,62 +260,121 @@ class SQLiteKeyValueStore(KeyValueStore):
     def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
         return dict(self._database.read_in(_SELECT, keys))
 
-    def _write(self, rows: dict[bytes, bytes]) -> None:
-        self._database.write_many(_UPSERT, rows.items())
-
-    def _remove(self, keys: list[bytes]) -> int:
-        return self._database.write_many(_DELETE, ((key,) for key in keys))
-
-    def _swap(
+    def _change(
         self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
-    ) -> bool:
+    ) -> int | None:
         with self._database.transaction() as connection:
-            if not is_as_expected(self._read(list(expected)), expected):
-                return False
+            if expected and not is_as_expected(self._read(list(expected)), expected):
+                return None
             connection.executemany(_UPSERT, rows.items())
-            connection.executemany(_DELETE, ((key,) for key in removed))
-        return True
+            return max(0, connection.executemany(_DELETE, ((key,) for key in removed)).rowcount)
+
+    def _take_turn(self) -> StoreTurn | None:
+        lock = lock_file(self.path.with_name(f"{self.path.name}.lock"))
+        if lock is None:
+            return None
+        try:
+            with self._database.transaction() as connection:
+                number = 1 + int(self._read([TURN_KEY]).get(TURN_KEY, b"0"))
+                holder = encode(json.dumps(str(Process.current())))
+                rows = [(TURN_KEY, b"%d" % number), (_HOLDER_KEY, holder)]
+                connection.executemany(_UPSERT, rows)
+        except BaseException:
+            lock.release()
+            raise
+
+        async def release() -> None:
+            lock.release()
+
+        return StoreTurn(self, number, release)
+
+    def _describe_holder(self) -> str:
+        holder = self._read([_HOLDER_KEY]).get(_HOLDER_KEY)
+        return "another process" if holder is None else str(json.loads(holder))
 
     def _page(self, start: bytes, end: bytes) -> list[bytes]:
         return [key for (key,) in self._database.read(_KEYS, (start, end))]
 
 
-class KeyValueDocstore:
-    """The docstore in a key-value store of ours; see `rag_splitters.parent_child.stores.Docstore`.
+@dataclass(frozen=True, slots=True)
+class StoreTurn:
+    """A writer's turn at a store."""
 
-    Both frameworks read and write the same rows.
+    store: KeyValueStore
+    number: int
+    release: Callable[[], Awaitable[None]]
+    is_fenced: bool = False
+    """Whether every write must expect this number, because the store itself accepts any write."""
+
+
+class KeyValueDocstore(Docstore):
+    """The docstore in a key-value store of ours. Both frameworks read and write the same rows.
+
+    Parameters:
+        turn: the number of the turn to write in; None: whatever the store itself allows.
     """
 
-    def __init__(self, store: KeyValueStore) -> None:
+    is_atomic = True
+
+    def __init__(self, store: KeyValueStore, turn: int | None = None) -> None:
         self._store = store
+        self._fence = {} if turn is None else {_TURN: turn}
+
+    def in_turn(self, turn: int) -> KeyValueDocstore:
+        """Return the same docstore for a process that writes in another process's turn."""
+        return KeyValueDocstore(self._store, turn)
 
     def check(self, metadata: Mapping[str, Any]) -> None:
         check_json(metadata, "metadata")
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         values = await self._store.read(keys)
+        damaged = [key for key, v in zip(keys, values, strict=True) if not _is_entry(v)]
+        if damaged:
+            raise DamagedRowsError(_damage_message(self._store, damaged), damaged)
         return [None if value is None else entry_from_value(value) for value in values]
 
-    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
-        for batch in batched(rows, _WRITE_BATCH):
-            await self._store.write([(key, entry_to_value(entry)) for key, entry in batch])
-
-    async def remove(self, keys: Sequence[str]) -> None:
-        for batch in batched(keys, _WRITE_BATCH):
-            await self._store.remove(batch)
+    async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
+        if not await self._change(self._fence, rows, removed):
+            raise LockLostError(_LOST)
 
     async def swap(
         self,
         expected: Mapping[str, Entry | None],
         rows: Sequence[tuple[str, Entry]],
+        removed: Sequence[str] = (),
+    ) -> bool:
+        if not self._fence:  # nobody else writes in this turn
+            return await self._change({}, rows, removed)
+        values = {key: row and entry_to_value(row) for key, row in expected.items()}
+        return await self._change(values | self._fence, rows, removed)
+
+    async def _change(
+        self,
+        expected: Mapping[str, Any],
+        rows: Sequence[tuple[str, Entry]],
         removed: Sequence[str],
     ) -> bool:
-        values = {key: row and entry_to_value(row) for key, row in expected.items()}
         pairs = [(key, entry_to_value(entry)) for key, entry in rows]
-        return await self._store.swap(values, pairs, removed)
+        return await self._store.write(pairs, removed, expected) is not None
+
+    async def confirm(self) -> None:
+        (number,) = await self._store.read([_TURN])
+        if self._fence and number != self._fence[_TURN]:
+            raise LockLostError(_LOST)
 
     async def list_keys(self, prefix: str) -> list[str]:
         return await self._store.list_keys(prefix)
+
+    async def take_turn(self) -> Turn | None:
+        turn = await self._store.take_turn()
+        if turn is None:
+            return None
+        fence = turn.number if turn.is_fenced else None
+        return Turn(KeyValueDocstore(turn.store, fence), turn.number, turn.release)
+
+    async def describe_holder(self) -> str:
+        return await self._store.describe_holder()
 
 
 def is_as_expected(values: Mapping[bytes, bytes], expected: Mapping[bytes, bytes]) -> bool:
@@ -324,6 +390,16 @@ def entry_to_value(entry: Entry) -> dict[str, Any]:
 def entry_from_value(value: Mapping[str, Any]) -> Entry:
     """Return the entry that `entry_to_value` converted."""
     return Entry(value["text"], dict(value["metadata"]), value["id"])
+
+
+def _is_entry(value: Any) -> bool:
+    """Whether a row has the shape of an entry, or is missing."""
+    return value is None or (
+        isinstance(value, dict)
+        and value.keys() >= {"text", "metadata", "id"}
+        and isinstance(value["text"], str)
+        and isinstance(value["metadata"], dict)
+    )
 
 
 def check_json(value: object, where: str) -> None:
@@ -344,6 +420,11 @@ def check_json(value: object, where: str) -> None:
         elif isinstance(item, list | tuple):
             if not _SCALARS.issuperset(map(type, item)):
                 pending += [(inner, f"{place}[{index}]") for index, inner in enumerate(item)]
+        elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
+            raise InputTypeError(
+                f"{place} is a whole number of more than 4,000 digits, which JSON cannot hold: "
+                "store it as a string"
+            )
         elif not isinstance(item, str | int | float | None):
             kind = type(item).__qualname__
             kind = "dict with keys that are not strings" if kind == "dict" else kind

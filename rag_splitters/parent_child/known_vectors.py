@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rag_splitters.parent_child.records import Entry
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+VectorsByText = dict[str, "NDArray[np.float32]"]
+"""The model's vectors by the texts that were embedded."""
 _TOLERANCE = 3e-5  # of a vector's length: what comes from 32-bit numbers, and no edit comes from
 _MAX_CANDIDATES = 8  # vectors of one text that are compared
 
@@ -34,9 +36,20 @@ class Edition:
     """Tells the headings that stood before an old child where that was embedded."""
 
 
+@dataclass(slots=True)
+class ChildrenToWrite:
+    """What has to be written of a document's children."""
+
+    children: list[Entry] = field(default_factory=list)
+    vectors: list[NDArray[np.float32]] = field(default_factory=list)
+    """The vector of each child; none if the store embeds by itself."""
+    updated: list[Entry] = field(default_factory=list)
+    """Children of which only the metadata have changed."""
+
+
 def children_to_write(
     editions: Sequence[Edition], stored: Sequence[Entry | None]
-) -> list[list[Entry]]:
+) -> list[ChildrenToWrite]:
     """Return the children of each document that are not stored exactly as they are to be.
 
     For vector stores that return no vectors: what moved is embedded anew.
@@ -46,7 +59,7 @@ def children_to_write(
     """
     by_id = {child.id: child for child in stored if child is not None}
     return [
-        [child for child in edition.children if not _is_stored(edition, child, by_id)]
+        ChildrenToWrite([c for c in edition.children if not _is_stored(edition, c, by_id)])
         for edition in editions
     ]
 
@@ -67,10 +80,14 @@ def embedded_text(child: Entry) -> str:
 
 
 class KnownVectors:
-    """The model's vectors by the texts that were embedded, and the stored vectors of children."""
+    """The model's vectors by the texts that were embedded, and the stored vectors of children.
 
-    def __init__(self) -> None:
-        self._own: dict[str, NDArray[np.float32]] = {}
+    Parameters:
+        own: vectors of texts that are known already; those that become known are added.
+    """
+
+    def __init__(self, own: VectorsByText | None = None) -> None:
+        self._own: VectorsByText = {} if own is None else own
         self._stored: dict[str, list[NDArray[np.float32]]] = {}
         self._children: dict[str, tuple[Entry, NDArray[np.float32]]] = {}
 
@@ -103,7 +120,7 @@ class KnownVectors:
         A vector that differs from the stored one only by rounding is replaced by it: however often
         the text around it is edited, it stays exactly the same.
         """
-        if not self._own:
+        if not self._children:
             return vectors, [None] * len(children)
         settled = vectors.copy()
         stored: list[Entry | None] = []

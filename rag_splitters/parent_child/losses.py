@@ -1,19 +1,24 @@
-"""Noticing in a query that the vector store has lost children, as when a server lost its volume.
+"""Noticing in a query that a store has lost rows, as when a server lost its volume.
 
 A query that finds as many results as it was asked for needs no extra request. Only a query that
-finds fewer, and the first query of a process, check the collection.
+finds fewer, that meets a child without a parent, or that is the first of a process, checks.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rag_splitters.calls import call
-from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
+from rag_splitters.parent_child.errors import (
+    DamagedRowsError,
+    MissingChildrenError,
+    MissingParentsError,
+)
+from rag_splitters.parent_child.identity import read_identity
 from rag_splitters.parent_child.options import Query
-from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record
-from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, Record
+from rag_splitters.parent_child.stores import Match, Stores
 
 _SAMPLE = 64
 """Documents: if one in twenty has lost children, a sample has one of them 19 times in 20."""
@@ -52,6 +57,48 @@ async def check_few_results(stores: Stores, query: Query, results: Sequence[Entr
         await _check_sample(stores)
 
 
+async def were_replaced(
+    stores: Stores, children: Sequence[Match], parents: Mapping[str, Entry | None]
+) -> bool:
+    """Whether children have no parents because their documents were replaced during the query.
+
+    Children of a version that is still being written, or being removed, have none either.
+
+    Raises MissingParentsError if the docstore has lost parents.
+    """
+    key = stores.id_key
+    ids = [
+        match.child.id or ""
+        for match in children
+        if match.child.metadata.get(key) in parents and parents[match.child.metadata[key]] is None
+    ]
+    if not ids:
+        return False
+    without = [each for each in await stores.children.read(ids, "metadata") if each is not None]
+    without = [child for child in without if SOURCE_KEY in child.metadata]
+    names = list(dict.fromkeys(child.metadata[SOURCE_KEY] for child in without))
+    records = dict(zip(names, await stores.read_records(names), strict=True))
+    if without and not any(records.values()) and await read_identity(stores.docstore) is None:
+        raise MissingParentsError(
+            f"the docstore has lost its rows: it has no parents for {len(without)} children that "
+            "match, and no index. Restore it, or add the documents again"
+        )
+    current = [(child, records[child.metadata[SOURCE_KEY]]) for child in without]
+    listed = {
+        child.metadata[key]: record.identity
+        for child, record in current
+        if record is not None and record.is_complete and child.metadata[key] in record.parents
+    }
+    rows = zip(listed, await stores.docstore.read(list(listed)), strict=True)
+    lost = [listed[name] for name, row in rows if row is None]
+    if lost:
+        raise MissingParentsError(
+            f"the docstore has lost parents of documents such as {', '.join(map(repr, lost[:3]))}: "
+            "call verify(repair=True), or add the documents again"
+        )
+    return any(record is not None and record.is_complete for _, record in current)
+
+
 async def _check_sample(stores: Stores) -> None:
     """Raise a MissingChildrenError if any of some random documents has lost children."""
     list_keys = stores.docstore.list_keys
@@ -82,7 +129,7 @@ async def _check(stores: Stores, records: Sequence[Record]) -> None:
 
 
 async def _find_incomplete(stores: Stores, records: Sequence[Record]) -> list[Record]:
-    finished = [record for record in records if not record.pending]
+    finished = [record for record in records if record.is_complete]
     missing = await stores.children.find_missing([c for each in finished for c in each.children])
     return [record for record in finished if not missing.isdisjoint(record.children)]
 

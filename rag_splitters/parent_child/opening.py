@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_splitters.errors import InputError
-from rag_splitters.models import describe_model
+from rag_splitters.errors import FileError, InputError
 from rag_splitters.parent_child.chroma import open_collection
 from rag_splitters.parent_child.disk import explaining_full_disk
-from rag_splitters.parent_child.guard import Guard, own_folder
+from rag_splitters.parent_child.errors import FolderInUseError, RefusedDocumentsError
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.options import SearchType
-from rag_splitters.parent_child.stores import ClassicParents
+from rag_splitters.parent_child.turns import Process, lock_file
 
 if TYPE_CHECKING:
     from chromadb import Collection
+    from filelock import BaseFileLock
 
 
 R = TypeVar("R", bound=ParentChildIndex[Any, Any])
@@ -38,28 +42,33 @@ class Place:
     Parameters:
         path: the folder, which this process owns from now on; None for memory. With a vector store
             and a docstore of your own, it holds the keyword index alone.
+        collection: the name of the collection, after which its files in the folder are named.
         name: what the framework calls a vector store.
+        reembed: whether to embed all documents anew, if they were embedded with another model.
 
     Raises ValueError if one of these would not be used, and FolderInUseError if another process has
     the folder.
     """
 
     def __init__(
-        self, path: str | Path | None, client: Any, vector_store: Any, docstore: Any, name: str
+        self,
+        path: str | Path | None,
+        collection: str,
+        client: Any,
+        vector_store: Any,
+        name: str,
+        *,
+        reembed: bool,
     ) -> None:
-        has_children = vector_store is not None or client is not None
         if vector_store is not None and client is not None:
             raise InputError(f"client would not be used: pass either client or {name}")
-        self._resources, self._client = ExitStack(), client
-        self._is_ours = path is not None and not has_children and docstore is None
-        # A folder is this process's own, and so is memory.
-        self._is_exclusive = not has_children and docstore is None
+        self._resources, self._client, self._collection = ExitStack(), client, collection
+        self._reembed = reembed
         self._folder = None if path is None else Path(path)
-        self._guard = Guard()
         if self._folder is not None:
-            self._guard, release = own_folder(self._folder)
-            self._resources.callback(release)
-        self._keywords = KeywordIndex(self._folder and self._folder / "keywords.sqlite")
+            self._resources.callback(own_folder(self._folder))
+        keywords = self._folder and self._folder / "keywords" / f"{collection}.sqlite"
+        self._keywords = KeywordIndex(keywords)
         self._resources.callback(self._keywords.close)
 
     def __enter__(self) -> Place:
@@ -68,12 +77,11 @@ class Place:
     def __exit__(self, *error: object) -> None:
         self._resources.close()
 
-    def open_collection(self, model: Any, name: str) -> tuple[Any, Collection]:
+    def open_collection(self, model_name: str) -> tuple[Any, Collection]:
         """Open the client and the collection for a model's vectors; see `open_collection`."""
-        model_name = describe_model(model)
         with explaining_full_disk(self._folder):
             client, collection, close = open_collection(
-                self._folder, self._client, model_name, name
+                self._folder, self._client, model_name, self._collection, renew=self._reembed
             )
         self._resources.callback(close)
         return client, collection
@@ -82,19 +90,91 @@ class Place:
         """Open a docstore in the folder or, without a folder, in memory."""
         if self._folder is None:
             return in_memory()
-        docstore = in_folder(self._folder / "parents.sqlite")
+        docstore = in_folder(self._folder / "parents" / f"{self._collection}.sqlite")
         self._resources.callback(docstore.close)
         return docstore
 
     def hand_over(self, retriever: R, documents: Iterable[Any] | None) -> R:
-        """Give a retriever all that was opened, and add documents to it."""
-        classic = None if self._is_ours else ClassicParents()
-        retriever.shared = Shared(self._guard, self._keywords, classic, self._is_exclusive)
+        """Give a retriever all that was opened, and add documents to it.
+
+        Raises IndexMismatchError if the stores belong to another index, or were written with
+        another model, and RefusedDocumentsError, whose `result` is the retriever, for documents
+        that cannot be stored.
+        """
+        retriever.shared = Shared(self._folder, keywords=self._keywords)
+        retriever.open(reembed=self._reembed)
+        refusal: RefusedDocumentsError | None = None
         if documents is not None:
-            retriever.add_documents(documents)
+            try:
+                retriever.add_documents(documents)
+            except RefusedDocumentsError as error:
+                refusal = error
         resources = retriever.shared.resources = self._resources.pop_all()
         resources.callback(setattr, retriever.shared, "is_closed", True)
+        if refusal is not None:
+            raise RefusedDocumentsError(refusal.refusals, retriever)
         return retriever
+
+
+_folders: dict[Path, tuple[BaseFileLock, int]] = {}
+_folders_lock = threading.Lock()
+
+
+def own_folder(folder: Path) -> Callable[[], None]:
+    """Reserve a folder for this process, and return a function that releases it.
+
+    A process can reserve a folder several times. The operating system releases the folder when the
+    process ends, however it ends.
+
+    Raises FolderInUseError if another process has the folder: Chroma's files are silently damaged
+    when two processes write to them.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder.resolve()
+    with _folders_lock:
+        lock, count = _folders.get(path, (None, 0))
+        if lock is None:
+            try:
+                lock = lock_file(path / "lock")
+            except OSError as error:
+                raise FileError(
+                    f"{folder} cannot be written ({error}), and Chroma needs that also to read: "
+                    "make it writable, or open a copy of it"
+                ) from error
+            if lock is None:
+                raise FolderInUseError(_in_use_message(folder, path / "owner"))
+            process = json.dumps(asdict(Process.current()))
+            (path / "owner").write_text(process, encoding="utf-8")
+        _folders[path] = lock, count + 1
+    return partial(_release_folder, path)
+
+
+def _release_folder(path: Path) -> None:
+    with _folders_lock:
+        lock, count = _folders.pop(path)
+        if count > 1:
+            _folders[path] = lock, count - 1
+        else:
+            lock.release()
+
+
+def _in_use_message(folder: Path, owner: Path) -> str:
+    try:
+        process: object = Process(**json.loads(owner.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        process = "another process"
+    if isinstance(process, Process) and process.has_ended():
+        return (
+            f"{folder} was open in {process}, which has ended without removing its lock, as "
+            "happens on file systems that have no locks: if nobody else has the folder open, "
+            f"delete {folder / 'lock'}"
+        )
+    return (
+        f"{folder} is open in {process}, and one process at a time may have a Chroma folder open. "
+        f"Close it there; or, for several processes, run `chroma run --path {folder / 'chroma'}` "
+        "and pass client=chromadb.HttpClient() and a docstore that they share, such as "
+        "PostgreSQL's or Redis's"
+    )
 
 
 def search_options(

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import math
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
-from rag_splitters.parent_child.keyvalue import is_as_expected
+from rag_splitters.parent_child.errors import LockLostError
+from rag_splitters.parent_child.keyvalue import TURN_KEY, StoreTurn, is_as_expected
 from rag_splitters.parent_child.remote import RemoteKeyValueStore
+from rag_splitters.parent_child.turns import Process
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -28,6 +32,7 @@ _LOCK = 0x72616753  # any number that others do not use
 # bytea and not text, which holds neither NUL nor lone surrogates.
 _CREATE = "CREATE TABLE IF NOT EXISTS {table} (key bytea PRIMARY KEY, value bytea NOT NULL)"
 _READ = "SELECT key, value FROM {table} WHERE key = ANY(%b::bytea[])"
+_READ_AND_LOCK = f"{_READ} FOR SHARE"
 _WRITE = (
     "INSERT INTO {table} (key, value) SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
     "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -36,6 +41,33 @@ _REMOVE = "DELETE FROM {table} WHERE key = ANY(%b::bytea[])"
 _LOCK_TABLE: Statement = (
     "SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)",
     [_LOCK],
+)
+_REMOVE_AND_WRITE = (
+    "WITH removed AS (DELETE FROM {table} WHERE key = ANY(%b::bytea[]) RETURNING 1), written AS "
+    "(INSERT INTO {table} (key, value) SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
+    "ON CONFLICT (key) DO UPDATE SET value = excluded.value) SELECT count(*) FROM removed"
+)
+_TURN_LOCK = 0x72616754
+_TRY_TURN: Statement = (
+    "SELECT pg_try_advisory_lock(%s, {literal}::regclass::oid::int)",
+    [_TURN_LOCK],
+)
+_END_TURN: Statement = (
+    "SELECT pg_advisory_unlock(%s, {literal}::regclass::oid::int)",
+    [_TURN_LOCK],
+)
+_COUNT_TURN: Statement = (
+    "INSERT INTO {table} AS old (key, value) VALUES (%b, '1') ON CONFLICT (key) DO UPDATE SET "
+    "value = convert_to((convert_from(old.value, 'UTF8')::bigint + 1)::text, 'UTF8') "
+    "RETURNING convert_from(value, 'UTF8')::bigint",
+    [TURN_KEY],
+)
+_HOLDER: Statement = (
+    "SELECT pid, application_name, host(client_addr) FROM pg_locks JOIN pg_stat_activity "
+    "USING (pid) WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND granted "
+    "AND objid = {literal}::regclass::oid AND database = "
+    "(SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1",
+    [_TURN_LOCK],
 )
 _KEYS = "SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1000"
 
@@ -56,10 +88,12 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
-        self._connections = PostgresConnections(url, timeout)
-        super().__init__(self._connections, timeout)
+        self._pool = PostgresConnections(url, timeout)
+        self._connections: PostgresConnections | _Session = self._pool
+        super().__init__(self._pool, timeout)
         self.table = table
         self._has_table = False
+        self._in_turn = False
         from psycopg import Error
 
         self._failures = (Error, OSError)
@@ -74,41 +108,77 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
             values.update(rows)
         return values
 
-    async def _write(self, rows: dict[bytes, bytes]) -> None:
-        await self._change(*_write_statements(rows))
-
-    async def _remove(self, keys: list[bytes]) -> int:
-        batches = batched(keys, MAX_ROWS)
-        return sum(await self._change(*((_REMOVE, [batch]) for batch in batches)))
-
-    async def _swap(
+    async def _change(
         self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
-    ) -> bool:
-        changes = _write_statements(rows)
-        changes += [(_REMOVE, [batch]) for batch in batched(removed, MAX_ROWS)]
-        reading = (_READ, [list(expected)])
+    ) -> int | None:
+        removals: list[Statement] = [(_REMOVE, [batch]) for batch in batched(removed, MAX_ROWS)]
+        writes = _write_statements(rows)
+        if len(writes) == len(removals) == 1:
+            removals, writes = [(_REMOVE_AND_WRITE, [*removals[0][1], *writes[0][1]])], []
+        checks: list[Statement] = [(_READ_AND_LOCK, [list(expected)])] if expected else []
+        # In a turn, nobody else writes what an index owns.
+        locks = [] if self._in_turn and not expected else [_LOCK_TABLE]
+        statements = [*locks, *checks, *removals, *writes]
+        if statements == locks:
+            return 0
 
         def go_on(results: list[Any]) -> bool:
-            return len(results) != 2 or is_as_expected(dict(results[1]), expected)
+            return not expected or len(results) != 2 or is_as_expected(dict(results[1]), expected)
 
-        results = await self._transact(_LOCK_TABLE, reading, *changes, go_on=go_on)
-        return len(results) == 2 + len(changes)
+        results = await self._transact(*statements, go_on=go_on)
+        if len(results) < len(statements):
+            return None
+        start = len(locks) + len(checks)
+        counts = results[start : start + len(removals)]
+        return sum(each if isinstance(each, int) else each[0][0] for each in counts)
+
+    async def _take_turn(self) -> StoreTurn | None:
+        await self._ensure_table()
+        session = await self._pool.open_session()
+        try:
+            (((is_free,),),) = await session.transact(self.table, _TRY_TURN)
+        except LockLostError:  # it was idle: perhaps the server was restarted
+            await self._pool.disconnect()
+            session = await self._pool.open_session()
+            (((is_free,),),) = await session.transact(self.table, _TRY_TURN)
+        if not is_free:
+            await self._pool.close_session(session)
+            return None
+        (((number,),),) = await session.transact(self.table, _COUNT_TURN)
+        store = copy.copy(self)
+        store._connections, store._in_turn = session, True
+
+        async def end() -> None:
+            with suppress(LockLostError):  # it ended with the connection
+                await session.transact(self.table, _END_TURN)
+                await self._pool.close_session(session)
+
+        async def release() -> None:
+            await self._run_operation(end, is_write=True)
+
+        return StoreTurn(store, number, release)
+
+    async def _describe_holder(self) -> str:
+        (rows,) = await self._transact(_HOLDER)
+        if not rows:
+            return "another process"
+        ((number, name, address),) = rows
+        return f"PostgreSQL's session {number} ({', '.join(filter(None, [name, address]))})"
 
     async def _page(self, start: bytes, end: bytes) -> list[bytes]:
         (rows,) = await self._transact((_KEYS, [start, end]))
         return [key for (key,) in rows]
 
-    async def _change(self, *statements: Statement) -> list[Any]:
-        """Run statements for one store at a time, and return how many rows each changed."""
-        return (await self._transact(_LOCK_TABLE, *statements))[1:] if statements else []
-
     async def _transact(
         self, *statements: Statement, go_on: Callable[[list[Any]], bool] | None = None
     ) -> list[Any]:
+        await self._ensure_table()
+        return await self._connections.transact(self.table, *statements, go_on=go_on)
+
+    async def _ensure_table(self) -> None:
         if not self._has_table:
             await self._create_table()
             self._has_table = True
-        return await self._connections.transact(self.table, *statements, go_on=go_on)
 
     async def _create_table(self) -> None:
         """Create the table, unless it exists: some users may not create one."""
@@ -153,60 +223,74 @@ class PostgresConnections:
 
         Returns the rows of each statement or, if it has none, how many it changed.
         """
-        from psycopg import OperationalError, sql
+        from psycopg import OperationalError
 
-        name = sql.Identifier(*table.replace("%", "%%").split("."))  # % is for placeholders
-        literal = sql.Literal(name.as_string(None))
-        composed = [
-            (sql.SQL(query).format(table=name, literal=literal), values)
-            for query, values in statements
-        ]
+        composed = _compose(table, statements)
         if self._idle:
             connection = self._idle.pop()
             try:
-                return await self._execute(connection, composed, go_on)
+                return await self._use(connection, composed, go_on)
             except OperationalError:
                 if not connection.broken:
                     raise
                 await self.disconnect()  # perhaps a restarted server: the others are lost too
-        return await self._execute(await self._connect(), composed, go_on)
+        return await self._use(await self._connect(), composed, go_on)
+
+    async def open_session(self) -> _Session:
+        """Return a connection for somebody's own use."""
+        return _Session(self, self._idle.pop() if self._idle else await self._connect())
+
+    async def close_session(self, session: _Session) -> None:
+        """Take a connection back."""
+        self._idle.append(session.connection)
 
     async def disconnect(self) -> None:
         """Close the connections that are not in use."""
         while self._idle:
             await self._idle.pop().close()
 
-    async def _execute(
+    async def _use(
         self,
         connection: AsyncConnection[Any],
         statements: Sequence[tuple[Composed, Sequence[Any]]],
         go_on: Callable[[list[Any]], bool] | None,
     ) -> list[Any]:
+        results = await self.execute(connection, statements, go_on)
+        self._idle.append(connection)
+        return results
+
+    async def execute(
+        self,
+        connection: AsyncConnection[Any],
+        statements: Sequence[tuple[Composed, Sequence[Any]]],
+        go_on: Callable[[list[Any]], bool] | None,
+    ) -> list[Any]:
+        """Run statements on one connection, which is closed if one of them fails."""
         from psycopg import sql
 
         results: list[Any] = []
         try:
             if len(statements) == 1:
-                results.append(await self._run(connection, *statements[0]))
+                results.append(await self.run(connection, *statements[0]))
             else:
                 # Whatever the database's default: a statement sees what was written before it.
-                await self._run(connection, sql.SQL("BEGIN ISOLATION LEVEL READ COMMITTED"))
+                await self.run(connection, sql.SQL("BEGIN ISOLATION LEVEL READ COMMITTED"))
                 is_going_on = True
                 for statement in statements:
-                    results.append(await self._run(connection, *statement))
+                    results.append(await self.run(connection, *statement))
                     is_going_on = go_on is None or go_on(results)
                     if not is_going_on:
                         break
-                await self._run(connection, sql.SQL("COMMIT" if is_going_on else "ROLLBACK"))
+                await self.run(connection, sql.SQL("COMMIT" if is_going_on else "ROLLBACK"))
         except BaseException:
             await connection.close()  # which also rolls back
             raise
-        self._idle.append(connection)
         return results
 
-    async def _run(
+    async def run(
         self, connection: AsyncConnection[Any], query: Any, values: Sequence[Any] = ()
     ) -> Any:
+        """Run a statement, and return its rows or how many it changed."""
         from psycopg import OperationalError
 
         loop = asyncio.get_running_loop()
@@ -225,9 +309,48 @@ class PostgresConnections:
         from psycopg import AsyncConnection
 
         # Nothing is prepared on the server: poolers such as PgBouncer do not keep that.
-        return await AsyncConnection.connect(
-            **self._settings, autocommit=True, prepare_threshold=None
-        )
+        settings = {"application_name": str(Process.current()), **self._settings}
+        return await AsyncConnection.connect(**settings, autocommit=True, prepare_threshold=None)
+
+
+class _Session:
+    """One connection, which is not replaced when it is lost: its locks are lost with it."""
+
+    def __init__(self, connections: PostgresConnections, connection: AsyncConnection[Any]) -> None:
+        self.connection = connection
+        self.place = connections.place
+        self._connections = connections
+
+    async def transact(
+        self,
+        table: str,
+        *statements: Statement,
+        go_on: Callable[[list[Any]], bool] | None = None,
+    ) -> list[Any]:
+        """Run statements together or not at all; see `PostgresConnections.transact`.
+
+        Raises LockLostError if the connection is lost.
+        """
+        from psycopg import OperationalError
+
+        try:
+            composed = _compose(table, statements)
+            return await self._connections.execute(self.connection, composed, go_on)
+        except OperationalError as error:
+            raise LockLostError(
+                f"the connection to PostgreSQL was lost during a write to an index ({error}): run "
+                "the same again"
+            ) from error
+
+
+def _compose(table: str, statements: Sequence[Statement]) -> list[tuple[Composed, Sequence[Any]]]:
+    from psycopg import sql
+
+    name = sql.Identifier(*table.replace("%", "%%").split("."))  # % is for placeholders
+    literal = sql.Literal(name.as_string(None))
+    return [
+        (sql.SQL(query).format(table=name, literal=literal), values) for query, values in statements
+    ]
 
 
 def _write_statements(rows: dict[bytes, bytes]) -> list[Statement]:

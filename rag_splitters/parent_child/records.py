@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
-from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import chunk_id, stable_uuid
+from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -17,10 +18,12 @@ SOURCE_KEY = "_source_id"
 """The key in a child's metadata that holds its document's identity."""
 NESTED_KEY = "_nested"
 """The key in a child's metadata that holds, as JSON, what its vector store cannot keep."""
+EDITION_KEY = "_edition"
+"""The key in a child's metadata that holds the number of the turn in which it was written."""
 PLACE_KEYS = ("_start", "_end")
 """The keys in the metadata of a rewritten parent's child that tell where in the parent it is."""
 POSITION_KEYS = ("start_index", "end_index", "chunk_index")
-_OWN_KEYS = (SOURCE_KEY, NESTED_KEY, *PLACE_KEYS)
+_OWN_KEYS = (SOURCE_KEY, NESTED_KEY, EDITION_KEY, *PLACE_KEYS)
 # What one child gives a vector store to filter on. Chroma's collection is damaged for good by a
 # few thousand values in one row, and each child of a document repeats them all.
 MAX_VALUES = 200
@@ -29,10 +32,14 @@ _MAX_DEPTH = 100
 _CONTAINERS = (Mapping, list, tuple)
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
-FORMAT = 3
-"""The format of what is stored; increase it when that changes, so that it is written again."""
+FORMAT = 4
+"""The format of what is stored; increase it when that changes, so that other versions refuse it."""
 STATE_PREFIX = "state/"
 """The prefix of the docstore's keys for what is neither a record nor a parent."""
+
+
+INDEX_KEY = f"{STATE_PREFIX}index"
+"""The key of the row that says what the index is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +80,37 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """What an index is."""
+
+    id: str
+    collection: str
+    """The name of its collection; nothing if that is in memory, or not known."""
+    model: str
+    """The name of its embedding model; nothing if the vector store embeds by itself."""
+    dimension: int | None = None
+    is_reembedding: bool = False
+    """Whether its documents are being embedded with another model."""
+    format: int = FORMAT
+
+    def to_row(self) -> tuple[str, Entry]:
+        """Return the row of the docstore that holds it."""
+        return INDEX_KEY, Entry(self.id, asdict(self), INDEX_KEY)
+
+
+Pending = Literal["", "adding", "removing", "cleaning"]
+"""An operation that has not finished. While "adding" or "removing", the children of the version in
+the record may be incomplete; while "cleaning", only what was replaced is still to be removed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """A source document, and the ids of all that was made of it."""
 
     identity: str
     document: Entry
     digest: str
+    """Nothing while the first version of a document is being added."""
     parents: tuple[str, ...]
     children: tuple[str, ...]
     child_keys: tuple[str, ...]
@@ -86,83 +118,98 @@ class Record:
     settings: str = ""
     """How its children were embedded: by which model, with which smoothing and headings."""
     checksums: tuple[str, ...] = ()
-    """Of the document, and of each of its parents; none while an operation is pending."""
-    pending: Literal["", "adding", "removing"] = ""
-    """The operation that has not finished; then every chunk that may exist is listed."""
-    format: int = FORMAT
-    """The format in which it was written."""
+    """Of the document, and of each of its parents."""
+    turn: int = 0
+    """The number of the turn in which it was written."""
+    pending: Pending = ""
+    other_parents: tuple[str, ...] = ()
+    other_children: tuple[str, ...] = ()
+    """What may exist besides, of another version, and has to be removed."""
 
     def to_row(self) -> tuple[str, Entry]:
         """Return the row of the docstore that holds this record."""
         metadata = {
-            "document_metadata": self.document.metadata,
-            "digest": self.digest,
-            "parents": list(self.parents),
-            "children": list(self.children),
-            "child_keys": list(self.child_keys),
-            "settings": self.settings,
-            "checksums": list(self.checksums),
-            "pending": self.pending,
-            "format": self.format,
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in ((each, getattr(self, each)) for each in _COLUMNS)
         }
+        metadata["document_metadata"] = self.document.metadata
         return record_key(self.identity), Entry(self.document.text, metadata, self.identity)
 
     @classmethod
     def from_row(cls, row: Entry | None, identity: str | None = None) -> Record | None:
-        """Read a record from its row; None if there is no row. The row's id is the identity."""
+        """Read a record from its row; None if there is no row. The row's id is the identity.
+
+        Raises DamagedRowsError if it is not what was written.
+        """
         if row is None:
             return None
-        metadata, identity = row.metadata, row.id if row.id is not None else identity
-        if identity is None:
-            raise InputError("a record of the docstore has lost its id")
-        number = metadata.get("format", 2)
-        if number > FORMAT:
-            raise InputError(
-                f"document {identity!r} was written by a newer version of rag_splitters, in format "
-                f"{number}, and this one reads formats up to {FORMAT}: install the newer version"
-            )
-        return cls(
-            identity=identity,
-            document=Entry(row.text, metadata["document_metadata"], identity),
-            digest=metadata["digest"],
-            parents=tuple(metadata["parents"]),
-            children=tuple(metadata["children"]),
-            child_keys=tuple(metadata["child_keys"]),
-            settings=metadata.get("settings", ""),
-            checksums=tuple(metadata.get("checksums", ())),
-            pending=metadata["pending"],
-            format=number,
-        )
+        identity = row.id if row.id is not None else identity
+        try:
+            if identity is None:
+                raise ValueError
+            columns = {name: row.metadata[name] for name in _COLUMNS}
+            document = Entry(row.text, dict(row.metadata["document_metadata"]), identity)
+        except (KeyError, TypeError, ValueError):
+            key = "a record" if identity is None else record_key(identity)
+            raise DamagedRowsError(
+                f"the record of document {identity!r} is damaged: call verify(repair=True), and "
+                "add the document again",
+                [key],
+            ) from None
+        lists = {n: tuple(v) for n, v in columns.items() if isinstance(v, list)}
+        return cls(identity=identity, document=document, **columns | lists)
 
-    def pending_after(self, old: Record | None) -> Record:
-        """Return this record while it is being added: it also lists the old record's chunks."""
-        if old is None:
-            return replace(self, pending="adding", checksums=())
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of this version is stored."""
+        return self.pending in ("", "cleaning")
+
+    @property
+    def all_parents(self) -> tuple[str, ...]:
+        """All the parents that may exist."""
+        return _union(self.parents, self.other_parents)
+
+    @property
+    def all_children(self) -> tuple[str, ...]:
+        """All the children that may exist."""
+        return _union(self.children, self.other_children)
+
+    def before(self, new: Record) -> Record:
+        """Return this record while a new version is being added."""
         return replace(
             self,
-            checksums=(),
-            parents=_union(self.parents, old.parents),
-            children=_union(self.children, old.children),
-            child_keys=_union(self.child_keys, old.child_keys),
             pending="adding",
+            child_keys=_union(self.child_keys, new.child_keys),
+            other_parents=_union(self.other_parents, new.parents),
+            other_children=_union(self.other_children, new.children),
+            turn=new.turn,
         )
+
+    def after(self, old: Record | None) -> Record:
+        """Return this record while what it replaces is still to be removed."""
+        parents = _without(old.all_parents, self.parents) if old else ()
+        children = _without(old.all_children, self.children) if old else ()
+        return replace(self, pending="cleaning", other_parents=parents, other_children=children)
+
+    def finished(self) -> Record:
+        """Return this record when there is nothing left to remove."""
+        return replace(self, pending="", other_parents=(), other_children=())
 
     @property
     def has_intact_source(self) -> bool:
-        """Is the document what was written? An older format cannot tell."""
-        if self.format < FORMAT:
-            return True
-        return self.checksums[0] == checksum(self.document, self.checksums[0])
+        """Is the document what was written?"""
+        return self.checksums[:1] == (checksum(self.document, *self.checksums[:1]),)
 
     def is_intact(self, parents: Mapping[str, Entry | None]) -> bool:
         """Are the document, and those of its parents that are given, what was written?"""
-        if self.format < FORMAT:
-            return True
         pairs = zip(self.parents, self.checksums[1:], strict=True)
         rows = [(parents.get(key), expected) for key, expected in pairs]
         return self.has_intact_source and all(
             row is None or checksum(row, expected) == expected for row, expected in rows
         )
+
+
+_COLUMNS = [each.name for each in fields(Record) if each.name not in ("identity", "document")]
 
 
 def checksum(entry: Entry, like: str = "") -> str:
@@ -337,5 +384,10 @@ def _equal(one: object, other: object) -> bool:
         return repr(one) == repr(other)
 
 
-def _union(new: tuple[str, ...], old: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(new + old))
+def _union(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one + other))
+
+
+def _without(all_ids: tuple[str, ...], ids: tuple[str, ...]) -> tuple[str, ...]:
+    remaining = set(ids)
+    return tuple(each for each in all_ids if each not in remaining)

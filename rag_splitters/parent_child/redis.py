@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
-from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
+from rag_splitters.parent_child.batching import MAX_ROWS, batched
+from rag_splitters.parent_child.keyvalue import TURN_KEY, StoreTurn
 from rag_splitters.parent_child.remote import RemoteKeyValueStore
+from rag_splitters.parent_child.turns import Process
 
 if TYPE_CHECKING:
     from redis.asyncio import ConnectionPool
 
 
 _PAGE = 1000
-# Arguments: how many keys are compared, each with its value; the same of rows; keys to remove.
-_SWAP = """
+# Keys: the hash, and the sorted set of its keys. Arguments: how many keys are compared, each with
+# its value; the same of rows; keys to remove.
+_CHANGE = """
 local place = 2
 for _ = 1, tonumber(ARGV[1]) do
-  if (redis.call('HGET', KEYS[1], ARGV[place]) or '') ~= ARGV[place + 1] then return 0 end
+  if (redis.call('HGET', KEYS[1], ARGV[place]) or '') ~= ARGV[place + 1] then return -1 end
   place = place + 2
 end
 local rows = tonumber(ARGV[place])
@@ -30,12 +34,22 @@ for _ = 1, rows do
   redis.call('ZADD', KEYS[2], 0, ARGV[place])
   place = place + 2
 end
-for removed = place, #ARGV do
-  redis.call('HDEL', KEYS[1], ARGV[removed])
-  redis.call('ZREM', KEYS[2], ARGV[removed])
+local removed = 0
+for index = place, #ARGV do
+  removed = removed + redis.call('HDEL', KEYS[1], ARGV[index])
+  redis.call('ZREM', KEYS[2], ARGV[index])
 end
-return 1
+return removed
 """
+# Keys: the hash, the sorted set, and the holder's row. Arguments: the holder that was read, the new
+# one, and the key of the turn's number.
+_TAKE_TURN = """
+if (redis.call('GET', KEYS[3]) or '') ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[3], ARGV[2])
+redis.call('ZADD', KEYS[2], 0, ARGV[3])
+return redis.call('HINCRBY', KEYS[1], ARGV[3], 1)
+"""
+_END_TURN = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 
 _Command = tuple[Any, ...]
 
@@ -48,7 +62,8 @@ class RedisKeyValueStore(RemoteKeyValueStore):
     off the eviction of keys, because an evicted row is lost.
 
     The rows of a namespace are in the hash `namespace:rows`; the sorted set `namespace:keys` holds
-    its keys in order.
+    its keys in order; `namespace:writer` names the connection that is writing to an index, so the
+    server must allow CLIENT LIST, and no proxy may stand in between.
 
     Parameters:
         url: `redis://[user:password@]host:port/database`, `rediss://` for TLS, or `unix://`.
@@ -68,6 +83,7 @@ class RedisKeyValueStore(RemoteKeyValueStore):
         parts = urlsplit(url)
         self._place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         self._hash, self._index = f"{namespace}:rows", f"{namespace}:keys"
+        self._holder = f"{namespace}:writer"
         from redis import RedisError
 
         self._failures = (RedisError, OSError)
@@ -82,28 +98,62 @@ class RedisKeyValueStore(RemoteKeyValueStore):
             rows.update((k, v) for k, v in zip(batch, values, strict=True) if v is not None)
         return rows
 
-    async def _write(self, rows: dict[bytes, bytes]) -> None:
-        commands: list[_Command] = []
-        for batch in bounded_requests(rows.items()):
-            commands.append(("HSET", self._hash, *(part for row in batch for part in row)))
-            commands.append(("ZADD", self._index, *(part for key, _ in batch for part in (0, key))))
-        await self._transact(commands)
-
-    async def _remove(self, keys: list[bytes]) -> int:
-        batches = batched(keys, MAX_ROWS)
-        from_hash = [("HDEL", self._hash, *batch) for batch in batches]
-        from_index = [("ZREM", self._index, *batch) for batch in batches]
-        return sum((await self._transact(from_hash + from_index))[: len(from_hash)])
-
-    async def _swap(
+    async def _change(
         self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
-    ) -> bool:
+    ) -> int | None:
         compared = [len(expected), *(part for pair in expected.items() for part in pair)]
         written = [len(rows), *(part for row in rows.items() for part in row)]
         place = (2, self._hash, self._index)
-        command = ("EVAL", _SWAP, *place, *compared, *written, *removed)
-        (is_done,) = await self._transact([command])
-        return bool(is_done)
+        (count,) = await self._transact([("EVAL", _CHANGE, *place, *compared, *written, *removed)])
+        return None if count < 0 else count
+
+    async def _take_turn(self) -> StoreTurn | None:
+        from redis import ConnectionError as ConnectionLostError
+
+        try:
+            return await self._try_turn()
+        except ConnectionLostError:  # perhaps the server was restarted
+            await self._pool.disconnect(inuse_connections=False)
+            return await self._try_turn()
+
+    async def _try_turn(self) -> StoreTurn | None:
+        """Name the connection that has the turn: its holder lives as long as it is connected."""
+        from redis.asyncio import Redis
+
+        client: Any = Redis(connection_pool=self._pool, single_connection_client=True)
+        await client.initialize()
+        connection = client.connection
+        try:
+            server = (await client.info("server"))["run_id"]
+            details = {"client": await client.client_id(), "server": server}
+            holder = json.dumps({**details, "process": str(Process.current())}).encode()
+            former = await client.get(self._holder) or b""
+            is_free = not former or not await _is_connected(client, json.loads(former), server)
+            place = (self._hash, self._index, self._holder)
+            number = is_free and await client.eval(_TAKE_TURN, 3, *place, former, holder, TURN_KEY)
+        except BaseException:
+            await connection.disconnect()
+            raise
+        if not number:
+            await client.aclose()  # which gives the connection back to the pool
+            return None
+
+        async def end() -> None:
+            try:
+                await client.eval(_END_TURN, 1, self._holder, holder)
+            except self._failures:
+                await connection.disconnect()  # which also ends the turn
+            finally:
+                await client.aclose()
+
+        async def release() -> None:
+            await self._run_operation(end, is_write=True)
+
+        return StoreTurn(self, number, release, is_fenced=True)
+
+    async def _describe_holder(self) -> str:
+        (holder,) = await self._transact([("GET", self._holder)])
+        return "another process" if holder is None else str(json.loads(holder)["process"])
 
     async def _page(self, start: bytes, end: bytes) -> list[bytes]:
         between = (b"[" + start, b"(" + end, "LIMIT", 0, _PAGE)
@@ -129,6 +179,13 @@ class RedisKeyValueStore(RemoteKeyValueStore):
             for command in commands:
                 pipeline.execute_command(*command)
             return list(await pipeline.execute())
+
+
+async def _is_connected(client: Any, holder: dict[str, Any], server: str) -> bool:
+    """Whether the holder of a turn still has its connection, and so may still write."""
+    if holder["server"] != server:  # the server was restarted, and all connections were lost
+        return False
+    return bool(await client.client_list(client_id=[holder["client"]]))
 
 
 def _pool(url: str, timeout: float) -> ConnectionPool:

@@ -1,126 +1,105 @@
 """Keeping the keyword index in step with the docstore.
 
-A docstore with a keyword index has one row that names its revision, and a log with one row for each
-recent revision, which names the documents that it changed. Every operation writes the next revision
-after it has written the children, and before it marks the documents' records as finished. A process
-whose keyword index is at an older revision reads the log, and indexes the present children of the
-documents named there. If the log does not go back far enough, the index is rebuilt.
+A docstore has one row that names its revision, and a log with one row for each recent revision,
+which names the documents that it changed. Every operation writes the next revision together with
+the documents' records. A process whose keyword index is at an older revision reads the log, and
+indexes the present children of the documents named there. If the log does not go back far enough,
+the index is rebuilt.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.classic import find_classic_parents, read_classic_children
 from rag_splitters.parent_child.drafts import heading_context
-from rag_splitters.parent_child.guard import Guard
+from rag_splitters.parent_child.errors import LockLostError
 from rag_splitters.parent_child.keyword_index import KeywordIndex, Revision
 from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
     STATE_PREFIX,
     Entry,
     Record,
-    is_chunk_id,
     record_key,
 )
-from rag_splitters.parent_child.stores import AtomicDocstore, Stores
+from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.writing import ProcessLock, process_lock
 
-_REVISION_KEY = f"{STATE_PREFIX}keywords"
+REVISION_KEY = f"{STATE_PREFIX}revision"
+"""The key of the row that names the docstore's revision."""
 _LOG_PREFIX = f"{STATE_PREFIX}log/"
 LOG_SIZE = 1024
 """How many revisions the log goes back."""
 
-_NO_NUMBER = -1  # older versions of rag_splitters gave revisions none
 _GROUP_PARENTS = 256
 
 
-async def begin_changes(stores: Stores) -> None:
-    """Have a keyword index that knows nothing filled before an operation changes anything.
-
-    Then the operation need not be read from the stores again: most indexes begin empty.
-    """
-    keywords = stores.keywords
-    if keywords is None or keywords.revision is not None or await read_revision(stores) is not None:
-        return
-    await rebuild_keyword_index(stores, keywords)
+def new_revision(before: Revision | None = None) -> Revision:
+    """Return the revision that follows another one, or the first one."""
+    return Revision(0 if before is None else before.number + 1, uuid.uuid4().hex)
 
 
-async def log_changes(
-    stores: Stores,
-    documents: Mapping[str, Sequence[Entry]],
-    removed_parents: Iterable[str] = (),
-    rows: Sequence[tuple[str, Entry]] = (),
-) -> None:
-    """Write a new revision for what an operation changed, and apply it to the keyword index.
-
-    Another process may write a revision at the same time; each gets its own number.
-
-    Parameters:
-        documents: the children of each document, by its identity; none of one that is removed.
-        removed_parents: the parents that are removed; only classic's count as documents.
-        rows: the documents' final records, which are written right behind the log.
-    """
-    names = {record_key(identity): children for identity, children in documents.items()}
-    names |= {key: () for key in removed_parents if not is_chunk_id(key)}
-    while True:
-        before = await read_revision(stores)
-        if before is None:  # no keyword index is kept of this docstore
-            if rows:
-                await stores.docstore.write(rows)
-            return
-        after = Revision(before.number + 1, uuid.uuid4().hex)
-        if await _write_revision(stores, before, after, list(names), rows):
-            break
-    if stores.keywords is not None and stores.keywords.revision == before:
-        await _update(stores, stores.keywords, names, after)
-
-
-async def _write_revision(
+async def commit(
     stores: Stores,
     before: Revision | None,
-    after: Revision,
-    names: Sequence[str],
-    rows: Sequence[tuple[str, Entry]] = (),
-) -> bool:
-    """Write a revision, its row of the log, and other rows.
+    documents: Mapping[str, Sequence[Entry]],
+    rows: Sequence[tuple[str, Entry]],
+    removed: Sequence[str],
+) -> None:
+    """Write what an operation changed with a new revision, all in one step if the store can.
 
-    Returns False, and writes nothing, if another process has written a revision.
+    Then the keyword index is brought in step.
+
+    Parameters:
+        before: the docstore's revision, as it was read in this turn.
+        documents: the children of each document, by its identity; none of one that is removed.
+        rows: the rows to write, such as parents and records.
+        removed: the keys of the rows to remove.
     """
-    docstore = stores.docstore
-    # The log is first: whoever finds the revision must find what it changed.
-    state = [_log_row(before, after, names), _revision_row(after)]
-    if not stores.is_shared or not isinstance(docstore, AtomicDocstore):
-        await docstore.write([*state, *rows])
-        return True
-    expected = None if before is None else _revision_row(before)[1]
-    is_written = await docstore.swap({_REVISION_KEY: expected}, state, [])
-    if is_written and rows:
-        await docstore.write(rows)
-    return is_written
+    names = {record_key(identity): children for identity, children in documents.items()}
+    while True:
+        after = new_revision(before)
+        # Whoever finds the revision must find the log of it, and what it changed.
+        all_rows = [_log_row(before, after, list(names)), *rows, revision_row(after)]
+        expected = {REVISION_KEY: None if before is None else revision_row(before)[1]}
+        if await stores.docstore.swap(expected, all_rows, removed):
+            break
+        again = await read_revision(stores)  # another process with the same turn was faster
+        if again == before:
+            raise LockLostError("another process has begun to write to this index")
+        before = again
+    keywords = stores.keywords
+    if keywords is not None:
+        async with _lock_of(keywords).hold(stores.writer.timeout):
+            if keywords.revision == before:
+                await _update(stores, keywords, names, after)
 
 
-async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex, guard: Guard) -> None:
+async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex) -> None:
     """Bring the keyword index in step before a search.
 
-    While this process writes, the index is searched as it is: the operation will update it.
+    While another operation brings it in step, it is searched as it is, if it was usable before.
     """
-    if await is_in_step(stores, keywords) or (guard.is_held and keywords.is_usable):
+    lock = _lock_of(keywords)
+    if await is_in_step(stores, keywords) or (lock.is_held and keywords.is_usable):
         keywords.is_usable = True
         return
-    async with guard.hold():
+    async with lock.hold(stores.writer.timeout):
         if not await _apply_log(stores, keywords):
-            await rebuild_keyword_index(stores, keywords)
+            await _rebuild(stores, keywords)
         keywords.is_usable = True
+
+
+def _lock_of(keywords: KeywordIndex) -> ProcessLock:
+    return process_lock(f"keyword index {id(keywords)}")
 
 
 async def is_in_step(stores: Stores, keywords: KeywordIndex) -> bool:
-    """Does the keyword index know the docstore's revision?"""
-    revision = await read_revision(stores)
-    return revision is not None and revision == keywords.revision
+    """Whether the keyword index knows the docstore's revision."""
+    return await read_revision(stores) == keywords.revision
 
 
 async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
@@ -153,31 +132,19 @@ async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
 
 
 async def rebuild_keyword_index(stores: Stores, keywords: KeywordIndex) -> None:
-    """Rebuild the keyword index from the children of the documents and of classic's parents."""
-    revision = await read_revision(stores)
-    while revision is None:
-        first = Revision(0, uuid.uuid4().hex)
-        revision = (
-            first if await _write_revision(stores, None, first, []) else await read_revision(stores)
-        )
+    """Rebuild the keyword index from the children of the documents."""
+    async with _lock_of(keywords).hold(stores.writer.timeout):
+        await _rebuild(stores, keywords)
+
+
+async def _rebuild(stores: Stores, keywords: KeywordIndex) -> None:
     # What an operation changes from here on, it logs later, and that is applied once more.
+    revision = await read_revision(stores)
     keywords.is_usable = False
     keywords.is_rebuilt = True
     await call(keywords.clear)
-    listed: set[str] = set()
     async for records in stores.read_all_records():
-        documents = await _read_documents(stores, records)
-        await _update(stores, keywords, documents, None)
-        listed.update(parent for record in records for parent in record.parents)
-    for keys in batched(await find_classic_parents(stores, listed), _GROUP_PARENTS):
-        children_of = await read_classic_children(stores, keys)
-        ids = [child.id or "" for children in children_of.values() for child in children]
-        texts = dict(zip(ids, await stores.children.read(ids), strict=True))
-        parents = {
-            key: [each for child in children if (each := texts[child.id or ""]) is not None]
-            for key, children in children_of.items()
-        }
-        await call(keywords.update, parents)
+        await _update(stores, keywords, await _read_documents(stores, records), None)
     await call(keywords.update, {}, revision)
 
 
@@ -206,14 +173,19 @@ async def _read_documents(stores: Stores, records: Sequence[Record]) -> dict[str
 
 
 async def read_revision(stores: Stores) -> Revision | None:
-    """Return the docstore's revision; None if no keyword index is kept of it."""
-    (row,) = await stores.docstore.read([_REVISION_KEY])
-    return None if row is None else Revision(row.metadata.get("number", _NO_NUMBER), row.text)
+    """Return the docstore's revision; None if no document was ever added."""
+    (row,) = await stores.docstore.read([REVISION_KEY])
+    return revision_from_row(row)
 
 
-def _revision_row(revision: Revision) -> tuple[str, Entry]:
-    metadata = {} if revision.number == _NO_NUMBER else {"number": revision.number}
-    return _REVISION_KEY, Entry(revision.name, metadata, _REVISION_KEY)
+def revision_from_row(row: Entry | None) -> Revision | None:
+    """Return the revision that a row of the docstore holds."""
+    return None if row is None else Revision(row.metadata["number"], row.text)
+
+
+def revision_row(revision: Revision) -> tuple[str, Entry]:
+    """Return the row of the docstore that holds a revision."""
+    return REVISION_KEY, Entry(revision.name, {"number": revision.number}, REVISION_KEY)
 
 
 def _log_row(before: Revision | None, after: Revision, names: Sequence[str]) -> tuple[str, Entry]:

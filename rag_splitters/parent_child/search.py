@@ -16,6 +16,7 @@ from rag_splitters.calls import Call, call
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parent_child.budget import count_tokens
 from rag_splitters.parent_child.keyword_index import KeywordIndex, KeywordMatches
+from rag_splitters.parent_child.losses import were_replaced
 from rag_splitters.parent_child.options import Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, find_passages
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
@@ -74,8 +75,21 @@ def is_enough(query: Query, results: Sequence[Entry]) -> bool:
 async def search(stores: Stores, query: Query) -> list[Entry]:
     """Return the k best results, best first.
 
-    Their metadata has the `score` and the `matches`.
+    Their metadata has the `score` and the `matches`. If a document was replaced in the meantime, so
+    that the parents of the old version are gone, the search is repeated once.
+
+    Raises MissingParentsError if the docstore has lost parents.
     """
+    children, parents, results = await _search_once(stores, query)
+    if await were_replaced(stores, children, parents):
+        children, parents, results = await _search_once(stores, query)
+        await were_replaced(stores, children, parents)
+    return results
+
+
+async def _search_once(
+    stores: Stores, query: Query
+) -> tuple[list[Match], dict[str, Entry | None], list[Entry]]:
     depth, previous = first_depth(query), -1
     parents: dict[str, Entry | None] = {}
     while True:
@@ -90,8 +104,7 @@ async def search(stores: Stores, query: Query) -> list[Entry]:
         depth, previous = max(depth * 2, len(ranking) + 1), len(ranking)
     if children and not _children_with_parent(stores, children):
         raise _no_parents_error(stores, children)
-    _warn_of_missing_parents(parents)
-    return results
+    return children, parents, results
 
 
 async def _results_from_ranking(
@@ -415,17 +428,6 @@ def _no_parents_error(stores: Stores, children: Sequence[Match]) -> InputError:
         f"id_key={stores.id_key!r}; the first has {keys}: set id_key to the key that holds the "
         "parent's id (langchain_classic's retriever uses 'doc_id')"
     )
-
-
-def _warn_of_missing_parents(parents: dict[str, Entry | None]) -> None:
-    missing = sorted(name for name, parent in parents.items() if parent is None)
-    if missing:
-        logger.warning(
-            "%d parents of children that match are missing in the docstore and were left out: %s; "
-            "add the documents again, or repair the index with verify(repair=True)",
-            len(missing),
-            ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else ""),
-        )
 
 
 def for_reranking(query: Query) -> Query:

@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, runtime_checkable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeVar
 
-from rag_splitters.errors import InputError, RagSplittersError
+from rag_splitters.errors import InputError, OperationError, RagSplittersError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.known_vectors import Edition
-from rag_splitters.parent_child.records import RECORD_PREFIX, Entry, Record, record_key
+from rag_splitters.parent_child.known_vectors import ChildrenToWrite, Edition, VectorsByText
+from rag_splitters.parent_child.records import (
+    RECORD_PREFIX,
+    Entry,
+    Record,
+    record_key,
+)
+from rag_splitters.parent_child.turns import Docstore, Turn
+from rag_splitters.parent_child.writing import Writer
 
+T = TypeVar("T")
 Detail = Literal["id", "metadata", "text"]
 """How much of a child is read: its id, its metadata too, or its text as well. A store may return
 more; each costs time."""
@@ -41,56 +49,11 @@ class Match:
     """Are only the child's text, parent and positions known, and not its other metadata?"""
 
 
-@dataclass(slots=True)
-class ClassicParents:
-    """What is known of the parents that `langchain_classic` wrote, once they have been read."""
-
-    by_text: dict[str, dict[str, list[tuple[int, str, str]]]] | None = None
-    """By metadata and by how a text begins: its length, its digest, and the parent's key."""
-
-
-class Docstore(Protocol):
-    """The key-value store of parents, and of a record for each source document."""
-
-    def check(self, metadata: Mapping[str, Any]) -> None:
-        """Raise a TypeError that names the place of what the store cannot keep."""
-
-    async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        """Return the rows of the keys, in their order; None where there is none."""
-
-    async def write(self, rows: Sequence[tuple[str, Entry]]) -> None:
-        """Write rows, in this order."""
-
-    async def remove(self, keys: Sequence[str]) -> None:
-        """Remove rows; missing keys are ignored."""
-
-    async def list_keys(self, prefix: str) -> list[str]:
-        """Return the keys that begin with a prefix."""
-
-
-@runtime_checkable
-class AtomicDocstore(Docstore, Protocol):
-    """A docstore that can compare and write in one step, whoever else writes to it."""
-
-    async def swap(
-        self,
-        expected: Mapping[str, Entry | None],
-        rows: Sequence[tuple[str, Entry]],
-        removed: Sequence[str],
-    ) -> bool:
-        """Write and remove rows if others are as expected, and return whether they were.
-
-        None is expected of a key that must not be there. It all happens at once or not at all.
-        """
-
-
 class ChildStore(ABC):
     """The vector store of children. What not every store can do has a default here."""
 
     merges_metadata: bool = False
     """Does a rewritten child keep its old metadata keys, except for those set to None?"""
-    may_hold_classic: bool = True
-    """May it hold children that `langchain_classic` wrote?"""
     smoothing: float = 0.0
     """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
     has_filter: bool = False
@@ -109,20 +72,46 @@ class ChildStore(ABC):
 
     @property
     def is_local(self) -> bool:
-        """Can only this process write to it, because it is in memory or in a folder?"""
+        """Whether only this process can write to it, because it is in memory or in a folder."""
         return False
 
-    @abstractmethod
-    async def write(self, editions: Sequence[Edition]) -> None:
-        """Embed the children of some documents, in their order, and write them by their ids.
+    @property
+    def collection_name(self) -> str:
+        """The name of its collection; nothing if it has none that outlives the process."""
+        return ""
 
-        What is stored already, and children whose embedded text the store knows, need not be
-        embedded or written again.
+    async def read_labels(self) -> dict[str, Any] | None:
+        """Return what the collection says of itself; None if it cannot say anything."""
+        return None
+
+    async def write_labels(self, labels: Mapping[str, Any]) -> None:
+        """Have the collection say something of itself, if it can."""
+        return
+
+    @abstractmethod
+    async def embed(
+        self, editions: Sequence[Edition], own_vectors: VectorsByText | None = None
+    ) -> list[ChildrenToWrite]:
+        """Embed the children of some documents, and return what has to be written of each.
+
+        What is stored already need not be written, and children whose embedded text the store
+        knows need not be embedded. A store that embeds by itself does so when it writes.
+
+        Parameters:
+            own_vectors: the model's vectors of texts that were embedded before; others are added.
         """
 
     @abstractmethod
-    async def remove(self, ids: Sequence[str]) -> None:
-        """Remove children; missing ids are ignored."""
+    async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
+        """Write the children of some documents by their ids, as of this turn."""
+
+    @abstractmethod
+    async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
+        """Remove children; missing ids are ignored.
+
+        Parameters:
+            up_to: children that a later turn wrote stay, if the store can tell; None: all go.
+        """
 
     @abstractmethod
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
@@ -151,12 +140,13 @@ class ChildStore(ABC):
         """Return the scores that `find` would give these children, if the store can tell them."""
         return {}
 
-    async def read_children_of(self, id_key: str, parents: Sequence[str]) -> list[Entry]:
-        """Return the children of some parents.
+    async def read_some(self) -> list[Entry]:
+        """Return a few children, without text; none if the store cannot choose any."""
+        return []
 
-        Raises UnsupportedError if the store cannot look them up.
-        """
-        raise UnsupportedError
+    async def read_own_vectors(self, ids: Sequence[str]) -> VectorsByText:
+        """Return the stored vectors of children by their texts; none if the store cannot tell."""
+        return {}
 
     async def list_ids(self) -> list[str]:
         """Return the id of every child. Raises UnsupportedError if the store cannot be listed."""
@@ -195,10 +185,27 @@ class Stores:
     keywords: KeywordIndex | None = None
     inherited_keys: frozenset[str] | None = None
     """The keys of a document's metadata that its children keep; None: all."""
-    classic: ClassicParents | None = None
-    """What documents that are added may replace; None if the stores are all our own."""
-    is_shared: bool = False
-    """May other processes write to these stores, so that documents must be locked?"""
+    writer: Writer = field(default_factory=Writer)
+    """Lets one operation at a time write."""
+    turn: Turn | None = None
+    """The turn that this operation has at writing, if it has one."""
+
+    async def in_turn(self, name: str, work: Callable[[Stores], Awaitable[T]]) -> T:
+        """Do something while nobody else writes to the index of this name; see `Writer.run`."""
+        if self.turn is not None:
+            return await work(self)
+
+        async def work_in_turn(turn: Turn) -> T:
+            return await work(replace(self, docstore=turn.docstore, turn=turn))
+
+        return await self.writer.run(self.docstore, name, work_in_turn)
+
+    @property
+    def current_turn(self) -> Turn:
+        """The turn in which this operation writes."""
+        if self.turn is None:
+            raise OperationError("nothing may be written to an index outside of a turn")
+        return self.turn
 
     async def read_records(self, identities: Sequence[str]) -> list[Record | None]:
         """Return the record of each document, or None."""

@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 
 
 class Vectors:
-    """Embeds texts and questions with a model of either framework, or a callable."""
+    """Embeds texts and questions with a model of either framework, or a callable.
 
-    def __init__(self, model: Any) -> None:
+    Parameters:
+        name: what the model is called; None: what `describe_model` calls it.
+    """
+
+    def __init__(self, model: Any, name: str | None = None) -> None:
+        self._name = name
         self._model = model.model if isinstance(model, Embedder) else model
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._questions: dict[str, NDArray[np.float32]] = {}
@@ -31,7 +36,7 @@ class Vectors:
     @cached_property
     def name(self) -> str:
         """The model's stable name."""
-        return describe_model(self._model)
+        return self._name or describe_model(self._model)
 
     async def embed_texts(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a row for each text, with several requests under way at once."""
@@ -65,13 +70,13 @@ class Vectors:
 class Embedded:
     """Some children with their vectors."""
 
+    owners: Sequence[int]
+    """The number of each child's document."""
     children: Sequence[Entry]
     vectors: NDArray[np.float32]
     """What the store is to have for each child."""
     stored: Sequence[Entry | None]
     """The child as the store holds it, if it is there with this very vector."""
-    own_vectors: NDArray[np.float32]
-    """What the model answered, before smoothing."""
 
 
 async def embed_children(
@@ -109,7 +114,8 @@ async def embed_children(
             rows = slice(numbers[0] - start, numbers[-1] + 1 - start)
             own = children[numbers[0] : numbers[-1] + 1]
             vectors_to_store, stored = known.settle(own, mixed[rows])
-            yield Embedded(own, vectors_to_store, stored, window[rows])
+            numbers_of_owners = owners[numbers[0] : numbers[-1] + 1].tolist()
+            yield Embedded(numbers_of_owners, own, vectors_to_store, stored)
         returned = ready
         next_start = max(0, returned - reach)
         window, start = window[next_start - start :], next_start
@@ -124,10 +130,12 @@ async def _embed_unknown(
 
     rows = [known.own(text) for text in texts]
     unknown = [number for number, row in enumerate(rows) if row is None]
-    if len(unknown) == len(texts):
-        return await vectors.embed_texts(texts)
     if unknown:
-        new = await vectors.embed_texts([texts[number] for number in unknown])
+        new_texts = [texts[number] for number in unknown]
+        new = await vectors.embed_texts(new_texts)
+        known.add_own(new_texts, new)
+        if len(unknown) == len(texts):
+            return new
         for number, row in zip(unknown, new, strict=True):
             rows[number] = row
     return np.stack([row for row in rows if row is not None])

@@ -244,7 +244,7 @@ def test_chunker_awaits_requests_side_by_side(kind: Any) -> None:
 def test_chunker_is_written_with_a_stable_name_of_its_model(kind: Any) -> None:
     chunker = kind(embeddings=SMALL, chunk_size=300)
     written = chunker.model_dump()
-    assert written["embeddings"] == "HashingEmbeddings(dimensions=32)"
+    assert written["embeddings"] == "HashingEmbeddings(dimensions=32) version 1"
     assert kind(**written) == chunker == pickle.loads(pickle.dumps(chunker))
     assert kind(embeddings=called).model_dump()["embeddings"].endswith(":called")
     with pytest.raises(ValueError, match="pass the model again as embeddings="):

@@ -758,7 +758,9 @@ def test_query_of_an_index_that_another_process_has_open_gives_one_line(docs: Pa
 
 def test_query_of_a_damaged_index_gives_one_line(folder: Path) -> None:
     (folder / "idx" / "chroma").mkdir(parents=True)
-    (folder / "idx" / "parents.sqlite").write_text("this is no database, however long it may be")
+    (folder / "idx" / "parents" / "rag_splitters.sqlite").write_text(
+        "this is no database, however long it may be"
+    )
     assert refused("query", "idx", "x").startswith("the index in idx cannot be used: ")
 
 

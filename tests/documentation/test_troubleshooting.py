@@ -95,7 +95,7 @@ def open_with_another_model() -> None:
 
 def open_a_damaged_file() -> None:
     parent_document_retriever(DOCUMENTS, path="index").close()
-    Path("index/parents.sqlite").write_bytes(b"garbage" * 100)
+    Path("index/parents/rag_splitters.sqlite").write_bytes(b"garbage" * 100)
     parent_document_retriever(path="index")
 
 

@@ -470,7 +470,7 @@ def test_embedder_does_not_pickle_a_key_unasked() -> None:
 @pytest.mark.parametrize(
     ("model", "name"),
     [
-        (MODEL, "HashingEmbeddings(dimensions=32)"),
+        (MODEL, "HashingEmbeddings(dimensions=32) version 1"),
         (called, f"function:{__name__}:called"),
         (LangChainModel(), "tests.LangChainModel"),
         (LlamaIndexModel(model_name="small"), "small"),

@@ -451,7 +451,7 @@ def test_comparison_names_the_model_of_a_factory() -> None:
     questions = [Question("Where is the lamp?", "tale", ((12, 23),))]
     documents = {"tale": "The lamp is in the hall."}
     report = compare([SentenceChunker()], documents, questions, make_hashing, k=1)
-    assert report.settings.model == "HashingEmbeddings(dimensions=64)"
+    assert report.settings.model == "HashingEmbeddings(dimensions=64) version 1"
 
 
 def test_factory_must_return_a_model() -> None:

@@ -6,16 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
-from langchain_core.stores import InMemoryStore
 
 from rag_splitters.langchain import parent_document_retriever
-from rag_splitters.parent_child import claims
+from rag_splitters.parent_child import turns
 from rag_splitters.parent_child.errors import DocstoreInUseError
 from tests.support.processes import ROOT
 
@@ -25,14 +25,16 @@ from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
 from rag_splitters.langchain import parent_document_retriever
 
-def embed(texts):
-    print("embedding", flush=True)
+from rag_splitters.parent_child.chroma import ChromaChildren
+
+def write(self, children, turn):
+    print("writing", flush=True)
     time.sleep(60)
 
+ChromaChildren.write = write
 parent_document_retriever(
     [Document(page_content="Tea is hot.", id="tea")],
     docstore=create_kv_docstore(LocalFileStore(sys.argv[1])),
-    embeddings=embed,
     search_type="similarity",
 )
 """
@@ -45,7 +47,7 @@ def other(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == "embedding\n"
+        assert process.stdout.readline() == "writing\n"
         yield process
         process.kill()
 
@@ -57,7 +59,7 @@ def test_second_writer_is_refused_until_the_first_has_ended(
     docstore = create_kv_docstore(LocalFileStore(str(tmp_path)))
     rain = Document(page_content="Rain fell.", id="rain")
     with parent_document_retriever(docstore=docstore) as retriever:
-        message = rf"process {other.pid} on .* is writing to this docstore, .* use PostgresStore"
+        message = rf"process {other.pid} on .* is writing to this docstore, .* PostgresStore, "
         for write in (
             lambda: retriever.add_documents([rain]),
             lambda: retriever.delete(["tea"]),
@@ -70,23 +72,26 @@ def test_second_writer_is_refused_until_the_first_has_ended(
         other.wait()
         retriever.add_documents([rain])
         assert len(retriever.get(["rain"])) == 1
-        assert retriever.verify(repair=True).unfinished == ["tea"]
+        assert "tea" in retriever.verify(repair=True).unfinished
         assert retriever.verify().is_sound
 
 
-def test_claim_of_another_machine_is_forgotten_after_a_while(
-    monkeypatch: pytest.MonkeyPatch,
+def test_the_claim_of_another_machine_stays_until_it_is_released(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    docstore = create_kv_docstore(InMemoryStore())
-    with parent_document_retriever(docstore=docstore) as retriever:
+    docstore = create_kv_docstore(LocalFileStore(tmp_path))
+    rain = Document(page_content="Rain fell.", id="rain")
+    with parent_document_retriever([rain], docstore=docstore) as retriever:
         with monkeypatch.context() as other_machine:
-            other_machine.setattr(claims, "_names", {os.getpid(): "other"})
-            other_machine.setattr(claims.socket, "gethostname", lambda: "elsewhere")
-            other_machine.setattr(docstore, "mdelete", lambda keys: None)  # it dies
-            retriever.add_documents([Document(page_content="Tea is hot.", id="tea")])
-        rain = Document(page_content="Rain fell.", id="rain")
-        with pytest.raises(DocstoreInUseError, match="on elsewhere is writing"):
-            retriever.add_documents([rain])
-        monkeypatch.setattr(claims, "CLAIM_SECONDS", -1.0)
-        assert retriever.add_documents([rain]) == ["rain"]
+            other_machine.setattr(turns.socket, "gethostname", lambda: "elsewhere")
+            other_machine.setattr(turns, "release_claim", None)  # it dies
+            with pytest.raises(TypeError):
+                retriever.add_documents([Document(page_content="Tea is hot.", id="tea")])
+        monkeypatch.setattr(time, "time", lambda: 4e9)
+        snow = Document(page_content="Snow fell.", id="snow")
+        with pytest.raises(DocstoreInUseError, match=r"on elsewhere is .* release_claim\(\)"):
+            retriever.add_documents([snow])
+        retriever.release_claim()
+        assert retriever.add_documents([snow]) == ["snow"]
+        retriever.verify(repair=True)
         assert retriever.verify().is_sound

@@ -23,13 +23,13 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from rag_splitters.langchain import (
     ParentDocumentRetriever,
-    RecursiveTextSplitter,
     RedisStore,
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyword_index import KeywordIndex
+from rag_splitters.parent_child.vectors import Vectors
 
 SPLITTERS = {
     "child_splitter": RecursiveCharacterTextSplitter(chunk_size=70, chunk_overlap=0),
@@ -75,7 +75,7 @@ def contents(documents: list[Document]) -> list[tuple[str, Any]]:
     return [(document.page_content, document.metadata.get("source")) for document in documents]
 
 
-def test_what_classic_wrote_is_answered_extended_and_deleted(stores: dict[str, Any]) -> None:
+def test_what_classic_wrote_is_answered_as_it_is(stores: dict[str, Any]) -> None:
     theirs = Classic(**stores, **SPLITTERS, search_kwargs={"k": 60})
     theirs.add_documents(DOCUMENTS[:2])
     ours = ParentDocumentRetriever(**stores, **SPLITTERS, id_key="doc_id", k=3)
@@ -88,17 +88,7 @@ def test_what_classic_wrote_is_answered_extended_and_deleted(stores: dict[str, A
         for kind in ("similarity", "mmr", "hybrid"):
             other = ours.model_copy(update={"retrieve": retrieve, "search_type": kind})
             assert len(other.invoke(QUESTIONS[0])) == 3
-    first = ours.invoke(QUESTIONS[0])[0]
-    assert first.id in keys
-    ours.add_documents([DOCUMENTS[2]], ids=["new"])
-    assert contents(ours.invoke(sentence(55)))[0] == contents(theirs.invoke(sentence(55)))[0]
-    assert ours.verify().is_sound, "rows of classic are not for us to judge"
-    assert ours.delete([first.id])["succeeded"] == [first.id]
-    assert first.page_content not in [text for text, _ in contents(theirs.invoke(QUESTIONS[0]))]
-    assert not stores["vectorstore"].get(where={"doc_id": first.id})["ids"]
-    assert asyncio.run(ours.adelete(["new", first.id]))["succeeded"] == ["new"]
-    rows = {key for key in ours.docstore.yield_keys() if not key.startswith("state/")}
-    assert rows == keys - {first.id}
+    assert set(ours.docstore.yield_keys()) == keys, "a search writes nothing"
 
 
 def test_what_ours_wrote_opens_with_classic(stores: dict[str, Any]) -> None:
@@ -182,17 +172,6 @@ def test_what_is_not_taken_is_refused_with_a_reason(options: dict[str, Any], mes
     assert "pydantic" not in str(failure.value)
 
 
-def test_parents_of_classic_in_a_store_that_cannot_tell_their_children_stay() -> None:
-    store = InMemoryVectorStore(HashingEmbeddings())  # type: ignore[arg-type]
-    options: dict[str, Any] = {"vectorstore": store, "docstore": InMemoryStore(), **SPLITTERS}
-    Classic(**options).add_documents(DOCUMENTS[:1])
-    ours = ParentDocumentRetriever(**options, id_key="doc_id")
-    (first, *_) = ours.docstore.yield_keys()
-    with pytest.raises(ValueError, match=f"{first}: .* cannot look up their children"):
-        ours.delete([first])
-    assert ours.docstore.mget([first]) != [None]
-
-
 # In LangChain's world
 
 
@@ -217,10 +196,7 @@ def test_options_can_be_made_configurable(bytes_too: bool, monkeypatch: pytest.M
     options: dict[str, Any] = {"byte_store": InMemoryByteStore()} if bytes_too else {}
     made = filled(search_type="hybrid")
     if bytes_too:
-        made = ParentDocumentRetriever(
-            vectorstore=made.vectorstore, **options, **SPLITTERS, search_type="hybrid"
-        )
-        made.add_documents(DOCUMENTS)
+        made = filled(**options, search_type="hybrid")
     cleared: list[int] = []
     clear = KeywordIndex.clear
     monkeypatch.setattr(KeywordIndex, "clear", lambda self: (cleared.append(1), clear(self)))
@@ -277,173 +253,86 @@ def keys(retriever: ParentDocumentRetriever) -> set[str]:
     return {key for key in retriever.docstore.yield_keys() if not key.startswith(others)}
 
 
-OURS = {
-    "same": SPLITTERS,
-    "whole": {**SPLITTERS, "parent_splitter": None},
-    "other": {
-        "child_splitter": RecursiveTextSplitter(chunk_size=90),
-        "parent_splitter": RecursiveTextSplitter(chunk_size=500),
-    },
-}
-
-
-@pytest.mark.parametrize("splitters", OURS)
-@pytest.mark.parametrize("search_type", ["similarity", "hybrid"])
-def test_adding_the_same_documents_replaces_what_classic_wrote(
-    stores: dict[str, Any], splitters: str, search_type: Any
-) -> None:
-    ours = migrated(stores, **OURS[splitters], search_type=search_type)
-    before = keys(ours)
-    fresh = ParentDocumentRetriever(
-        vectorstore=Chroma(f"c{uuid.uuid4().hex}", HashingEmbeddings()),  # type: ignore[arg-type]
-        docstore=InMemoryStore(),
-        **OURS[splitters],
-        search_type=search_type,
-    )
-    first = ours.add_documents(DOCUMENTS[:1])
-    assert ours.verify().is_sound
-    assert ours.verify().classic_parents == len(before & keys(ours)) > 0
-    assert first + ours.add_documents(DOCUMENTS[1:]) == fresh.add_documents(DOCUMENTS)
-    assert keys(ours) == keys(fresh)
-    counts = [r.vectorstore._collection.count() for r in (ours, fresh)]  # type: ignore[attr-defined]
-    assert counts[0] == counts[1]
-    assert ours.verify() == fresh.verify()
-    for question in QUESTIONS:
-        assert contents(ours.invoke(question)) == contents(fresh.invoke(question))
-    assert ours.sync(DOCUMENTS).unchanged == first + fresh.sync(DOCUMENTS).unchanged[1:]
-
-
-def test_only_what_belongs_to_a_document_is_replaced(stores: dict[str, Any]) -> None:
-    ours = migrated(stores)
-    before = keys(ours)
-    text = DOCUMENTS[0].page_content
-    ours.add_documents(
-        [
-            Document(page_content=text, metadata={"source": "copy.txt"}),
-            Document(page_content=text[:200], metadata={"source": "0.txt"}),
-            Document(page_content=sentence(99), metadata={"source": "0.txt"}),
-        ]
-    )
-    assert before < keys(ours)
-    ours.add_documents([Document(page_content=f"New.\n\n{text}", metadata={"source": "0.txt"})])
-    left = {d.metadata["source"] for d in ours.docstore.mget(sorted(before)) if d is not None}
-    assert left == {"1.txt", "2.txt"}
-
-
-def test_a_document_replaces_the_one_that_classic_wrote_under_its_id(
-    stores: dict[str, Any],
-) -> None:
-    names = [str(uuid.uuid5(uuid.NAMESPACE_URL, f"{n}")) for n in range(3)]
-    whole = {**SPLITTERS, "parent_splitter": None}
-    Classic(**stores, **whole).add_documents(DOCUMENTS, ids=names)
-    ours = ParentDocumentRetriever(**stores, **whole, id_key="doc_id")
-    new = [Document(page_content=f"Revised {n}.", metadata={"page": n}) for n in range(3)]
-    assert ours.add_documents(new, ids=names) == names
-    assert not keys(ours) & set(names)
-    assert {text for text, _ in contents(ours.invoke("amber", k=9))} == {
-        document.page_content for document in new
-    }
-
-
 @pytest.mark.parametrize("asynchronous", [False, True])
-def test_delete_and_sync_know_what_classic_wrote(
-    stores: dict[str, Any], asynchronous: bool
+@pytest.mark.parametrize("search_type", ["similarity", "hybrid"])
+def test_an_import_makes_documents_of_what_classic_wrote(
+    stores: dict[str, Any],
+    search_type: Any,
+    asynchronous: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    ours = migrated(stores, search_type="hybrid")
-    before = keys(ours)
-    of_first = {k for k in before if ours.docstore.mget([k])[0].metadata["source"] == "0.txt"}  # type: ignore[union-attr]
-    if asynchronous:
-        response = asyncio.run(ours.adelete(source="0.txt"))
-    else:
-        response = ours.delete(source="0.txt")
-    assert set(response["succeeded"]) == of_first
-    assert keys(ours) == before - of_first
-    assert not stores["vectorstore"].get(where={"source": "0.txt"})["ids"]
-    scope = {"source": "1.txt"}
-    report = ours.sync([], scope=scope)
-    assert {*report.deleted, *keys(ours)} == before - of_first
-    assert ours.verify().classic_parents == len(keys(ours)) == len(before) / 3
-    report = (
-        asyncio.run(ours.async_sync(DOCUMENTS[:1])) if asynchronous else ours.sync(DOCUMENTS[:1])
+    ours = migrated(stores, search_type=search_type, k=3)
+    before, found = keys(ours), [contents(ours.invoke(question)) for question in QUESTIONS]
+    embedded: list[str] = []
+    embed = Vectors.embed_texts
+    monkeypatch.setattr(
+        Vectors, "embed_texts", lambda self, texts: (embedded.extend(texts), embed(self, texts))[1]
     )
-    assert (len(report.added), len(report.deleted)) == (1, len(before) / 3)
-    assert {source for _, source in contents(ours.invoke("amber", k=50))} == {"0.txt"}
-
-
-def test_verify_reports_and_repairs_what_classic_left(stores: dict[str, Any]) -> None:
-    ours = migrated(stores)
+    imported = asyncio.run(ours.aimport_classic()) if asynchronous else ours.import_classic()
+    assert set(imported) == before
+    assert embedded == [], "the children have the same texts, and keep their vectors"
+    assert not keys(ours) & before
+    assert [contents(ours.invoke(question)) for question in QUESTIONS] == found
     report = ours.verify()
-    assert report.is_sound
-    assert report.classic_parents == len(keys(ours))
-    lost, *_ = sorted(keys(ours))
-    ids = stores["vectorstore"].get(where={"doc_id": lost})["ids"]
-    ours.docstore.mdelete([lost])
-    assert set(ours.verify(repair=True).orphans or ()) == set(ids)
-    assert not stores["vectorstore"].get(where={"doc_id": lost})["ids"]
-    assert ours.verify().is_sound
-    elsewhere = ParentDocumentRetriever(
-        vectorstore=stores["vectorstore"], docstore=InMemoryStore(), **SPLITTERS, id_key="doc_id"
+    assert (report.is_sound, report.documents) == (True, len(before))
+    assert ours.import_classic() == []
+    assert {document.id for document in ours.get(imported)} == before
+    ours.add_documents([DOCUMENTS[0]], ids=["new"])
+    assert ours.delete(imported)["num_deleted"] == len(before)
+    assert ours.verify().documents == 1
+
+
+def test_classic_parents_with_ids_like_ours_are_imported_once(vectorstore: Chroma) -> None:
+    options: dict[str, Any] = {"vectorstore": vectorstore, "docstore": InMemoryStore()}
+    splitters = {"child_splitter": SPLITTERS["child_splitter"]}
+    ids = [str(uuid.uuid5(uuid.NAMESPACE_URL, str(number))) for number in range(3)]
+    Classic(**options, **splitters).add_documents(DOCUMENTS, ids=ids)
+    ours = ParentDocumentRetriever(**options, **splitters, id_key="doc_id", k=9)
+    assert ours.import_classic() == ids
+    assert sorted(result.page_content for result in ours.invoke("n1")) == sorted(
+        document.page_content for document in DOCUMENTS
     )
-    assert elsewhere.verify(repair=True).orphans == [], "they have parents in another docstore"
 
 
-def test_hybrid_search_finds_by_keyword_what_classic_wrote(vectorstore: Chroma) -> None:
-    stores: dict[str, Any] = {"vectorstore": vectorstore, "docstore": InMemoryStore()}
-    ours = migrated(stores, search_type="hybrid", k=1)
-    assert ours.verify().is_sound, "the first search makes the keyword index"
-    word = sentence(33)[:5]
-    (best,) = ours.invoke(word)
-    assert word in best.page_content
-    ids = vectorstore.get()["ids"]
-    assert set(ours.shared.keywords.list_ids()) == set(ids)
-    assert ours.verify().is_sound
-    late = Document(page_content=sentence(77), metadata={"source": "late.txt"})
-    Classic(**stores, **SPLITTERS).add_documents([late])
-    assert not ours.verify().is_sound
-    ours.verify(repair=True)
-    assert ours.verify().is_sound
-    assert contents(ours.invoke(sentence(77)[:5])) == [(sentence(77), "late.txt")]
-    ours.delete([best.id or ""])
-    assert word not in ours.invoke(word)[0].page_content
-
-
-def test_a_store_that_cannot_tell_children_refuses_with_the_way_out() -> None:
-    store = InMemoryVectorStore(HashingEmbeddings())  # type: ignore[arg-type]
-    ours = migrated({"vectorstore": store, "docstore": InMemoryStore()})
-    message = "cannot look up their children.* add the documents to a new vector store"
-    for call in (
+def test_whoever_writes_before_the_import_is_told_what_to_call(
+    stores: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    migrated(stores)
+    ours = parent_document_retriever(**stores, **SPLITTERS, id_key="doc_id")
+    assert "import_classic()" in caplog.text
+    rows = set(ours.docstore.yield_keys())
+    for write in (
         lambda: ours.add_documents(DOCUMENTS),
+        lambda: ours.delete([next(iter(rows))]),
         lambda: ours.delete(source="0.txt"),
         lambda: ours.sync([]),
-        lambda: ours.model_copy(update={"search_type": "hybrid"}).invoke("amber"),
+        lambda: ours.verify(repair=True),
     ):
-        before = dict(store.store), keys(ours)
-        with pytest.raises(ValueError, match=message):
-            call()
-        assert (store.store, keys(ours)) == before
-    ours.add_documents([Document(page_content="new")])
-    assert ours.delete(source="other.txt")["succeeded"] == []
+        with pytest.raises(ValueError, match=r"langchain_classic wrote: call import_classic\(\)"):
+            write()
+    assert set(ours.docstore.yield_keys()) == rows
+    assert ours.invoke(QUESTIONS[0])
 
 
-def test_a_crash_while_classic_is_replaced_is_repaired(
+def test_an_interrupted_import_is_finished_by_the_next(
     stores: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = migrated(stores)
     before = keys(ours)
+    with monkeypatch.context() as failing:
+        failing.setattr(ChromaChildren, "remove", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            ours.import_classic()
+    assert set(ours.import_classic()) == before
+    assert ours.verify(repair=True).documents == len(before)
+    assert ours.verify().is_sound
+    assert not keys(ours) & before
 
-    async def fail(self: Any, ids: Any) -> None:
-        raise OSError("the process died")
 
-    for name in ("write", "remove"):
-        with monkeypatch.context() as patch:
-            patch.setattr(ChromaChildren, name, fail)
-            with pytest.raises(OSError, match="died"):
-                ours.add_documents(DOCUMENTS[:1])
-        assert before <= keys(ours), "no child is without its parent"
-        assert len(ours.verify().unfinished) == 1
-    assert len(ours.invoke(QUESTIONS[0])) == 4
-    again = ParentDocumentRetriever(**stores, **SPLITTERS, id_key="doc_id")
-    again.verify(repair=True)
-    assert again.verify().is_sound
-    again.add_documents(DOCUMENTS)
-    assert not keys(again) & before
+def test_a_store_that_cannot_list_children_cannot_be_imported() -> None:
+    store = InMemoryVectorStore(HashingEmbeddings())  # type: ignore[arg-type]
+    ours = migrated({"vectorstore": store, "docstore": InMemoryStore()})
+    before = dict(store.store), keys(ours)
+    with pytest.raises(ValueError, match=r"cannot list .* add the documents to a new vector store"):
+        ours.import_classic()
+    assert (store.store, keys(ours)) == before

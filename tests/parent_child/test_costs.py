@@ -60,7 +60,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
 
     for name in ("query", "get", "upsert", "delete"):
         record(Collection, name)
-    for name in ("read", "write", "remove"):
+    for name in ("read", "write"):
         record(KeyValueStore, name)
     return calls
 
@@ -88,15 +88,16 @@ def test_adding_writes_every_parent_once_and_every_record_twice(
     with closing(build(tmp_path, **PLAIN)) as retriever:
         retriever.add_documents(DOCUMENTS)
         children = retriever.vectorstore._collection.count()  # type: ignore[attr-defined]
-        keys = [[key for key, _ in rows] for rows in asked["write"]]
-        records = [key for key in keys[0] if key.startswith("source/")]
-        assert len(records) == COUNT
-        assert keys[0][:COUNT] == records, "where a store takes few at once, records are first"
-        assert len(keys[0]) == 2 * COUNT
-        assert keys[1:] == [records]
+        identity, noted, final = ([key for key, _ in rows] for rows in asked["write"])
+        assert identity == ["state/revision", "state/index"]
+        assert len(noted) == COUNT
+        assert all(key.startswith("source/") for key in noted)
+        assert [final[0], final[-1]] == ["state/log/0001", "state/revision"]
+        assert final[-COUNT - 1 : -1] == noted
+        assert len(final) == 2 * COUNT + 2, "the parents, too"
         assert [len(call["ids"]) for call in asked["upsert"]] == [children]
-        assert len(asked["read"]) <= 3  # the records, and before and after, the state
-        assert not asked["get"]
+        assert len(asked["read"]) <= 8  # what the index is, the records twice, and the turn
+        assert {call["limit"] for call in asked["get"]} == {100}, "did langchain_classic write it?"
         assert not asked["query"]
         forget(asked)
         retriever.add_documents(DOCUMENTS)
@@ -112,10 +113,10 @@ def test_hybrid_search_adds_the_state_to_what_is_written(
         retriever.add_documents(DOCUMENTS[:10])
         forget(asked)
         retriever.add_documents(DOCUMENTS[10:])
-        first, last = ([key for key, _ in rows] for rows in asked["write"])
-        assert len(first) == 2 * (COUNT - 10)
-        assert last[:2] == ["state/log/0002", "state/keywords"], "before a record says it is done"
-        assert len(last) == 2 + COUNT - 10
+        noted, final = ([key for key, _ in rows] for rows in asked["write"])
+        assert len(noted) == COUNT - 10
+        assert [final[0], final[-1]] == ["state/log/0002", "state/revision"]
+        assert len(final) == 2 + 2 * (COUNT - 10)
 
 
 def test_a_question_by_similarity_asks_for_few_children_and_for_k_parents(

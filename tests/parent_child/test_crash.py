@@ -143,12 +143,12 @@ def undisturbed(crashes: Crashes) -> tuple[dict[str, float], list[State]]:
 
 
 def assert_whole(state: State) -> None:
-    """No child is without its parent, and each is in the record of its document."""
+    """Each child is in the record of its document, and its parent is there if it is in use."""
     rows = state["rows"]
-    parents = {metadata["parent_id"] for _, metadata, _ in state["children"].values()}
-    assert parents <= rows.keys()
     records = [metadata for key, (_, metadata) in rows.items() if key.startswith("source/")]
-    assert state["children"].keys() <= {child for each in records for child in each["children"]}
+    listed = {child for each in records for child in each["children"] + each["other_children"]}
+    assert state["children"].keys() <= listed
+    assert {p for each in records if each["pending"] == "" for p in each["parents"]} <= rows.keys()
 
 
 def assert_between(state: State, before: State, after: State) -> None:

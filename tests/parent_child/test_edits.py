@@ -223,7 +223,8 @@ def test_what_did_not_change_is_not_written(
         appended = add(EDITS["appended"][0], {"page": 1, "deep": {"a": 1}})
         assert appended["upsert"] <= 5
         assert appended["write"] <= 2
-        assert (appended["update"], appended["delete"]) == (0, 1)
+        assert appended["update"] == 0
+        assert appended["delete"] <= 5, "the children of the last parent"
         add(TEXT, {"page": 1, "deep": {"a": 1}})
         metadata = add(TEXT, {"page": 2, "deep": {"a": 1}})
         assert metadata == {

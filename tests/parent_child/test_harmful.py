@@ -175,7 +175,7 @@ def test_repair_goes_on_after_a_document_that_fails(front: FrontEnd, tmp_path: P
         assert list(report.failed) == ["good2"]
         assert "no vector for n21." in report.failed["good2"]
         left = front.do(retriever, "verify")
-        assert (left.unfinished, left.without_children) == (["good2"], [])
+        assert (left.unfinished, left.without_children) == ([], ["good2"])
         word = "none"
         assert front.do(retriever, "verify", repair=True).failed == {}
         assert front.do(retriever, "verify").is_sound

@@ -21,6 +21,7 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter, TextSplitte
 
 from rag_splitters.langchain import ParentDocumentRetriever, parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
+from rag_splitters.parent_child import MissingParentsError
 
 
 class SpanSplitter(TextSplitter):
@@ -166,13 +167,15 @@ def test_any_metadata_comes_back_whole_and_scalars_can_be_filtered(tmp_path: Pat
         retriever.close()
 
 
-def test_missing_parents_are_passed_over_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    retriever = build([Document(page_content=TEXT)], k=2)
+def test_missing_parents_are_an_error_that_names_the_documents() -> None:
+    retriever = build([Document(page_content=TEXT, id="animals")], k=2)
     query = "Paragraph 3 is about eagles that eat food"
-    first, second, third = (result.id for result in retriever.invoke(query, k=3))
-    retriever.docstore.mdelete([first])
-    assert [result.id for result in retriever.invoke(query)] == [second, third]
-    assert first in caplog.text
+    before = retriever.invoke(query)
+    retriever.docstore.mdelete([before[0].id])
+    with pytest.raises(MissingParentsError, match=r"'animals': call verify\(repair=True\)"):
+        retriever.invoke(query)
+    retriever.verify(repair=True)
+    assert retriever.invoke(query) == before
 
 
 def test_a_folder_keeps_everything_and_its_model(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import subprocess
 import sys
@@ -23,8 +24,8 @@ from rag_splitters.langchain.kvstores import SQLiteStore
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child import losses
 from rag_splitters.parent_child.errors import DamagedRowsError, MissingChildrenError
-from rag_splitters.parent_child.guard import own_folder
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
+from rag_splitters.parent_child.opening import own_folder
 from rag_splitters.parent_child.records import RECORD_PREFIX, record_key
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
 
@@ -123,7 +124,7 @@ def test_a_damaged_record_does_not_fail_a_query_that_does_not_need_it(
     shared(place).add_documents(documents())
     rows = SQLiteStore(place[2])
     key = next(iter(rows.yield_keys(prefix=RECORD_PREFIX)))
-    rows.rows._write({key.encode(): b"\xff"})  # type: ignore[attr-defined]
+    rows.rows._change({}, {key.encode(): b"\xff"}, [])  # type: ignore[attr-defined]
     assert len(shared(place, search_type="similarity").invoke(sentence(3))) == 2
 
 
@@ -197,11 +198,11 @@ def change_metadata_of_a_parent(rows: Any, parent: str, record: str) -> None:
 
 
 def scramble_a_parent(rows: Any, parent: str, record: str) -> None:
-    rows._write({parent.encode(): b'{"text": "\xff\x00'})
+    rows._change({}, {parent.encode(): b'{"text": "\xff\x00'}, [])
 
 
 def scramble_a_record(rows: Any, parent: str, record: str) -> None:
-    rows._write({record.encode(): b"\x01\x02"})
+    rows._change({}, {record.encode(): b"\x01\x02"}, [])
 
 
 def change_a_record(rows: Any, parent: str, record: str) -> None:
@@ -301,15 +302,16 @@ def test_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
         retriever.invoke("amber")
         for path in (folder, folder / "chroma"):
             assert stat.S_IMODE(path.stat().st_mode) == 0o700
-        for path in [*folder.glob("*.sqlite*")]:
+        files = [*folder.glob("[kp]*/*.sqlite")]
+        for path in files:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
-        assert len([*folder.glob("*.sqlite*")]) >= 2
+        assert len(files) == 2
 
 
 def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, release = own_folder(tmp_path)
+    release = own_folder(tmp_path)
     ended = subprocess.run(
         [sys.executable, "-c", "import os; print(os.getpid())"],
         capture_output=True,
@@ -317,11 +319,11 @@ def test_lock_of_a_process_that_has_ended_says_which_file_to_delete(
         check=True,
     ).stdout.strip()
     owner = tmp_path / "owner"
-    host = owner.read_text().split()[1]
+    mine = json.loads(owner.read_text())
     holder = """
 import sys
 from rag_splitters.parent_child import FolderInUseError
-from rag_splitters.parent_child.guard import own_folder
+from rag_splitters.parent_child.opening import own_folder
 from pathlib import Path
 try:
     own_folder(Path(sys.argv[1]))
@@ -329,8 +331,9 @@ except FolderInUseError as error:
     print(error)
 """
     messages = []
-    for text in (f"{ended} {host}", owner.read_text(), f"{ended} elsewhere"):
-        owner.write_text(text)
+    other = {**mine, "number": int(ended)}
+    for process in (other, mine, {**other, "host": "elsewhere"}):
+        owner.write_text(json.dumps(process))
         command = [sys.executable, "-c", holder, str(tmp_path)]
         messages.append(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert f"delete {tmp_path / 'lock'}" in messages[0]

@@ -424,7 +424,7 @@ def test_a_keyword_file_of_another_format_is_made_anew(tmp_path: Path) -> None:
     documents = [Document(page_content=text, id=name) for name, text in TEXTS.items()]
     with closing(langchain.parent_document_retriever(documents, path=tmp_path)) as retriever:
         found = [(each.id, each.metadata["score"]) for each in retriever.invoke(QUESTION)]
-    (file,) = (path for path in tmp_path.rglob("*.sqlite") if "keyword" in path.name)
+    (file,) = tmp_path.glob("keywords/*.sqlite")
     with closing(sqlite3.connect(file)) as connection:
         connection.execute("DELETE FROM children")
         connection.execute("PRAGMA user_version = 1")
@@ -560,7 +560,7 @@ def test_the_keyword_file_is_built_again(front: FrontEnd, damage: str, tmp_path:
     retriever = front.build(CODED, search_type="hybrid", path=tmp_path)
     before = front.find(retriever, "ZX0042Q")
     retriever.close()
-    file = tmp_path / "keywords.sqlite"
+    file = tmp_path / "keywords" / "rag_splitters.sqlite"
     size = file.stat().st_size
     if damage == "missing":
         file.unlink()

@@ -19,14 +19,19 @@ PAGES: list[Page] = [
 
 
 def state(front: FrontEnd, retriever: Any) -> tuple[Any, ...]:
-    """Every row of both stores, but for the name of the state."""
+    """Every row of both stores, but for the index's own, and for when each was written."""
     rows = front.collection(retriever).get(include=["documents", "metadatas", "embeddings"])
-    metadata = [sorted(each.items()) for each in rows["metadatas"]]
+    metadata = [
+        sorted((k, v) for k, v in each.items() if k != "_edition") for each in rows["metadatas"]
+    ]
     vectors = [tuple(vector) for vector in rows["embeddings"]]
     children = zip(rows["ids"], rows["documents"], metadata, vectors, strict=True)
     store = rows_store(retriever)
     keys = [key for key in store.yield_keys() if not key.startswith("state/")]
-    return sorted(children), dict(zip(keys, store.mget(keys), strict=True))
+    values = store.mget(keys)
+    for value in values:
+        value["metadata"].pop("turn", None)
+    return sorted(children), dict(zip(keys, values, strict=True))
 
 
 def rows_store(retriever: Any) -> SQLiteKeyValueStore:
@@ -185,7 +190,7 @@ def test_rows_of_other_programs_are_neither_found_nor_touched(
     def model(texts: list[str]) -> list[list[float]]:
         return [[1.0, len(text) / 100] for text in texts]
 
-    retriever = front.build(PAGES, path=tmp_path, embeddings=model, k=2)
+    retriever = front.build(PAGES, path=tmp_path, embeddings=model, model_name="m", k=2)
     put_foreign_rows(front, retriever)
     many = [f"f{n}" for n in range(300)]
     front.collection(retriever).add(

@@ -413,7 +413,7 @@ def test_search_ranks_by_cosine_of_what_is_delivered(client: TestClient) -> None
     assert {type(each) for each in given} == {str, list}
     question = "Why are the trams painted green?"
     found = search(client, TRAM, given, question, k=4).json()
-    assert found["model"] == "HashingEmbeddings(dimensions=1024)"
+    assert found["model"] == "HashingEmbeddings(dimensions=1024) version 1"
     delivered = [each if isinstance(each, str) else TRAM[slice(*each)] for each in given]
     vectors = np.array(HashingEmbeddings().embed_documents([*delivered, question]))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

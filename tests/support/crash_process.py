@@ -25,7 +25,7 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import consistency, indexing, locks
+from rag_splitters.parent_child import consistency, indexing
 from tests.support.processes import do_jobs, tell
 
 __all__ = ["DOCUMENTS", "document", "main", "opened"]
@@ -94,13 +94,16 @@ def _state(retriever: ParentDocumentRetriever) -> dict[str, Any]:
     kept = ["documents", "metadatas", "embeddings"]
     rows = retriever.vectorstore._collection.get(include=kept)  # type: ignore[attr-defined]
     vectors = [vector.tolist() for vector in rows["embeddings"]]
-    children = zip(rows["documents"], rows["metadatas"], vectors, strict=True)
+    metadatas = [{k: v for k, v in each.items() if k != "_edition"} for each in rows["metadatas"]]
+    children = zip(rows["documents"], metadatas, vectors, strict=True)
     store = retriever.docstore
     keys = [key for key in store.yield_keys() if not key.startswith("state/")]
     stored = [row for row in store.mget(keys) if row is not None]
     keywords = None
     if retriever.search_type == "hybrid":
         keywords = retriever.shared.keywords.list_ids()
+    for row in stored:
+        row.metadata.pop("turn", None)
     return {
         "children": dict(zip(rows["ids"], children, strict=True)),
         "rows": {
@@ -141,7 +144,6 @@ def main() -> None:
     """Do the jobs, one after the other."""
     for module in (indexing, consistency):
         module._GROUP_DOCUMENTS = 2  # an operation of several groups of documents
-    locks.LEASE = 1.0  # seconds in which a killed process is taken for dead
     do_jobs(lambda job: {"do": _do, "look": _look}[job["job"]](job))
 
 

@@ -73,9 +73,7 @@ def open_index(place: Place) -> Any:
         RecursiveTextSplitter,
         parent_document_retriever,
     )
-    from rag_splitters.parent_child import locks
 
-    locks.LEASE = 5.0  # seconds in which a killed process is taken for dead
     return parent_document_retriever(
         client=chromadb.HttpClient(host=place.host, port=place.port),
         docstore=PostgresStore(place.url, table=place.name),

@@ -24,7 +24,6 @@ from rag_splitters.langchain import (
 )
 from rag_splitters.langchain.kvstores import PostgresStore, RedisStore
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import locks
 from tests.support.processes import do_jobs, tell
 
 __all__ = ["document", "main", "opened"]
@@ -90,7 +89,6 @@ def _do(job: dict[str, Any]) -> None:
 
 def main() -> None:
     """Do the jobs, one after the other."""
-    locks.LEASE = 1.0  # seconds in which a killed process is taken for dead
     do_jobs(_do)
 
 

@@ -1,0 +1,194 @@
+"""What an index is: one id, one collection, one model and one format, compared when it is opened.
+
+The docstore has a row that says so, which is written with the first document. Chroma's collection
+has the id in its metadata. Other vector stores cannot say to which index they belong.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from rag_splitters.calls import call
+from rag_splitters.errors import InputError
+from rag_splitters.parent_child.chroma import MODEL_LABEL
+from rag_splitters.parent_child.errors import IndexMismatchError, MissingParentsError
+from rag_splitters.parent_child.records import FORMAT, INDEX_KEY, SOURCE_KEY, Entry, Identity
+from rag_splitters.parent_child.revisions import new_revision, read_revision, revision_row
+from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.turns import Docstore
+from rag_splitters.parent_child.writing import process_lock
+
+INDEX_LABEL = "rag_splitters_index"
+"""The key in a collection's metadata that holds the id of its index."""
+_NEW_INDEX = "a new index"
+
+
+async def read_identity(docstore: Docstore) -> Identity | None:
+    """Return what the docstore says; None if no document was ever added to it.
+
+    Raises IndexMismatchError for an index in another format.
+    """
+    (row,) = await docstore.read([INDEX_KEY])
+    if row is None:
+        return None
+    number = row.metadata.get("format")
+    if number != FORMAT:
+        raise IndexMismatchError(
+            f"this index was written in format {number}, and this version of rag_splitters reads "
+            f"format {FORMAT}: install the version that wrote it, or index the documents anew"
+        )
+    return Identity(**{each.name: row.metadata[each.name] for each in fields(Identity)})
+
+
+async def check_identity(stores: Stores) -> Identity | None:
+    """Check that the stores belong together, and that this model wrote them.
+
+    Returns what the index is; None if no document was ever added to it.
+
+    Raises IndexMismatchError, which names both sides, if they do not.
+    """
+    identity = stores.writer.identity
+    if identity is None:
+        identity = await read_identity(stores.docstore)
+        labels = await stores.children.read_labels() or {}
+        await _compare(stores, identity, labels)
+        stores.writer.identity = identity
+    return identity
+
+
+async def begin_reembedding(stores: Stores) -> Identity | None:
+    """Say that the documents are being embedded with this model; None if they are already."""
+    stores.writer.identity = None
+    identity = await read_identity(stores.docstore)
+    if identity is None or (
+        identity.model == stores.children.model and not identity.is_reembedding
+    ):
+        return None
+    return replace(identity, model=stores.children.model, dimension=None, is_reembedding=True)
+
+
+async def forget_lost_index(stores: Stores) -> None:
+    """Let a new index begin, in the same collection, if the docstore has lost its rows."""
+    if await read_identity(stores.docstore) is None:
+        stores.writer.identity = None
+        await stores.children.write_labels({INDEX_LABEL: ""})
+
+
+async def _compare(stores: Stores, identity: Identity | None, labels: Mapping[str, Any]) -> None:
+    children = stores.children
+    index, name = labels.get(INDEX_LABEL), children.collection_name
+    if identity is None:
+        if index and await children.count():
+            raise MissingParentsError(
+                f"collection {name!r} holds the children of index {index}, and the docstore has "
+                "no index: it has lost its rows, or it is not the one that belongs to this "
+                "collection. Restore or pass the right docstore, or index into another collection; "
+                "to remove the children, call verify(repair=True, remove_most=True)"
+            )
+        if labels.get(MODEL_LABEL) not in (None, children.model) and await children.count():
+            raise _model_error(f"collection {name!r}", labels[MODEL_LABEL], children.model)
+        return
+    if identity.collection and name and identity.collection != name:
+        raise IndexMismatchError(
+            f"this docstore belongs to the index in collection {identity.collection!r}, not "
+            f"{name!r}: open that collection, or pass a docstore (another table, namespace or "
+            "file) for this one"
+        )
+    if index not in (None, "", identity.id):
+        raise IndexMismatchError(
+            f"collection {name!r} belongs to index {index}, and this docstore to index "
+            f"{identity.id}: pass the docstore that belongs to the collection, or index into "
+            "another collection"
+        )
+    if identity.model and children.model and identity.model != children.model:
+        raise _model_error("this index", identity.model, children.model)
+    if identity.is_reembedding:
+        raise IndexMismatchError(
+            "this index was being embedded with another model, and that was interrupted: open it "
+            "with reembed=True again"
+        )
+
+
+def _model_error(place: str, old: str, new: str) -> IndexMismatchError:
+    return IndexMismatchError(
+        f"{place} was written with the embedding model {old} and cannot be searched with {new}: "
+        "open it with the first, pass reembed=True to embed everything anew, or index into "
+        "another collection"
+    )
+
+
+def classic_children(stores: Stores, children: Sequence[Entry]) -> list[Entry]:
+    """Return those of the children that `langchain_classic` wrote: they name no document."""
+    return [
+        child
+        for child in children
+        if isinstance(child.metadata.get(stores.id_key), str) and SOURCE_KEY not in child.metadata
+    ]
+
+
+async def is_classic(stores: Stores) -> bool:
+    """Whether the stores hold an index that `langchain_classic` wrote, and none of ours."""
+    if await check_identity(stores) is not None:
+        return False
+    return bool(classic_children(stores, await stores.children.read_some()))
+
+
+async def refuse_classic(stores: Stores) -> None:
+    """Raise an InputError, which says what to call, if `langchain_classic` wrote the stores."""
+    if await is_classic(stores):
+        raise InputError(
+            "this vector store holds children that langchain_classic wrote: call "
+            "import_classic() once, which makes documents of their parents, and then go on"
+        )
+
+
+async def ensure_identity(
+    stores: Stores, dimension: int | None = None, *, may_be_classic: bool = False
+) -> Identity:
+    """Return what the index is; a new index gets its identity.
+
+    Raises InputError if `langchain_classic` wrote the stores, unless that is expected.
+    """
+    identity = await check_identity(stores)
+    if identity is not None:
+        return identity
+    check_model_name(stores)
+    if not may_be_classic:
+        await refuse_classic(stores)
+    lock = process_lock(_NEW_INDEX).hold(stores.writer.timeout)
+    async with lock, stores.writer.turn(stores.docstore) as turn:
+        held = replace(stores, docstore=turn.docstore)
+        identity = await check_identity(held)  # another process may have been faster
+        if identity is None:
+            children = stores.children
+            identity = Identity(
+                uuid.uuid4().hex, children.collection_name, children.model, dimension
+            )
+            await turn.docstore.write([revision_row(new_revision()), identity.to_row()])
+    labels = {INDEX_LABEL: identity.id, MODEL_LABEL: identity.model}
+    await stores.children.write_labels({k: v for k, v in labels.items() if v})
+    stores.writer.identity = identity
+    if stores.keywords is not None and stores.keywords.revision is None:  # it is as empty
+        await call(stores.keywords.update, {}, await read_revision(stores))
+    return identity
+
+
+def check_model_name(stores: Stores) -> None:
+    """Raise an InputError if others could not tell by which model a durable index was written."""
+    model = stores.children.model
+    if stores.docstore.is_in_memory or not ("<lambda>" in model or "<locals>" in model):
+        return
+    raise InputError(
+        f"the embedding function {model} has no name by which it can be recognised when the index "
+        'is opened again: pass model_name="...", or a function that can be imported'
+    )
+
+
+def check_dimension(stores: Stores, identity: Identity, dimension: int | None) -> None:
+    """Raise an IndexMismatchError if new vectors are not as long as those in the index."""
+    if None not in (dimension, identity.dimension) and dimension != identity.dimension:
+        old, new = f"{identity.model} ({identity.dimension} dimensions)", stores.children.model
+        raise _model_error("this index", old, f"{new} ({dimension} dimensions)")

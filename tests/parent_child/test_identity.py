@@ -1,0 +1,325 @@
+"""An index is one thing: what belongs together, which model wrote it, and what an id may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from langchain_classic.storage import LocalFileStore, create_kv_docstore
+from langchain_core.documents import Document
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from rag_splitters.langchain import SQLiteStore, parent_document_retriever
+from rag_splitters.langchain.kvstores import DocumentStore
+from rag_splitters.models import HashingEmbeddings, ModelError
+from rag_splitters.parent_child import (
+    DamagedRowsError,
+    IndexMismatchError,
+    MissingParentsError,
+    RefusedDocumentsError,
+)
+from rag_splitters.parent_child.keyvalue import KeyValueStore
+from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
+from tests.support.stores import OpenStore
+
+PAGES: list[Page] = [
+    (f"p{n}", " ".join(sentence(9 * n + m) for m in range(9)), {"n": n}) for n in range(4)
+]
+QUESTION = "amber n10"
+
+
+class Named:
+    """A model that has a name and makes vectors of its own."""
+
+    def __init__(self, name: str, sign: float = 1.0, dimensions: int = 32) -> None:
+        self.description = name
+        self._sign, self._model = sign, HashingEmbeddings(dimensions=dimensions)
+
+    def __call__(self, texts: list[str]) -> list[list[float]]:
+        vectors = self._model.embed_documents(texts)
+        return [[self._sign * number for number in vector] for vector in vectors]
+
+
+def docstore_for(front: FrontEnd, store: KeyValueStore) -> Any:
+    return DocumentStore(store) if front.framework == "langchain" else store
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    """Chroma in memory, empty."""
+    client = chromadb.EphemeralClient()
+    before = {each.name for each in client.list_collections()}
+    yield client
+    for each in client.list_collections():
+        if each.name not in before:
+            client.delete_collection(each.name)
+
+
+def ids(front: FrontEnd, retriever: Any) -> list[str]:
+    found = front.find(front.varied(retriever, k=50), "amber birch cedar")
+    return sorted({f"p{result.metadata['n']}" for result in found})
+
+
+@every_front_end
+def test_the_collections_of_a_folder_are_indexes_of_their_own(
+    front: FrontEnd, tmp_path: Path
+) -> None:
+    with closing(front.build(PAGES[:2], path=tmp_path, collection_name="cats")) as cats:
+        with closing(front.build(PAGES[2:], path=tmp_path, collection_name="dogs")) as dogs:
+            front.do(dogs, "sync", front.documents(PAGES[3:]))
+            assert front.do(dogs, "verify", repair=True).is_sound
+            assert ids(front, dogs) == ["p3"]
+        assert front.do(cats, "verify").is_sound
+        assert ids(front, cats) == ["p0", "p1"]
+    for name, expected in (("cats", ["p0", "p1"]), ("dogs", ["p3"])):
+        with closing(front.build(path=tmp_path, collection_name=name)) as retriever:
+            assert ids(front, retriever) == expected
+
+
+@every_front_end
+def test_a_docstore_of_another_collection_is_refused(
+    front: FrontEnd, open_store: OpenStore, tmp_path: Path
+) -> None:
+    # A folder is a Chroma whose collections last; the docstore is the user's own.
+    def build(name: str, documents: list[Page] = []) -> Any:  # noqa: B006
+        docstore = docstore_for(front, open_store())
+        return front.build(documents, path=tmp_path, collection_name=name, docstore=docstore)
+
+    with closing(build("cats", PAGES[:2])) as cats:
+        before = dict.fromkeys(open_store().yield_keys())
+        for documents in ([], PAGES[2:]):
+            with pytest.raises(IndexMismatchError, match="'cats', not 'dogs'"):
+                build("dogs", documents)
+        assert dict.fromkeys(open_store().yield_keys()) == before, "nothing is touched"
+        assert ids(front, cats) == ["p0", "p1"]
+        assert front.do(cats, "verify").is_sound
+
+
+@every_front_end
+def test_a_collection_of_another_docstore_is_refused(front: FrontEnd, tmp_path: Path) -> None:
+    from rag_splitters.parent_child.keyvalue import SQLiteKeyValueStore
+
+    stores = [docstore_for(front, SQLiteKeyValueStore(tmp_path / str(n))) for n in range(3)]
+    with closing(front.build(PAGES[:2], path=tmp_path / "a", docstore=stores[0])):
+        pass
+    with closing(front.build(PAGES[2:], path=tmp_path / "b", docstore=stores[1])):
+        pass
+    with pytest.raises(IndexMismatchError, match=r"belongs to index .* this docstore to index"):
+        front.build(path=tmp_path / "a", docstore=stores[1])
+    with closing(front.build(path=tmp_path / "a", docstore=stores[2])) as empty:
+        for operation, arguments in (
+            ("add_documents", [front.documents(PAGES)]),
+            ("sync", [front.documents(PAGES)]),
+            ("verify", []),
+        ):
+            with pytest.raises(MissingParentsError, match="has lost its rows, or it is not the"):
+                front.do(empty, operation, *arguments)
+        with pytest.raises(MissingParentsError, match="has lost its rows, or it is not the"):
+            front.find(empty, QUESTION)
+    with closing(front.build(path=tmp_path / "a", docstore=stores[0])) as right:
+        assert ids(front, right) == ["p0", "p1"]
+
+
+@every_front_end
+def test_a_lost_docstore_is_an_error_and_repair_removes_nothing(
+    front: FrontEnd, client: Any, open_store: OpenStore
+) -> None:
+    store = open_store()
+    retriever = front.build(PAGES, client=client, docstore=docstore_for(front, store))
+    assert front.find(retriever, QUESTION)
+    store.mdelete(list(store.yield_keys()))  # as a server without persistence does
+    with pytest.raises(MissingParentsError, match="the docstore has lost its rows"):
+        front.find(retriever, QUESTION)
+    count = front.collection(retriever).count()
+    with pytest.raises(MissingParentsError, match=r"would remove \d+ children.* remove_most=True"):
+        front.do(retriever, "verify", repair=True)
+    assert front.collection(retriever).count() == count
+    report = front.do(retriever, "verify", repair=True, remove_most=True)
+    assert len(report.orphans) == count
+    assert front.collection(retriever).count() == 0
+    front.do(retriever, "add_documents", front.documents(PAGES))
+    assert front.do(retriever, "verify").is_sound
+    assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+
+
+@every_front_end
+def test_another_model_is_refused_by_name_and_reembeds_on_request(
+    front: FrontEnd, tmp_path: Path
+) -> None:
+    options = {"path": tmp_path, "search_type": "similarity"}
+    with closing(front.build(PAGES, embeddings=Named("A"), **options)) as first:
+        found = front.find(first, QUESTION)
+    for other in (Named("B", -1.0), Named("B", 1.0, 64)):
+        with pytest.raises(IndexMismatchError, match=r"model A and cannot .* with B.*reembed"):
+            front.build(embeddings=other, **options)
+    for model in (Named("B", -1.0), Named("C", 1.0, 64), Named("A")):
+        with closing(front.build(embeddings=model, reembed=True, **options)) as retriever:
+            assert front.do(retriever, "verify").is_sound
+            assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+            done = front.do(retriever, "sync", front.documents(PAGES))
+            assert done.unchanged == ["p0", "p1", "p2", "p3"]
+        with closing(front.build(embeddings=model, **options)) as retriever:
+            again = front.find(retriever, QUESTION)
+    assert [result.id for result in again] == [result.id for result in found]
+
+
+@pytest.mark.parametrize("is_own_store", [False, True])
+def test_an_own_vector_store_says_which_model_wrote_it(is_own_store: bool, tmp_path: Path) -> None:
+    def build(model: Any, **options: Any) -> Any:
+        if is_own_store:
+            options["vectorstore"] = InMemoryVectorStore(model)
+        else:
+            options |= {"client": client, "embeddings": model}
+        docstore = SQLiteStore(tmp_path / "docs.sqlite")
+        return parent_document_retriever(docstore=docstore, search_type="similarity", **options)
+
+    client = chromadb.EphemeralClient()
+    models = [HashingEmbeddings(dimensions=size) for size in (32, 64)]
+    build(models[0]).add_documents([Document("Tea is hot.", id="tea")])
+    with pytest.raises(IndexMismatchError, match=r"dimensions=32.* cannot be .*dimensions=64"):
+        build(models[1])
+    if not is_own_store:
+        client.delete_collection("rag_splitters")
+
+
+@every_front_end
+def test_an_interrupted_reembedding_is_finished_before_anything_else(
+    front: FrontEnd, tmp_path: Path
+) -> None:
+    class Failing(Named):
+        def __call__(self, texts: list[str]) -> list[list[float]]:
+            raise ConnectionError("the model is gone")
+
+    options = {"path": tmp_path, "search_type": "similarity"}
+    front.build(PAGES, embeddings=Named("A"), **options).close()
+    with pytest.raises(ModelError):
+        front.build(embeddings=Failing("B"), reembed=True, **options)
+    with pytest.raises(IndexMismatchError, match="was interrupted: open it with reembed=True"):
+        front.build(embeddings=Named("B"), **options)
+    with closing(front.build(embeddings=Named("B"), reembed=True, **options)) as retriever:
+        assert front.do(retriever, "verify").is_sound
+        assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+
+
+@every_front_end
+def test_a_durable_index_needs_a_name_of_its_model(front: FrontEnd, tmp_path: Path) -> None:
+    def embed(texts: list[str]) -> list[list[float]]:
+        return Named("x")(texts)
+
+    assert front.find(front.build(PAGES, embeddings=embed), QUESTION), "in memory it needs none"
+    for model in (embed, lambda texts: embed(texts)):
+        with pytest.raises(ValueError, match=r'pass model_name="'):
+            front.build(PAGES, path=tmp_path, embeddings=model)
+    options = {"path": tmp_path, "embeddings": embed}
+    front.build(PAGES, model_name="mine", **options).close()
+    with pytest.raises(IndexMismatchError, match="model mine and cannot be searched with other"):
+        front.build(model_name="other", **options)
+    with closing(front.build(model_name="mine", **options)) as retriever:
+        assert front.find(retriever, QUESTION)
+
+
+STRANGE_IDS = ["https://a.b/c?d=e f", "../../etc", "state/index", "source/x", "\ud800", "a\0b", ""]
+
+
+@every_front_end
+def test_any_id_works_with_any_store_and_names_no_row_of_others(
+    front: FrontEnd, tmp_path: Path, open_store: OpenStore
+) -> None:
+    docstore = docstore_for(front, open_store())
+    if front.framework == "langchain":
+        docstore = create_kv_docstore(LocalFileStore(tmp_path / "files"))
+    pages = [(name, sentence(n), {"n": n}) for n, name in enumerate(STRANGE_IDS)]
+    with closing(front.build(pages, docstore=docstore)) as retriever:
+        assert len(front.do(retriever, "get", STRANGE_IDS)) == len(pages)
+        assert front.delete(retriever, STRANGE_IDS[:3]) == STRANGE_IDS[:3]
+        assert len(front.do(retriever, "get", STRANGE_IDS)) == len(pages) - 3
+        assert front.do(retriever, "verify").is_sound
+
+
+@every_front_end
+def test_no_id_reaches_the_rows_of_others_or_of_the_index(
+    front: FrontEnd, open_store: OpenStore
+) -> None:
+    store = open_store()
+    row = {"text": "a session", "metadata": {"secret": 1}, "id": None}
+    store.mset([("session:42", row)])
+    retriever = front.build(PAGES, docstore=docstore_for(front, store))
+    keys = list(store.yield_keys())
+    parents = {result.id for result in front.find(front.varied(retriever, k=50), "amber birch")}
+    assert len(front.do(retriever, "get", keys)) == len(parents.intersection(keys)) > 0
+    inner = [key for key in keys if key not in parents]
+    assert front.do(retriever, "get", inner) == []
+    assert front.delete(retriever, keys) == []
+    assert front.delete(retriever, inner) == []
+    assert list(store.yield_keys()) == keys
+    assert store.mget(["session:42"]) == [row]
+    assert front.do(retriever, "verify").is_sound
+
+
+# What the errors and the documentation promise
+
+
+@every_front_end
+def test_sync_settles_although_an_id_comes_twice_far_apart(front: FrontEnd) -> None:
+    pages = [(str(n), sentence(n), {"n": n}) for n in range(520)]
+    twice = [*pages, ("0", sentence(1000), {"n": 1000})]
+    retriever = front.build()
+    assert len(front.do(retriever, "sync", front.documents(twice)).added) == 520
+    again = front.do(retriever, "sync", front.documents(twice))
+    assert (again.added, again.changed, again.deleted) == ([], [], [])
+
+
+@every_front_end
+def test_the_factory_hands_over_the_retriever_although_a_document_is_refused(
+    front: FrontEnd, tmp_path: Path
+) -> None:
+    bad: Page = ("bad", "Bad.", {"number": 10**5000})
+    with pytest.raises(
+        RefusedDocumentsError, match=r"'bad': metadata\['number'\].*digits"
+    ) as error:
+        build_with(front, [*PAGES, bad], tmp_path)
+    with closing(error.value.result) as retriever:
+        assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+
+
+def build_with(front: FrontEnd, pages: list[Page], folder: Path) -> Any:
+    if front.framework == "langchain":
+        return parent_document_retriever(front.documents(pages), path=folder)
+    from rag_splitters import llama_index
+
+    return llama_index.parent_document_retriever(front.documents(pages), path=folder)
+
+
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "deep": lambda value: b"[" * 100_000,
+    "no text": lambda value: value.replace(b'"text"', b'"txet"'),
+    "no record": lambda value: b'{"text": "", "metadata": {}, "id": "p1"}',
+}
+
+
+@every_front_end
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_rows_are_named_and_repaired(
+    front: FrontEnd, damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    with closing(front.build(PAGES, path=tmp_path)) as retriever:
+        store = getattr(retriever.docstore, "rows", retriever.docstore)
+        key = next(key for key in store.yield_keys("source/") if store.mget([key])[0]["id"] == "p1")
+        store._change({}, {key.encode(): damage(store._read([key.encode()])[key.encode()])}, [])
+        with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
+            front.do(retriever, "get", ["p1"])
+        assert front.do(retriever, "verify").damaged == [key]
+        front.do(retriever, "verify", repair=True)
+        front.do(retriever, "add_documents", front.documents(PAGES))
+        assert front.do(retriever, "verify").is_sound
+        assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+
+
+@every_front_end
+def test_a_question_that_is_no_text_is_refused(front: FrontEnd) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"str|string|text"):
+        front.find(front.build(PAGES), None)  # type: ignore[arg-type]
