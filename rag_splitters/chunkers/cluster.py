@@ -56,7 +56,7 @@ class ClusterChunker(EmbeddingSizes):
     def _passages(self, text: str) -> Passages:
         largest = max(1, self._budget(1))
         size = min(self.piece_size or largest, largest)
-        _, unbreakable = marked_structure(text).fit(self.sizes)
+        unbreakable = marked_structure(text).fit(self.sizes).unbreakable
         units = sentence_units(text, self.segmenter, unbreakable)
         pieces = parts_of(text, units, size, self.length_function, unbreakable)
         return pieces, unit_texts(text, pieces) if len(pieces) > 1 else []

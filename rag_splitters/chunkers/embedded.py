@@ -155,7 +155,7 @@ class EmbeddingSizes(SizedChunker):
 
     def _sentence_units(self, text: str, *, join_short: bool = True) -> list[Range]:
         """Return the sentences of a text, and its fences, rows and items, as units."""
-        _, unbreakable = marked_structure(text).fit(self.sizes)
+        unbreakable = marked_structure(text).fit(self.sizes).unbreakable
         return sentence_units(text, self.segmenter, unbreakable, join_short=join_short)
 
     def _pack(self, structure: Structure, units: list[Range], breaks: Sequence[int]) -> list[Span]:

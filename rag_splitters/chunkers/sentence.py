@@ -88,7 +88,7 @@ class SentenceChunker(SizedChunker):
         if not self.overlap_sentences:
             structure.levels, structure.sentences = self._levels(text, positions(cuts)), cuts
             return pack(structure, self.sizes)
-        measure, whole = structure.fit(self.sizes)
+        _, measure, whole = structure.fit(self.sizes)
         cuts = whole.outside(cuts)
         structure.levels = self._levels(text, positions(cuts))
         overlap = counted_overlap(text, cuts, measure, self.chunk_size, self.overlap_sentences)

@@ -72,7 +72,7 @@ class TopicChunker(MergingChunker):
 
     def spans(self, text: str) -> list[Span]:
         structure = marked_structure(text)
-        _, unbreakable = structure.fit(self.sizes)
+        unbreakable = structure.fit(self.sizes).unbreakable
         cuts = unit_cuts(text, self.segmenter, unbreakable)
         starts = [0, *cuts]
         ends = [*cuts, len(text)]

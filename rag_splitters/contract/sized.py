@@ -53,7 +53,9 @@ class SizedChunker(Chunker):
     @property
     def overlap(self) -> int:
         """The overlap in units. Raises ValueError if it is not smaller than `chunk_size`."""
-        overlap, size = check_overlap(self.chunk_overlap), self.chunk_size
+        overlap, size = self.chunk_overlap, self.chunk_size
+        if type(overlap) is not int or overlap < 0:
+            overlap = check_overlap(overlap)
         if isinstance(overlap, float):
             return int(overlap * size)
         if overlap >= size:
@@ -139,4 +141,6 @@ class MergingChunker(SizedChunker):
 
     @property
     def sizes(self) -> Sizes:
-        return super().sizes._replace(min_size=min(self.min_chunk_size, self.chunk_size))
+        size = self.chunk_size
+        least = min(self.min_chunk_size, size)
+        return Sizes(size, self.overlap, self.length_function, least)

@@ -63,6 +63,7 @@ KEYWORD_HEADING = rf"({'|'.join(KEYWORDS)})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|
 
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
 _KEYWORD = re.compile(KEYWORD_HEADING, re.IGNORECASE)
+_KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
 _BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
 _MARKED = re.compile(
     r"[ \t]*(?:"
@@ -117,8 +118,7 @@ def keyword_heading(line: str, after: str) -> int:
     >>> keyword_heading("Chapter 3", "Tea is hot."), keyword_heading("section 3 says", "so.")
     (2, 0)
     """
-    match = _KEYWORD.match(line)
-    if match is None or not line[0].isupper():
+    if line[:1] not in _KEYWORD_INITIALS or (match := _KEYWORD.match(line)) is None:
         return 0
     rest = line[match.end() :]
     words = rest.lstrip(" \t.:)–—-")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
-from typing import NamedTuple
+from typing import TypeAlias
 
 from rag_splitters.span import Span
 from rag_splitters.text.boundaries import (
@@ -22,19 +22,11 @@ TINY = 10
 """Less than this fraction of a chunk is not left alone."""
 
 
-class Piece(NamedTuple):
-    """A chunk while it is packed: its start, where its own text begins, and its end."""
+Piece: TypeAlias = tuple[int, int, int]
+"""A chunk while it is packed: its start, where its own text begins, and its end."""
 
-    start: int
-    own: int
-    end: int
-
-
-class Cut(NamedTuple):
-    """Where a chunk ends, and whether only a lead (such as a heading) precedes the cut."""
-
-    at: int
-    is_after_lead: bool = False
+Cut: TypeAlias = tuple[int, bool]
+"""Where a chunk ends, and whether only a lead (such as a heading) precedes the cut."""
 
 
 def pack(
@@ -73,6 +65,8 @@ def pack(
         begin, end = skip_space(text, begin), trim_space(text, begin, end)
     if begin >= end:
         return []
+    if _is_whole(structure, sizes, begin, end):
+        return [Span(begin, end, own_start=begin)]
     if repeat is None and sizes.overlap:
         repeat = tail_overlap(structure, sizes)
     packer = _Packer(structure, sizes, end, trim, repeat, without_overlap_at)
@@ -89,6 +83,12 @@ def pack_windows(text: str, sizes: Sizes, trim: bool) -> list[Span]:
     structure = Structure(text)
     overlap = exact_overlap(text, structure.fit(sizes).measure, sizes.overlap)
     return pack(structure, sizes, repeat=overlap if sizes.overlap else None, trim=trim)
+
+
+def _is_whole(structure: Structure, sizes: Sizes, begin: int, end: int) -> bool:
+    """Whether a text in characters fits into one chunk, so that nothing needs to be looked for."""
+    fits = sizes.length_function == "characters" and end - begin <= sizes.size
+    return fits and not structure.required and structure.indentation is None
 
 
 def _nowhere(start: int, end: int, low: int) -> int:
@@ -113,8 +113,10 @@ class _Packer:
         self.size, self.overlap, _, self.min_size = sizes
         self.levels, self.required = structure.levels, structure.required
         self.keep_with_next = structure.keep_with_next
-        self.measure, unbreakable = structure.fit(sizes)
+        _, self.measure, unbreakable = structure.fit(sizes)
         self.unbreakable = unbreakable or None
+        has_parts = structure.head_end is not None or structure.part_end is not None
+        self.choose_cut = self.best_cut if has_parts else self.last_cut
         self.trim, self.repeat, self.repeats = trim, repeat or _nowhere, repeat is not None
         self.apart = {skip_space(text, offset) for offset in without_overlap_at}
 
@@ -127,10 +129,10 @@ class _Packer:
             if self.repeats and start < end and begin not in self.apart:
                 start, cut = self.next_chunk(start, end, begin)
             else:
-                start, cut = begin, self.cut_alone(begin).at
+                start, cut = begin, self.cut_alone(begin)[0]
             end = trim_space(text, begin, cut) if trim and text[cut - 1].isspace() else cut
             if trim or not text[start:end].isspace():
-                pieces.append(Piece(start, begin, end))
+                pieces.append((start, begin, end))
             begin = self.next_begin(cut)
         return pieces
 
@@ -144,10 +146,13 @@ class _Packer:
         """Return the cut of the chunk that begins at `begin`, without an overlap."""
         if self.structure.indentation and (line := self.indented(begin)) < begin:
             cut = self.find_cut(line, begin)
-            if cut.at > begin:
+            if cut[0] > begin:
                 return cut
         cut = self.find_cut(begin, begin)
-        return cut if cut.at > begin else Cut(cluster_end(self.text, begin))
+        if cut[0] > begin:
+            return cut
+        whole = self.unbreakable.end_from(begin) if self.unbreakable else -1
+        return max(whole, cluster_end(self.text, begin)), False
 
     def next_chunk(self, start: int, end: int, begin: int) -> tuple[int, int]:
         """Return the start and the cut of the chunk after the one from `start` to `end`.
@@ -160,27 +165,29 @@ class _Packer:
             low = self.measure.earliest(whole, self.size)  # the range must fit after the overlap
         next_start = self.overlap_start(start, end, low)
         while next_start >= 0:
-            cut = self.find_cut(next_start, begin)
-            if cut.at > begin:
+            cut, is_after_lead = self.find_cut(next_start, begin)
+            if cut > begin:
                 break
             next_start = self.overlap_start(start, end, next_start + 1)
         else:
-            return begin, self.cut_alone(begin).at
-        if not cut.is_after_lead:
-            return next_start, cut.at
-        alone = self.cut_alone(begin)
-        if alone.is_after_lead and alone.at == cut.at:
-            return next_start, cut.at
-        stop = trim_space(self.text, begin, alone.at) if self.trim else alone.at
+            return begin, self.cut_alone(begin)[0]
+        if not is_after_lead:
+            return next_start, cut
+        alone, is_after_lead = self.cut_alone(begin)
+        if is_after_lead and alone == cut:
+            return next_start, cut
+        stop = trim_space(self.text, begin, alone) if self.trim else alone
         next_start = self.overlap_start(start, end, self.measure.earliest(stop, self.size))
         while next_start >= 0 and self.measure.length(next_start, stop) > self.size:
             next_start = self.overlap_start(start, end, next_start + 1)
-        return next_start if next_start >= 0 else begin, alone.at
+        return next_start if next_start >= 0 else begin, alone
 
     def overlap_start(self, start: int, end: int, low: int) -> int:
         """Return the first start of an overlap from `low` on that is inside nothing unbreakable."""
         place = self.repeat(start, end, low)
-        while place >= 0 and self.unbreakable:
+        if self.unbreakable is None:
+            return place
+        while place >= 0:
             outside = self.unbreakable.end_of(place)
             if outside == place:
                 break
@@ -197,18 +204,18 @@ class _Packer:
         limit = measure.furthest(start, size)
         while limit > begin:
             if limit >= stop:
-                cut = Cut(stop)
+                cut = stop, False
             elif trim and text[limit].isspace() and self.may_trim_from(begin, limit):
-                cut = self.best_cut(start, begin, min(skip_space(text, limit), stop), limit)
+                cut = self.choose_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
-                cut = self.best_cut(start, begin, limit, limit)
+                cut = self.choose_cut(start, begin, limit, limit)
             if measure.is_monotone:
                 return cut
-            end = trim_space(text, begin, cut.at) if trim else cut.at
+            end = trim_space(text, begin, cut[0]) if trim else cut[0]
             if end > begin and measure.length(start, end) <= size:
                 return cut
             limit = min(end, limit) - 1  # the user's length function is not monotone: try less
-        return Cut(begin)
+        return begin, False
 
     def may_trim_from(self, begin: int, limit: int) -> bool:
         """Whether the white space at `limit` can be trimmed off a chunk.
@@ -234,13 +241,13 @@ class _Packer:
         """Return the best cut up to `high`, with regard to the parts that it would divide."""
         cut = self.last_cut(start, begin, high, limit)
         structure = self.structure
-        if structure.head_end and cut.at < (rest := structure.head_end(begin)) <= limit:
+        if structure.head_end and cut[0] < (rest := structure.head_end(begin)) <= limit:
             cuts = (level(rest - 1, high) for level in self.levels)
-            return next((Cut(each) for each in cuts if each >= rest), cut)
+            return next(((each, False) for each in cuts if each >= rest), cut)
         if structure.part_end is None:
             return cut
-        earlier = self.before_last_lines(structure.part_end, start, begin, cut.at)
-        return Cut(earlier) if earlier >= 0 else cut
+        earlier = self.before_last_lines(structure.part_end, start, begin, cut[0])
+        return (earlier, False) if earlier >= 0 else cut
 
     def before_last_lines(
         self, part_end: Callable[[int], int], start: int, begin: int, cut: int
@@ -250,7 +257,7 @@ class _Packer:
         if end < 0 or length(cut, end) * TINY >= self.size:
             return -1
         high = min(self.measure.earliest(end, self.size // 4), cut)
-        earlier = self.last_cut(start, begin, high, high).at if high > begin else begin
+        earlier = self.last_cut(start, begin, high, high)[0] if high > begin else begin
         if length(begin, earlier) * 4 < self.size or part_end(earlier) != end:
             return -1
         is_in_head = self.structure.head_end and self.structure.head_end(earlier) >= 0
@@ -258,18 +265,20 @@ class _Packer:
 
     def last_cut(self, start: int, begin: int, high: int, limit: int) -> Cut:
         """Return the last cut of the coarsest level, or else after the last cluster that fits."""
-        cut = self.coarsest_cut(start, begin, high, limit)
+        cut = (
+            self.coarsest_cut(start, begin, high, limit)
+            if self.min_size
+            else self.level_cut(start, begin, begin, high, limit)
+        )
         if cut is not None:
             return cut
-        return Cut(self.before_unbreakable(begin, cluster_floor(self.text, begin, limit)))
+        return self.before_unbreakable(begin, cluster_floor(self.text, begin, limit)), False
 
     def coarsest_cut(self, start: int, begin: int, high: int, limit: int) -> Cut | None:
         """Return the last cut of the coarsest level, if possible one that leaves `min_size`."""
-        if not self.min_size:
-            return self.level_cut(start, begin, begin, high, limit)
         least = max(begin, self.measure.furthest(start, self.min_size - 1))
         if self.structure.whole_levels and (whole := self.whole_cut(least, begin, high)) >= 0:
-            return Cut(whole)
+            return whole, False
         cut = self.level_cut(start, begin, least, high, limit)
         return cut or self.level_cut(start, begin, begin, high, limit)
 
@@ -282,7 +291,7 @@ class _Packer:
         text, unbreakable = self.text, self.unbreakable
         if unbreakable and (whole := unbreakable.end_from(begin)) > begin:
             if whole > limit:  # it fits only without the overlap
-                return Cut(begin)
+                return begin, False
             low = max(low, whole - 1)
         is_bound = self.keep_with_next is not None or unbreakable is not None
         after_lead = -1  # the coarsest cut, if only a lead precedes it
@@ -293,14 +302,14 @@ class _Packer:
                     lead = self.before_leads(begin, cut) if is_bound else cut
                     if lead > low:
                         if after_lead < 0 or lead - after_lead > 2 * (after_lead - begin):
-                            return Cut(lead)
+                            return lead, False
                     elif after_lead < 0:
                         after_lead = self.before_unbreakable(begin, cut)
                     break
                 cut = level(low, cut - 1)
         if after_lead < 0:
             return None
-        return Cut(self.before_unbreakable(begin, after_lead), True)
+        return self.before_unbreakable(begin, after_lead), True
 
     def whole_cut(self, least: int, begin: int, high: int) -> int:
         """Return the last cut between blocks, if possible after `least`; or -1."""
@@ -331,17 +340,17 @@ class _Packer:
     def merge_last(self, pieces: list[Piece]) -> list[Piece]:
         """Merge a last chunk below `min_size` with the one before, or move text to it."""
         text, measure = self.text, self.measure
-        if len(pieces) < 2 or measure.length(pieces[-1].start, pieces[-1].end) >= self.min_size:
+        if len(pieces) < 2 or measure.length(pieces[-1][0], pieces[-1][2]) >= self.min_size:
             return pieces
         (start, own, middle), (_, _, end) = pieces[-2:]
         if measure.length(start, end) <= self.size:
-            return [*pieces[:-2], Piece(start, own, end)]
+            return [*pieces[:-2], (start, own, end)]
         high = min(measure.earliest(end, self.min_size), middle)
         cut = self.coarsest_cut(start, start, high, high)
         if cut is None:
             return pieces
-        first_end = trim_space(text, start, cut.at) if self.trim else cut.at
-        last_own = self.next_begin(cut.at)
+        first_end = trim_space(text, start, cut[0]) if self.trim else cut[0]
+        last_own = self.next_begin(cut[0])
         last_start = self.overlap_start(start, first_end, 0)
         last_start = last_start if last_start >= 0 else last_own
         fits = first_end > start and measure.length(start, first_end) >= self.min_size
@@ -350,8 +359,8 @@ class _Packer:
             return pieces
         return [
             *pieces[:-2],
-            Piece(start, min(own, first_end), first_end),
-            Piece(last_start, last_own, end),
+            (start, min(own, first_end), first_end),
+            (last_start, last_own, end),
         ]
 
     def indented(self, start: int) -> int:
@@ -363,11 +372,12 @@ class _Packer:
         """Add the indentation of its first line to each chunk in which there is room for it."""
         length, results = self.measure.length, list[Piece]()
         for start, own, end in pieces:
-            line, last = self.indented(start), results[-1] if results else Piece(0, 0, 0)
-            repeated = length(line, last.end) if line < last.end else 0
-            keeps = line >= last.start and repeated <= self.overlap
-            keeps = keeps and length(line, end) <= self.size
-            results.append(Piece(line, max(line, last.end) if start == own else own, end))
-            if not keeps:
-                results[-1] = Piece(start, own, end)
+            line = self.indented(start)
+            last_start, _, last_end = results[-1] if results else (0, 0, 0)
+            repeated = length(line, last_end) if line < last_end else 0
+            keeps = line >= last_start and repeated <= self.overlap
+            if keeps and length(line, end) <= self.size:
+                results.append((line, max(line, last_end) if start == own else own, end))
+            else:
+                results.append((start, own, end))
         return results

@@ -79,9 +79,13 @@ class Unbreakable:
         return index < len(self._starts) and self._ends[index] <= end
 
 
+NOTHING = Unbreakable()
+
+
 class Fit(NamedTuple):
     """A structure under certain sizes: the measure of its text, and the ranges that fit."""
 
+    sizes: Sizes
     measure: Measure
     unbreakable: Unbreakable
 
@@ -133,30 +137,22 @@ class Structure:
     indentation: Callable[[int], int] | None = None
     head_end: Callable[[int], int] | None = None
     part_end: Callable[[int], int] | None = None
-    _fits: dict[Sizes, Fit] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _fit: Fit | None = field(default=None, init=False, repr=False, compare=False)
 
     def fit(self, sizes: Sizes) -> Fit:
         """Measure the text, and choose the unbreakable ranges that fit. Done once for each size."""
-        try:
-            fit = self._fits.get(sizes)
-        except TypeError:  # a length function that cannot be hashed
-            return self._fit(sizes)
-        if fit is None:
-            fit = self._fits[sizes] = self._fit(sizes)
-        return fit
-
-    def _fit(self, sizes: Sizes) -> Fit:
-        measure = sizes.measure(self.text)
-        if self.unbreakable is None:
-            return Fit(measure, Unbreakable())
-        return Fit(measure, Unbreakable(_fitting(self, measure, sizes.size)))
+        if self._fit is None or (self._fit.sizes is not sizes and self._fit.sizes != sizes):
+            measure = sizes.measure(self.text)
+            ranges = sorted(self.unbreakable(), key=outer_first) if self.unbreakable else ()
+            fitting = _fitting(self.text, ranges, measure, sizes.size) if ranges else ()
+            self._fit = Fit(sizes, measure, Unbreakable(fitting) if ranges else NOTHING)
+        return self._fit
 
 
-def _fitting(structure: Structure, measure: Measure, size: int) -> Iterable[Range]:
+def _fitting(text: str, ranges: Sequence[Range], measure: Measure, size: int) -> Iterator[Range]:
     """Yield the outermost ranges that fit into a chunk."""
-    text, outer_end = structure.text, 0
-    ranges = structure.unbreakable() if structure.unbreakable else ()
-    for start, end in sorted(ranges, key=outer_first):
+    outer_end = 0
+    for start, end in ranges:
         if start >= outer_end and measure.length(start, end) <= size:
             yield (skip_space(text, start) if text[start].isspace() else start), end
             outer_end = end

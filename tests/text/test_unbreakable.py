@@ -159,7 +159,7 @@ def test_rows_of_a_table_need_no_outer_bars() -> None:
 def test_inner_item_of_html_is_kept_if_the_outer_one_is_too_big() -> None:
     inner = "<li>Fill it. Not too much.</li>"
     text = f"<tr><td><ul>{inner * 3}</ul></td></tr>"
-    _, unbreakable = marked_structure(text).fit(Sizes(40))
+    unbreakable = marked_structure(text).fit(Sizes(40)).unbreakable
     assert unbreakable.start_of(text.index("Not")) == text.index("<li>")
 
 
