@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -44,19 +42,22 @@ class Piece(NamedTuple):
     Parameters:
         start: offset of its first code point.
         end: offset after its last code point.
-        chunk: the number of the chunk that it is in; of several, the last to begin. None if it is
-            in no chunk.
-        colour: 0 or 1, for neighbours in alternating colours.
-        begins: whether its chunk begins here.
-        overlaps: whether it is in more than one chunk.
+        chunks: the numbers of the chunks that it is in, in the order in which they begin; chunks
+            with the same position are in one tuple.
+        colour: the number of the last of them in this order, so that neighbours differ.
+        begins: whether a chunk begins here.
     """
 
     start: int
     end: int
-    chunk: int | None
+    chunks: tuple[tuple[int, ...], ...]
     colour: int
     begins: bool
-    overlaps: bool
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether it is in chunks with different positions."""
+        return len(self.chunks) > 1
 
 
 class Chunks(list[Chunk]):
@@ -85,15 +86,16 @@ class Chunks(list[Chunk]):
 
     def _html_piece(self, piece: Piece, text: str) -> str:
         text = html.escape(text[piece.start : piece.end])
-        if piece.chunk is None:
+        if not piece.chunks:
             return (
                 f'<span style="opacity:.55;unicode-bidi:isolate" title="in no chunk">{text}</span>'
             )
-        chunk = self[piece.chunk]
-        hint = f"chunk {piece.chunk}: {chunk.start}-{chunk.end}"
+        number = piece.chunks[-1][0]
+        chunk = self[number]
+        hint = f"chunk {number}: {chunk.start}-{chunk.end}"
         if chunk.text != self.text[chunk.start : chunk.end]:
             hint += f", rewritten as: {printable(chunk.text[:_IN_HINT])}"
-        style = _HTML_OVERLAP if piece.overlaps else _HTML_STYLES[piece.colour]
+        style = _HTML_OVERLAP if piece.overlaps else _HTML_STYLES[piece.colour % 2]
         return (
             f'<span style="{style};color:#111;unicode-bidi:isolate" title="{html.escape(hint)}">'
             f"{text}</span>"
@@ -135,10 +137,10 @@ def coloured(text: str, chunks: Sequence[Chunk], console: Console) -> Text:
     for piece in pieces(text, chunks):
         content = shown[piece.start : piece.end]
         content = content.encode(encoding, "backslashreplace").decode(encoding)
-        if piece.chunk is None:
+        if not piece.chunks:
             result.append(content, "dim" if has_colours else None)
         elif has_colours:
-            result.append(content, _OVERLAP_STYLE if piece.overlaps else _STYLES[piece.colour])
+            result.append(content, _OVERLAP_STYLE if piece.overlaps else _STYLES[piece.colour % 2])
         else:
             bar = "|" if piece.begins else ""
             result.append(f"{bar}>>{content}<<" if piece.overlaps else f"{bar}{content}")
@@ -151,7 +153,7 @@ def summary(chunks: Sequence[Chunk]) -> str:
     >>> summary([])
     '0 chunks'
     """
-    count = "1 chunk" if len(chunks) == 1 else f"{len(chunks)} chunks"
+    count = number_of(len(chunks), "chunk")
     if not chunks:
         return count
     lengths = [len(chunk.text) for chunk in chunks]
@@ -159,42 +161,47 @@ def summary(chunks: Sequence[Chunk]) -> str:
     return f"{count} of {spread} characters"
 
 
+def number_of(count: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> number_of(1, "chunk"), number_of(2000, "chunk")
+    ('1 chunk', '2,000 chunks')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def pieces(text: str, chunks: Sequence[Chunk]) -> Iterator[Piece]:
     """Divide the text into pieces, each of which is in the same chunks from beginning to end.
 
-    Chunks that are the parents of others are left out, and so are all but the first of several
-    chunks with the same position.
+    Chunks that are the parents of others are left out.
     """
     places = _places(text, chunks)
-    starts = Counter(start for start, _ in places)
-    ends = Counter(end for _, end in places)
-    borders = sorted({0, len(text), *starts, *ends})
     order = sorted(places)
-    active: list[tuple[int, int]] = []
-    begun = count = 0
+    ends: dict[int, list[int]] = {}
+    for number, (_, end) in enumerate(order):
+        ends.setdefault(end, []).append(number)
+    borders = sorted({0, len(text), *ends, *(start for start, _ in order)})
+    active: dict[int, tuple[int, ...]] = {}
+    begun = 0
     for start, end in pairwise(borders):
-        count += starts[start] - ends[start]
+        for number in ends.get(start, ()):
+            active.pop(number)
+        before = begun
         while begun < len(order) and order[begun][0] == start:
-            heappush(active, (-begun, order[begun][1]))
+            active[begun] = tuple(places[order[begun]])
             begun += 1
-        while active and active[0][1] <= start:
-            heappop(active)
-        if active:
-            number = -active[0][0]
-            begins = bool(starts[start])
-            yield Piece(start, end, places[order[number]], number % 2, begins, count > 1)
-        else:
-            yield Piece(start, end, None, 0, begins=False, overlaps=False)
+        last = next(reversed(active), 0)
+        yield Piece(start, end, tuple(active.values()), last, begun > before)
 
 
-def _places(text: str, chunks: Sequence[Chunk]) -> dict[tuple[int, int], int]:
+def _places(text: str, chunks: Sequence[Chunk]) -> dict[tuple[int, int], list[int]]:
     """Return the numbers of the chunks that are not parents, by their positions."""
     parents = {chunk.metadata.get("parent_id") for chunk in chunks}
-    places: dict[tuple[int, int], int] = {}
+    places: dict[tuple[int, int], list[int]] = {}
     for number, chunk in enumerate(chunks):
         start, end = chunk.start, min(chunk.end, len(text))
         if chunk.id not in parents and start < end:
-            places.setdefault((start, end), number)
+            places.setdefault((start, end), []).append(number)
     return places
 
 
