@@ -4,6 +4,12 @@ The chunkers here work without a framework. `rag_splitters.langchain` offers eac
 `TextSplitter`, `rag_splitters.llama_index` as a `NodeParser`.
 """
 
+# ruff: noqa: E402
+
+from rag_splitters.interrupts import end_quietly_while_starting
+
+end_quietly_while_starting()  # before the imports below, which take half a second
+
 from rag_splitters import chunkers
 from rag_splitters.chunkers import *
 from rag_splitters.contract.chunker import Chunker

@@ -8,9 +8,16 @@ from typing import Annotated
 import typer
 
 from rag_splitters.cli.index import document_name
-from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
+from rag_splitters.cli.options import (
+    BaseUrlOption,
+    EmbeddingsOption,
+    JsonOption,
+    models_from_options,
+)
 from rag_splitters.cli.stored_index import check_is_index, open_index
+from rag_splitters.cli.views import write_line
 from rag_splitters.errors import InputError
+from rag_splitters.text.coloured import number_of
 
 
 def delete(
@@ -21,6 +28,7 @@ def delete(
     ],
     embeddings: EmbeddingsOption = None,
     base_url: BaseUrlOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Remove files from an index on disk, with everything that was made of them.
 
@@ -32,6 +40,10 @@ def delete(
     with open_index(folder, model) as retriever:
         counts = {name: retriever.delete(source=name).get("num_deleted", 0) for name in names}
     removed = sum(counts.values())
-    typer.echo(f"{folder}: {removed} document{'' if removed == 1 else 's'} removed")
-    if unknown := [name for name, count in counts.items() if not count]:
+    unknown = [name for name, count in counts.items() if not count]
+    if json:
+        write_line({"index": str(folder), "removed": removed, "unknown": unknown})
+    else:
+        typer.echo(f"{folder}: {number_of(removed, 'document')} removed")
+    if unknown:
         raise InputError(f"not in the index: {', '.join(unknown)}")

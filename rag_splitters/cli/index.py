@@ -6,15 +6,22 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_from_options
+from rag_splitters.cli.options import (
+    BaseUrlOption,
+    EmbeddingsOption,
+    JsonOption,
+    models_from_options,
+)
 from rag_splitters.cli.stored_index import SETTINGS, IndexSettings, is_index, open_index
-from rag_splitters.cli.views import note_left_out, progress_bar
-from rag_splitters.errors import FileError, InputError
+from rag_splitters.cli.views import note_left_out, progress_bar, write_line
+from rag_splitters.errors import FileError, InputError, RagSplittersError
+from rag_splitters.interrupts import EXIT_CODE
 from rag_splitters.reading.files import find_files, read_file
+from rag_splitters.text.coloured import number_of
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -43,14 +50,15 @@ def index(
         bool,
         typer.Option("--sync", help="Remove every document that is not among these files."),
     ] = False,
+    json: JsonOption = False,
 ) -> None:
     """Add files and folders to an index on disk; changed files are replaced.
 
-    With --sync, the index holds exactly these files afterwards; `rag-splitters delete` removes
-    single ones. A file is identified by its path relative to the current folder, and cut by the
-    strategy for its kind. Without --embeddings, the built-in embeddings are used, which match
-    words, not meaning. An index always uses the model that it was created with, and remembers its
-    strategy and its sizes.
+    With --sync, the index holds exactly these files afterwards. If one of them cannot be read, the
+    others are indexed, and nothing is removed. `rag-splitters delete` removes single files. A file
+    is identified by its path relative to the current folder, and cut by the strategy for its kind.
+    Without --embeddings, the built-in embeddings are used, which match words, not meaning. An index
+    always uses the model that it was created with, and remembers its strategy and its sizes.
     """
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     files, others = find_files(paths, skip=folder)
@@ -65,9 +73,11 @@ def index(
         progress_bar("Indexing") as progress,
     ):
         settings.write(folder)
-        documents = _documents(progress.track(files), retriever, counts, must_read_all=sync)
+        documents: Iterable[Document] = _documents(progress.track(files), retriever, counts)
         try:
             if sync:
+                documents = list(documents)  # all are read before anything is removed
+            if sync and not counts.errors:
                 counts.removed = len(retriever.sync(documents).deleted)
             else:
                 retriever.add_documents(documents)
@@ -77,13 +87,19 @@ def index(
                 f"Interrupted. {folder} is sound: run the same command again to finish the job.",
                 err=True,
             )
-            raise typer.Exit(130) from None
+            raise typer.Exit(EXIT_CODE) from None
         for name, messages in counts.mailboxes.items():  # removes those that were deleted
             retriever.sync(messages, scope={"source": name})
-    typer.echo(f"{folder}: {counts}")
+    if json:
+        write_line({"index": str(folder), **counts.row()})
+    else:
+        typer.echo(f"{folder}: {counts}")
     note_left_out(others)
     if counts.errors:
-        raise InputError(f"not indexed: {counts.error_summary}")
+        problem = "not indexed"
+        if sync:
+            problem = "nothing was removed, because these files cannot be read"
+        raise InputError(f"{problem}: {counts.error_summary}")
 
 
 @dataclass
@@ -107,13 +123,17 @@ class _Counts:
         more = f"; and {len(self.errors) - 3} more" if len(self.errors) > 3 else ""
         return "; ".join(self.errors[:3]) + more
 
+    def row(self) -> dict[str, Any]:
+        """The counts as JSON."""
+        names = ("new", "changed", "unchanged", "removed", "errors")
+        return {name: getattr(self, name) for name in names}
+
     def __str__(self) -> str:
         total = self.new + self.changed + self.unchanged
         return (
-            f"{total} file{'' if total == 1 else 's'} ({self.new} new, {self.changed} changed, "
+            f"{number_of(total, 'file')} ({self.new} new, {self.changed} changed, "
             f"{self.unchanged} unchanged)"
-            + (f", {self.removed} documents removed" if self.removed > 1 else "")
-            + (", 1 document removed" if self.removed == 1 else "")
+            + (f", {number_of(self.removed, 'document')} removed" if self.removed else "")
         )
 
 
@@ -131,19 +151,14 @@ def _documents(
     files: Iterable[Path],
     retriever: ParentDocumentRetriever,
     counts: _Counts,
-    *,
-    must_read_all: bool,
 ) -> Iterator[Document]:
-    """The files as documents whose ids begin with their paths. Counts the files on the way.
-
-    Raises: ValueError at the end if all files must be readable, and one is not.
-    """
+    """The files as documents whose ids begin with their paths. Counts the files on the way."""
     from langchain_core.documents import Document
 
     for path in files:
         try:
             sources = read_file(path)
-        except (ValueError, ImportError, OSError) as error:
+        except RagSplittersError as error:
             counts.errors.append(str(error))
             continue
         name = document_name(path)
@@ -162,8 +177,6 @@ def _documents(
         if path.suffix.lower() == ".mbox":
             counts.mailboxes[name] = documents
         yield from documents
-    if must_read_all and counts.errors:  # or `sync` would remove what is known of these files
-        raise InputError(f"nothing was removed: {counts.error_summary}")
 
 
 def document_name(path: Path) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -22,16 +20,16 @@ from rag_splitters.cli.split import split
 from rag_splitters.cli.strategies import strategies
 from rag_splitters.cli.views import unwrapped
 from rag_splitters.errors import RagSplittersError
+from rag_splitters.interrupts import EXIT_CODE, raise_from_now_on
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__  # click's, wherever this Typer keeps it
 
 
-class CommandError(RagSplittersError):
-    """An error that the user can put right; only its message is shown."""
-
-
 class _Commands(TyperGroup):
-    """The commands. Every error of the user's is one line on standard error, with exit status 2."""
+    """The commands. An error of ours is one line on standard error, with exit status 2.
+
+    Any other exception is a bug, and keeps its traceback.
+    """
 
     def main(self, *args: Any, **extra: Any) -> Any:
         """Run a command and exit."""
@@ -41,14 +39,15 @@ class _Commands(TyperGroup):
             if hasattr(stream, "reconfigure"):  # show characters that the encoding lacks as escapes
                 stream.reconfigure(errors="backslashreplace")
         try:
+            raise_from_now_on()
             status = super().main(*args, **{**extra, "standalone_mode": False})
-        except (CommandError, _USAGE_ERROR) as error:
+        except (RagSplittersError, _USAGE_ERROR) as error:
             message = error.format_message() if hasattr(error, "format_message") else str(error)
             message = " ".join(message.replace("Value error, ", "").splitlines())
             typer.echo(f"Error: {message}", err=True)
             status = 2
-        except typer.Abort:
-            status = 130
+        except (typer.Abort, KeyboardInterrupt):
+            status = EXIT_CODE
         sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -80,16 +79,5 @@ def _options(
     raise typer.Exit
 
 
-@contextmanager
-def _user_errors() -> Iterator[None]:
-    """Show what a command raises as one line, without a traceback."""
-    try:
-        yield
-    except BrokenPipeError:  # the reader, such as `head`, has seen enough
-        raise
-    except (ValueError, TypeError, ImportError, OSError) as error:
-        raise CommandError(str(error)) from error
-
-
 for _command in (demo, split, strategies, index, delete, query, compare, play, serve_skill):
-    app.command(help=unwrapped(_command.__doc__))(_user_errors()(_command))
+    app.command(help=unwrapped(_command.__doc__))(_command)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
@@ -26,21 +25,9 @@ from rag_splitters.extras import install_command
 from rag_splitters.models.named import load_embeddings, load_llm
 from rag_splitters.parameters.messages import unknown_parameter
 
-
-class Format(str, Enum):
-    """How results are written."""
-
-    table = "table"
-    jsonl = "jsonl"
-
-
-FormatOption = Annotated[
-    Format | None,
-    typer.Option(
-        "--format",
-        metavar="table|jsonl",
-        help="A table to read, or one JSON object per line; default: table.",
-    ),
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print the results as JSON lines, one object a line."),
 ]
 EmbeddingsOption = Annotated[
     str | None,

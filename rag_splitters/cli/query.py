@@ -11,8 +11,7 @@ from rag_splitters.cli.marked_pages import write_pages
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,
-    Format,
-    FormatOption,
+    JsonOption,
     models_from_options,
 )
 from rag_splitters.cli.stored_index import check_is_index, open_index
@@ -56,16 +55,13 @@ def query(
     ] = None,
     embeddings: EmbeddingsOption = None,
     base_url: BaseUrlOption = None,
-    form: FormatOption = None,
-    json: Annotated[bool, typer.Option("--json", help="The same as --format jsonl.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Search an index: excerpts of the passages that match best, with the best chunk marked.
 
     A score is between 0 (nothing in common with the question) and 1. Pass the same --embeddings as
     for `index`.
     """
-    if json and form is Format.table:
-        raise InputError("--json and --format table cannot be used together")
     model = models_from_options(embeddings, None, base_url).get("embeddings")
     if not question.strip():
         raise InputError("the question is blank")
@@ -83,7 +79,7 @@ def query(
             f" with a score of at least {min_score}: --min-score 0 shows all" if min_score else ""
         )
         typer.echo(f"No results{limit}.", err=True)
-    if json or form is Format.jsonl:
+    if json:
         for result in results:
             write_line(passage_row(result))
     else:

@@ -15,8 +15,7 @@ from rag_splitters.chunkers.by_name import chunker_class
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,
-    Format,
-    FormatOption,
+    JsonOption,
     LlmOption,
     chunker_from_options,
     complete_strategy,
@@ -33,11 +32,11 @@ from rag_splitters.cli.views import (
     write_line,
 )
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.errors import FileError, InputError
-from rag_splitters.reading.files import find_files, read_bytes, read_file
+from rag_splitters.errors import FileError, InputError, RagSplittersError
+from rag_splitters.reading.files import file_bytes, find_files, read_bytes, read_file
 from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
-from rag_splitters.text.coloured import coloured, printable, summary
+from rag_splitters.text.coloured import coloured, number_of, printable, summary
 
 
 def split(
@@ -82,7 +81,7 @@ def split(
     embeddings: EmbeddingsOption = None,
     llm: LlmOption = None,
     base_url: BaseUrlOption = None,
-    form: FormatOption = None,
+    json: JsonOption = False,
     show: Annotated[
         bool,
         typer.Option(
@@ -96,7 +95,7 @@ def split(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write to this file: JSON lines, unless --format or --show says otherwise.",
+            help="Write to this file: JSON lines, unless you pass --show.",
         ),
     ] = None,
     encoding: Annotated[
@@ -120,8 +119,8 @@ def split(
     chunker = _chunker(
         strategy, pairs or [], size_pairs, models_from_options(embeddings, llm, base_url)
     )
-    if show and form is not None:
-        raise InputError("--show and --format cannot be used together")
+    if show and json:
+        raise InputError("--show and --json cannot be used together")
     _check_encoding(encoding)
     names = files or ["-"]
     if names.count("-") > 1:
@@ -132,7 +131,8 @@ def split(
     errors = [f"{path}: no such file or folder" for path in named if not path.exists()]
     paths, others = find_files([path for path in named if path.exists()])
     paths = [path for path in paths if output is None or path.resolve() != output.resolve()]
-    form = form or (Format.table if show or output is None else Format.jsonl)
+    json = json or (output is not None and not show)
+    counts = {"text": 0, "chunk": 0}
     with ExitStack() as stack:
         file = stack.enter_context(_open(output)) if output else None
         shows_results = file is None and sys.stdout.isatty()
@@ -140,7 +140,12 @@ def split(
         tracked = stack.enter_context(bar).track(paths)
         for source in _sources(names, tracked, encoding, errors, is_named=bool(files)):
             chunks = chunker.chunk(source.text, metadata=source.metadata)
-            _write(source, chunks, chunker, form, file, show=show)
+            _write(source, chunks, chunker, file, json=json, show=show)
+            counts["text"] += 1
+            counts["chunk"] += len(chunks)
+    if output:
+        written = (number_of(counts[name], name) for name in ("chunk", "text"))
+        typer.echo(f"{output}: {' of '.join(written)} written", err=True)
     note_left_out(others)
     if len(errors) == 1:
         raise InputError(errors[0])
@@ -175,14 +180,14 @@ def _write(
     source: Source,
     chunks: Sequence[Chunk],
     chunker: Chunker,
-    form: Format,
     file: IO[str] | None,
     *,
+    json: bool,
     show: bool,
 ) -> None:
     """Write the chunks of one source to the file or, without one, to standard output."""
     name = str(source.id)
-    if form is Format.jsonl:
+    if json:
         heads = {key: source.metadata[key] for key in MAIL_KEYS if key in source.metadata}
         for chunk in chunks:
             row = chunk_row(name, chunk)
@@ -211,7 +216,7 @@ def _sources(
             raise InputError("nothing to split: name files or folders, or pipe a text in")
         try:
             yield from read_bytes(_as_utf8(data, "-", encoding), "-")
-        except (ValueError, ImportError) as error:
+        except RagSplittersError as error:
             errors.append(str(error))
     for path in paths:
         try:
@@ -219,8 +224,8 @@ def _sources(
                 sources = read_file(path)
             else:
                 name = path.as_posix()
-                sources = read_bytes(_as_utf8(path.read_bytes(), name, encoding), name)
-        except (ValueError, ImportError, OSError) as error:
+                sources = read_bytes(_as_utf8(file_bytes(path), name, encoding), name)
+        except RagSplittersError as error:
             errors.append(str(error))
             continue
         yield from sources

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_splitters.errors import InputError, MissingFileError
+from rag_splitters.errors import FileError, InputError, MissingFileError
 from rag_splitters.models import Embedder
 from rag_splitters.parent_child.errors import FolderInUseError, StoreError
 
@@ -61,6 +61,8 @@ class IndexSettings:
         try:
             values = json.loads(file.read_text(encoding="utf-8"))
             settings = cls(**values)
+        except OSError as error:
+            raise FileError(f"{file} cannot be read: {error.strerror or error}") from error
         except (ValueError, TypeError) as error:
             raise InputError(f"{file} is damaged: {error}") from error
         sizes = (settings.child_size, settings.parent_size)
@@ -71,11 +73,14 @@ class IndexSettings:
     def write(self, folder: Path) -> None:
         """Write the settings, if the folder does not have them already."""
         file, text = folder / SETTINGS, json.dumps(asdict(self)) + "\n"
-        if not file.is_file() or file.read_text(encoding="utf-8") != text:
-            folder.mkdir(parents=True, exist_ok=True)
-            draft = file.with_suffix(".draft")
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(file)
+        try:
+            if not file.is_file() or file.read_text(encoding="utf-8") != text:
+                folder.mkdir(parents=True, exist_ok=True)
+                draft = file.with_suffix(".draft")
+                draft.write_text(text, encoding="utf-8")
+                draft.replace(file)
+        except OSError as error:
+            raise FileError(f"{folder} cannot be written: {error.strerror or error}") from error
 
     def splitters(self) -> dict[str, TextSplitter]:
         """The splitters of the retriever, by the names of its options."""

@@ -13,8 +13,8 @@ from rich.text import Text
 
 from rag_splitters.chunkers import CATALOGUE
 from rag_splitters.chunkers.by_name import chunker_class, default_as_python, parameter_docs
-from rag_splitters.cli.options import complete_strategy
-from rag_splitters.cli.views import console, unwrapped
+from rag_splitters.cli.options import JsonOption, complete_strategy
+from rag_splitters.cli.views import console, unwrapped, write_line
 from rag_splitters.contract.chunker import Chunker
 
 
@@ -27,15 +27,33 @@ def strategies(
             autocompletion=complete_strategy,
         ),
     ] = None,
+    json: JsonOption = False,
 ) -> None:
     """List the strategies, or show one with its parameters."""
-    if name is None:
+    if json:
+        kinds = CATALOGUE.values() if name is None else [chunker_class(name)]
+        for kind in kinds:
+            write_line(_row(kind))
+    elif name is None:
         table = Table("strategy", "what it does to the text", box=box.SIMPLE_HEAD)
         for each, kind in CATALOGUE.items():
             table.add_row(Text(each, style="bold"), Text((kind.__doc__ or "").split("\n")[0]))
         console().print(table)
     else:
         _show_strategy(console(), chunker_class(name))
+
+
+def _row(kind: type[Chunker]) -> dict[str, object]:
+    """A strategy as JSON."""
+    return {
+        "strategy": kind.strategy,
+        "class": kind.__name__,
+        "description": unwrapped(inspect.getdoc(kind)).split("\n>>> ")[0].rstrip(),
+        "parameters": {
+            parameter: {"default": default_as_python(default), "meaning": " ".join(meaning.split())}
+            for parameter, (default, meaning) in parameter_docs(kind).items()
+        },
+    }
 
 
 def _show_strategy(out: Console, kind: type[Chunker]) -> None:

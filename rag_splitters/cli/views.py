@@ -56,7 +56,7 @@ def note_left_out(files: Sequence[Path]) -> None:
         names = ", ".join(printable(file.as_posix()) for file in files[:3])
         more = ", ..." if len(files) > 3 else ""
         console(error=True).print(
-            f"Passed over {printable(describe_files(files))} ({names}{more}). Name a file to read "
+            f"Skipped {printable(describe_files(files))} ({names}{more}). Name a file to read "
             "it, whatever its kind."
         )
 

@@ -111,15 +111,19 @@ def read_file(path: str | Path, options: ReadingOptions = READ_ALL) -> list[Sour
     Every message names the file.
     """
     path = Path(path)
+    return read_bytes(file_bytes(path), path.as_posix(), options)
+
+
+def file_bytes(path: Path) -> bytes:
+    """Return the bytes of a file. Raises FileError if it is missing, a folder or unreadable."""
     if not path.exists():
         raise MissingFileError(f"{path}: no such file")
     if path.is_dir():
         raise FileError(f"{path} is a folder, not a file")
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror or error}") from error
-    return read_bytes(data, path.as_posix(), options)
 
 
 def read_text(path: str | Path) -> str:

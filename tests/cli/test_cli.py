@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from contextlib import closing
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+import rag_splitters
 from rag_splitters import CATALOGUE, RecursiveChunker, __version__
 from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
@@ -46,7 +48,7 @@ def run(*args: str, input: str | bytes | None = None) -> Result:
 
 
 def rows(*args: str, input: str | bytes | None = None) -> list[dict[str, Any]]:
-    result = run(*args, "--format", "jsonl", input=input)
+    result = run(*args, "--json", input=input)
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     return [json.loads(line) for line in result.stdout.splitlines()]
@@ -136,11 +138,11 @@ def test_split_and_index_take_every_known_kind_from_a_folder(folder: Path) -> No
         (source / name).write_text(text)
     for name in ("i.png", "j.png", "k.pyc"):
         (source / name).write_bytes(b"\0")
-    result = run("split", "src", "--format", "jsonl")
+    result = run("split", "src", "--json")
     found = {json.loads(line)["source"] for line in result.stdout.splitlines()}
     assert len(found) == 7
     assert {f"src/{name}" for name in texts} < found
-    note = "Passed over 3 files: 2 .png, 1 .pyc (src/i.png, src/j.png, src/k.pyc)."
+    note = "Skipped 3 files: 2 .png, 1 .pyc (src/i.png, src/j.png, src/k.pyc)."
     assert note in " ".join(result.stderr.split())
     result = run("index", "idx", "src")
     assert "7 files (7 new" in result.stdout
@@ -160,7 +162,7 @@ def test_split_reads_standard_input() -> None:
 
 
 def test_split_jsonl_is_ascii() -> None:
-    result = run("split", "a.txt", "--format", "jsonl")
+    result = run("split", "a.txt", "--json")
     assert result.stdout.isascii()
     assert json.loads(result.stdout.splitlines()[0])["text"].count("\U0001f600") > 0
 
@@ -195,7 +197,7 @@ def test_headings_of_a_pdf_reach_chunks_and_the_index(folder: Path) -> None:
     assert row["metadata"]["headings"] == ["Cats"]
     assert "outline" not in row["metadata"]
     assert run("index", "idx", "report.pdf").exit_code == 0
-    found = run("query", "idx", "sleep", "-k", "1", "--format", "jsonl")
+    found = run("query", "idx", "sleep", "-k", "1", "--json")
     assert "outline" not in json.loads(found.stdout)["metadata"]
 
 
@@ -260,7 +262,7 @@ def test_split_reads_the_others_before_it_fails(folder: Path) -> None:
         (folder / name).write_bytes(b"\0")
     (folder / "c.txt").write_text("The last one.")
     names = ("a.txt", "b.txt", "no.txt", "c.txt", "d.txt")
-    result = run("split", *names, "--format", "jsonl")
+    result = run("split", *names, "--json")
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: 3 files cannot be read: no.txt: no such file or folder")
     assert "; b.txt is not a text file: " in result.stderr
@@ -272,11 +274,13 @@ def test_split_reads_the_others_before_it_fails(folder: Path) -> None:
 def test_split_writes_a_file_and_does_not_read_it(folder: Path) -> None:
     expected = rows("split", "a.txt")
     for _ in range(2):
-        assert run("split", ".", "-o", "chunks.jsonl").stdout == ""
+        result = run("split", ".", "-o", "chunks.jsonl")
+        assert len(expected) == 1
+        assert (result.stdout, result.stderr) == ("", "chunks.jsonl: 1 chunk of 1 text written\n")
         lines = (folder / "chunks.jsonl").read_text().splitlines()
         assert [json.loads(line) for line in lines] == expected
-    run("split", "a.txt", "-o", "chunks.txt", "--format", "table")
-    assert "length in characters" in (folder / "chunks.txt").read_text(encoding="utf-8")
+    run("split", "a.txt", "-o", "chunks.txt", "--show")
+    assert (folder / "chunks.txt").read_text(encoding="utf-8").startswith("a.txt: ")
 
 
 def test_split_reads_an_encoding(folder: Path) -> None:
@@ -381,12 +385,11 @@ def test_the_shell_completes_commands_and_strategies() -> None:
         (["split", "a.txt", "-s", "keyword"], "KeywordChunker needs keywords or patterns"),
         (["split", "a.txt", "-s", "hybrid", "-p", "stages=pag"], "did you mean 'page'?"),
         (["split", "a.txt", "-s", "hybrid", "-p", 'stages=[{"a": 1}]'], 'does not name its "strat'),
-        (["split", "a.txt", "--format", "xml"], "'xml' is not one of 'table', 'jsonl'"),
         (["split", "-", "-"], "standard input (-) can be read only once"),
         (["split", "a.txt", "--nope"], "No such option: --nope"),
         (["split"], "nothing to split: name files or folders, or pipe a text in"),
         (["split", "a.txt", "--encoding", "nope"], "unknown encoding 'nope'"),
-        (["split", "a.txt", "--show", "--format", "table"], "--show and --format cannot be used"),
+        (["split", "a.txt", "--show", "--json"], "--show and --json cannot be used"),
         (["split", "a.txt", "-o", "no/such/file"], "cannot be written: No such file"),
         (
             [*RECURSIVE[:2], "-s", "titled", "--chunk-size", "9", "-p", NESTED],
@@ -672,7 +675,7 @@ def test_index_says_which_files_of_a_folder_it_does_not_read(docs: Path) -> None
     (docs / "deep" / "LICENCE").write_text("Anybody may use it.")
     told = " ".join(run("index", "idx", "docs").stderr.split())
     assert told == (
-        "Passed over 2 files: 1 .bin, 1 without a suffix (docs/program.bin, docs/deep/LICENCE). "
+        "Skipped 2 files: 1 .bin, 1 without a suffix (docs/program.bin, docs/deep/LICENCE). "
         "Name a file to read it, whatever its kind."
     )
     assert "secret" not in told
@@ -785,11 +788,20 @@ def test_query_shows_short_passages_with_their_titles(docs: Path) -> None:
     assert run("query", "idx", "zeppelin", "-k", "1", "--full").stdout.count("zeppelin flew") > 30
 
 
-def test_query_json_is_format_jsonl(docs: Path) -> None:
-    run("index", "idx", "docs")
-    lines = run("query", "idx", "rye flour", "--json").stdout
-    assert lines == run("query", "idx", "rye flour", "--format", "jsonl").stdout
-    assert refused("query", "idx", "x", "--json", "--format", "table").startswith("--json and")
+def test_json_means_the_same_in_every_command(docs: Path) -> None:
+    """Each prints JSON lines on standard output, and nothing else there."""
+    (written,) = rows("index", "idx", "docs/deep")
+    counts = {"new": 3, "changed": 0, "unchanged": 0, "removed": 0, "errors": []}
+    assert written == {"index": "idx", **counts}
+    assert {"source", "text", "start", "end"} <= rows("split", "docs/deep")[0].keys()
+    assert {"text", "score", "matches"} <= rows("query", "idx", "rye flour")[0].keys()
+    strategies = rows("strategies")
+    assert [row["strategy"] for row in strategies] == list(CATALOGUE)
+    (page,) = rows("strategies", "page")
+    assert page == next(row for row in strategies if row["strategy"] == "page")
+    assert page["parameters"]["chunk_size"]["default"] == "1000"
+    (removed,) = rows("delete", "idx", "docs/deep/tram.md")
+    assert removed == {"index": "idx", "removed": 1, "unknown": []}
 
 
 def test_index_sync_removes_what_is_gone(docs: Path) -> None:
@@ -801,14 +813,28 @@ def test_index_sync_removes_what_is_gone(docs: Path) -> None:
     assert sources <= {"docs/deep/lighthouse.md", "docs/deep/bakery.md"}
 
 
-def test_index_sync_removes_nothing_if_a_file_is_unreadable(docs: Path) -> None:
+def test_index_sync_with_an_unreadable_file_applies_the_rest_and_removes_nothing(
+    docs: Path,
+) -> None:
     run("index", "idx", "docs", "a.txt")
     before = stored("idx")
     (docs / "deep" / "tram.md").write_bytes(b"\0")
-    assert refused("index", "idx", "docs", "--sync").startswith(
-        "nothing was removed: docs/deep/tra"
-    )
-    assert stored("idx") == before
+    (docs / "deep" / "bakery.md").write_text("The bakery burned down.")
+    (docs / "new.md").write_text("A new file.")
+    result = run("index", "idx", "docs", "--sync")
+    assert result.exit_code == 2
+    assert result.stdout == "idx: 3 files (1 new, 1 changed, 1 unchanged)\n"
+    told = "Error: nothing was removed, because these files cannot be read: docs/deep/tram.md"
+    assert told in result.stderr
+    after = stored("idx")
+    assert "A new file." in after.values()
+    assert "The bakery burned down." in after.values()
+    gone = [text for text in before.values() if text not in after.values()]
+    assert gone, "the old version of the changed file is replaced"
+    trams = [text for text in before.values() if "tram" in text]
+    assert trams
+    assert all(text in after.values() for text in trams), "the unreadable file's text stays"
+    assert rows("query", "idx", "trams painted green", "--retrieve", "parents")
 
 
 def test_delete_removes_files_that_need_not_exist(docs: Path) -> None:
@@ -839,6 +865,46 @@ def test_index_can_be_interrupted(docs: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 # --- as a process --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGINT for one process")
+@pytest.mark.parametrize("program", ["module", "script"])
+@pytest.mark.parametrize(
+    ("module", "args"),
+    [("pydantic", []), ("typer", []), ("langchain_core", ["index", "idx", "a.txt"])],
+)
+def test_an_interrupt_gives_130_without_a_traceback_also_while_modules_are_loaded(
+    folder: Path, program: str, module: str, args: list[str]
+) -> None:
+    slow = folder / "slow"
+    slow.mkdir()
+    (slow / f"{module}.py").write_text("import time\nprint('loading', flush=True)\ntime.sleep(60)")
+    (folder / "rag-splitters").write_text("from rag_splitters.cli import main\nmain()\n")
+    command = ["-m", "rag_splitters"] if program == "module" else ["rag-splitters"]
+    path = os.pathsep.join([str(slow), str(Path(rag_splitters.__file__).parents[1])])
+    with subprocess.Popen(
+        [sys.executable, *command, *args],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "loading\n"
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert (running.returncode, told) == (130, "")
+
+
+def test_a_bug_keeps_its_traceback(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: Any, **options: Any) -> Any:
+        raise ValueError("a bug of ours")
+
+    monkeypatch.setattr("rag_splitters.cli.split.chunk_row", broken)
+    result = run("split", "a.txt", "--json")
+    assert isinstance(result.exception, ValueError)
+    assert result.exit_code == 1
+    assert "Error:" not in result.stderr
 
 
 @pytest.mark.parametrize("args", [["--help"], ["strategies"], ["split", "a.txt"], ["--version"]])
@@ -872,10 +938,10 @@ def test_process_gives_one_line_and_status_2() -> None:
     assert done.stderr == "Error: no.txt: no such file or folder\n"
 
 
-@pytest.mark.parametrize("form", ["table", "jsonl"])
-def test_process_is_quiet_when_the_pipe_breaks(folder: Path, form: str) -> None:
+@pytest.mark.parametrize("form", [[], ["--json"]], ids=["table", "json"])
+def test_process_is_quiet_when_the_pipe_breaks(folder: Path, form: list[str]) -> None:
     (folder / "long.txt").write_text("word " * 100_000)
-    command = [sys.executable, "-m", "rag_splitters", "split", "long.txt", "--format", form]
+    command = [sys.executable, "-m", "rag_splitters", "split", "long.txt", *form]
     with subprocess.Popen(
         [*command, "--chunk-size", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as running:
@@ -905,7 +971,7 @@ def test_printable_keeps_every_position() -> None:
 def test_split_shows_its_progress_at_a_terminal_only(docs: Path) -> None:
     import pty
 
-    command = [sys.executable, "-m", "rag_splitters", "split", "docs", "--format", "jsonl"]
+    command = [sys.executable, "-m", "rag_splitters", "split", "docs", "--json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80"}
     outputs = []
     for at_terminal in (True, False):

@@ -507,7 +507,7 @@ def test_command_line_splits_and_indexes_them(
     box.write_text(first + second)
     Path("docs/talk.srt").write_text(SRT)
     runner = CliRunner()
-    rows = runner.invoke(app, ["split", "docs", "--format", "jsonl"])
+    rows = runner.invoke(app, ["split", "docs", "--json"])
     lines = [json.loads(line) for line in rows.stdout.splitlines()]
     assert [line["metadata"].get("subject") for line in lines] == ["tea", "milk", None]
     assert lines[2]["metadata"]["end_time"] == 4.5
@@ -516,7 +516,7 @@ def test_command_line_splits_and_indexes_them(
         assert counts in result.stdout, result.output
     box.write_text(second)
     runner.invoke(app, ["index", "made", "docs"])
-    found = runner.invoke(app, ["query", "made", "tea milk", "--format", "jsonl"])
+    found = runner.invoke(app, ["query", "made", "tea milk", "--json"])
     rows_found = [json.loads(line) for line in found.stdout.splitlines()]
     assert sum("All about" in row["text"] for row in rows_found) == 1
 
