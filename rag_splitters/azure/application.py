@@ -14,8 +14,14 @@ from starlette.routing import Route
 
 from rag_splitters.azure.contract import answer_records
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.errors import InputError
-from rag_splitters.web.http import TooLargeError, error_response, json_response, within_limit
+from rag_splitters.errors import InputError, RagSplittersError
+from rag_splitters.web.http import (
+    TooLargeError,
+    error_response,
+    json_response,
+    log_failure,
+    within_limit,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -38,11 +44,10 @@ def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starle
         except TooLargeError:
             message = f"the request is larger than {max_bytes} bytes: lower the skill's batchSize"
             return error_response(message, 413)
-        except ValueError as error:
+        except RagSplittersError as error:
             return error_response(error, 400)
-        except Exception as error:  # a bug: the details go to the log
-            logger.exception("the skill failed")
-            return error_response(f"{type(error).__name__}: see the server's log", 500)
+        except Exception as error:
+            return error_response(log_failure(logger, "the skill failed", error), 500)
 
     async def health(request: Request) -> Response:
         return json_response({"status": "ok"})

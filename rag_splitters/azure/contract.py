@@ -9,17 +9,18 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import islice
+from math import isfinite
 from typing import Any, TypeAlias
 
 from rag_splitters.azure.outputs import outputs, utf16_length
 from rag_splitters.azure.parameters import PARAMETERS, SplitParameters
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
-from rag_splitters.errors import InputError
+from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.models import ModelError, collect_failures
 from rag_splitters.span import Source, Span
 from rag_splitters.text.sentences import sentence_spans
-from rag_splitters.web.http import one_line
+from rag_splitters.web.http import log_failure, one_line
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,8 @@ class _Record:
 
     def __post_init__(self) -> None:
         record_id = self.value.get("recordId") if isinstance(self.value, dict) else None
-        record_id = record_id if isinstance(record_id, (str, int, float)) else None
+        is_number = isinstance(record_id, (int, float)) and isfinite(record_id)
+        record_id = record_id if is_number or isinstance(record_id, str) else None
         self.answer = {"recordId": record_id, "data": {}, "errors": None, "warnings": None}
 
     @property
@@ -201,16 +203,13 @@ def _sentences(record: _Record) -> list[Span]:
 
 def _fail(record: _Record, error: BaseException) -> None:
     """Answer with the error; the details of a bug go to the log."""
-    if isinstance(error, (ValueError, TypeError, ImportError)):
-        record.fail(error)
-    else:
-        logger.error("the skill failed on a record", exc_info=error)
-        record.fail(f"{type(error).__name__}: see the server's log")
+    is_ours = isinstance(error, RagSplittersError)
+    record.fail(error if is_ours else log_failure(logger, "the skill failed on a record", error))
 
 
 def _records_of(body: bytes) -> list[_Record]:
     try:
-        values = json.loads(body, parse_constant=lambda name: name)
+        values = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InputError(f"the request is not JSON: {error}") from None
     records = values.get("values") if isinstance(values, dict) else None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
@@ -46,6 +48,13 @@ def one_line(error: object) -> str:
     """Return an error's message as one line of at most 600 characters."""
     message = " ".join(str(error).split()) or type(error).__name__
     return message if len(message) <= _MAX_MESSAGE else message[:_MAX_MESSAGE] + " …"
+
+
+def log_failure(logger: logging.Logger, what: str, error: BaseException) -> str:
+    """Log a bug with its traceback, and return a message by which it can be looked up."""
+    number = secrets.token_hex(4)
+    logger.error("%s (failure %s)", what, number, exc_info=error)
+    return f"internal error {type(error).__name__}: see failure {number} in the server's log"
 
 
 def error_response(

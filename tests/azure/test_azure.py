@@ -470,18 +470,61 @@ def test_failures_of_a_model_concern_single_records() -> None:
     assert first["data"]["textItems"] == third["data"]["textItems"] != []
 
 
-def test_bug_in_a_strategy_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("kind", [KeyError, ValueError, TypeError])
+def test_bug_in_a_strategy_is_logged_with_its_traceback_and_not_shown(
+    caplog: pytest.LogCaptureFixture, kind: type[Exception]
+) -> None:
     class Broken(Chunker):
         def spans(self, text: str) -> list[Span]:
             if "bad" in text:
-                raise KeyError("inside")
+                raise kind("secret details")
             return [Span(0, len(text))]
 
     with TestClient(create_skill_app(Broken())) as client:
         good, bad = ask(client, {"text": "good"}, {"text": "bad"})
     assert good["data"]["textItems"] == ["good"]
-    assert error_of(bad) == "KeyError: see the server's log"
+    told = error_of(bad)
+    assert told.startswith(f"internal error {kind.__name__}: see failure ")
+    assert "secret" not in told
+    assert told.split()[5] in caplog.text
     assert "the skill failed on a record" in caplog.text
+    assert "Traceback" in caplog.text
+    assert "secret details" in caplog.text
+
+
+def test_bug_outside_of_the_records_is_logged_too(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(*args: Any) -> Any:
+        raise ValueError("secret details")
+
+    monkeypatch.setattr("rag_splitters.azure.application.answer_records", broken)
+    response = client.post("/split", json=records({"text": "a"}))
+    assert response.status_code == 500
+    assert response.json()["error"].startswith("internal error ValueError: see failure ")
+    assert "ValueError: secret details" in caplog.text
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_json_does_not_have_are_an_error_of_their_record(
+    client: TestClient, number: float
+) -> None:
+    good, text, size, metadata = ask(
+        client,
+        {"text": "good"},
+        {"text": number},
+        {"text": "a", "maximumPageLength": number},
+        {"text": "a", "page": number, "other": [number]},
+    )
+    assert good["data"]["textItems"] == ["good"]
+    assert error_of(text) == f"text must be a string, got {number!r}"
+    assert error_of(size).startswith("maximumPageLength must be a whole number")
+    assert metadata["data"]["textItems"] == ["a"]
+    body = json.dumps({"values": [{"recordId": number, "data": {"text": "a"}}]})
+    response = client.post("/split", content=body)
+    (value,) = json.loads(response.text, parse_constant=pytest.fail)["values"]
+    assert value["recordId"] is None
+    assert error_of(value).startswith("recordId must be a string, got ")
 
 
 def test_too_many_text_items_are_an_error(
