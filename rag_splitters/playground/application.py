@@ -1,158 +1,451 @@
-"""The playground's server: the files of the page, and the API that the page calls."""
+"""The playground's server: it cuts the text and renders the page, which swaps what changed."""
 
 from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from inspect import getdoc
 from typing import Any
+from urllib.parse import parse_qsl
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from rag_splitters import CATALOGUE, __version__
-from rag_splitters.chunkers.by_name import required_models
-from rag_splitters.errors import InputError
+from rag_splitters import CATALOGUE
+from rag_splitters.chunkers.by_name import changed_parameters
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.models import ModelError
-from rag_splitters.playground.chunking import MAX_CHUNKS, show_chunks
-from rag_splitters.playground.form import chunker_from_form, form
+from rag_splitters.playground.cutting import Cut, Hit, chunkers
+from rag_splitters.playground.fields import rows, strategy_options
+from rag_splitters.playground.form import chunker_from_form
 from rag_splitters.playground.model_set import ModelSet
-from rag_splitters.playground.searching import rank_chunks
+from rag_splitters.playground.recent import Recent
 from rag_splitters.playground.security import MAX_BYTES, Guard
+from rag_splitters.playground.settings import (
+    LETTERS,
+    TABS,
+    Settings,
+    Side,
+    changed_fields,
+    link,
+    second_side,
+)
 from rag_splitters.playground.snippets import snippets
+from rag_splitters.playground.texts import Texts
+from rag_splitters.playground.view import (
+    MAX_CHARACTERS,
+    answer_sentence,
+    difference,
+    draw,
+    draw_plain,
+    facts,
+    figure_rows,
+    histograms,
+    summary,
+    twins_of,
+    window,
+)
 from rag_splitters.reading.files import text_from_bytes
-from rag_splitters.reading.samples import SAMPLE_ANSWERS, SAMPLE_QUESTIONS, sample_texts
-from rag_splitters.web.http import TooLargeError, error_response, json_response
+from rag_splitters.reading.samples import SAMPLE_QUESTIONS
+from rag_splitters.text.surrogates import without_surrogates
+from rag_splitters.web.http import TooLargeError, log_failure, one_line
 
 logger = logging.getLogger(__name__)
 
-_MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript"}
+_STATIC = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "htmx.min.js": "text/javascript",
+}
+_PASTED = "text/plain"  # a text from the clipboard; files come as application/octet-stream
+_REGEX_PARAMETERS = ("is_regex", "patterns", "page_break", "secondary_chunking_regex")
+_SMALL = 200_000  # characters of a text that is searched at once
+_DEFAULT = {"a": "auto", "a.chunk_size": "300"}
+_PASTED_NAME = "your own text"
 
 
 def application(texts: Mapping[str, str], models: ModelSet, hosts: Sequence[str]) -> Starlette:
     """The application; see `rag_splitters.playground.create_app`."""
-    api = _Api({**texts, **{k: v for k, v in sample_texts().items() if k not in texts}}, models)
-    names = sorted(each.name for each in (files(__package__) / "static").iterdir())
-    routes = [Route("/" if name == "page.html" else f"/{name}", _file(name)) for name in names]
+    page = _Page(Texts(texts), models)
+    routes = [Route("/", _endpoint(page.start))]
+    routes += [Route(f"/{name}", _file(name, kind)) for name, kind in _STATIC.items()]
     routes += [
-        Route("/api/strategies", _endpoint(api.strategies)),
-        Route("/api/text", _endpoint(api.text)),
-        Route("/api/read", _endpoint(api.read), methods=["POST"]),
-        Route("/api/chunks", _endpoint(api.chunks), methods=["POST"]),
-        Route("/api/search", _endpoint(api.search), methods=["POST"]),
+        Route("/settings", _endpoint(page.settings), methods=["POST"]),
+        Route("/views", _endpoint(page.views), methods=["POST"]),
+        Route("/chunk", _endpoint(page.chunk), methods=["POST"]),
+        Route("/text", _endpoint(page.take_text), methods=["POST"]),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
 
 
-class _Api:
-    """The API; each method takes the query and the body of a request, and returns JSON."""
+Fields = Mapping[str, str]
 
-    def __init__(self, texts: Mapping[str, str], models: ModelSet) -> None:
+
+class _Page:
+    """The page and its fragments; each method answers a request, and nothing is cut twice."""
+
+    def __init__(self, texts: Texts, models: ModelSet) -> None:
         self.texts, self.models = texts, models
+        self._cuts: Recent[tuple[str, str, str], Cut] = Recent(16)
+        self._hits: Recent[tuple[Cut, str, int], list[Hit]] = Recent(16)
+        self._templates = Environment(
+            loader=PackageLoader("rag_splitters.playground"),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+        )
+        self._templates.filters["prose"] = _prose
 
-    def strategies(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """The strategies with their forms, the models and the texts, for the start of the page."""
+    def start(self, fields: Fields, body: bytes, kind: str) -> Response:
+        """Render the page for a link. It cuts nothing yet, whoever the link comes from."""
+        notices = []
+        try:
+            settings = Settings.read(fields, self.texts)
+        except RagSplittersError as error:
+            notices.append(one_line(error))
+            settings = Settings.read({**fields, "text": ""}, self.texts)
+        sides: list[Side] = []
+        linked: dict[str, str] = {}
+        for letter in LETTERS:
+            own = {k: v for k, v in fields.items() if k == letter or k.startswith(f"{letter}.")}
+            if letter == "a" and own.get("a") not in CATALOGUE:
+                notices += [_unknown(own["a"])] if "a" in own else []
+                own = _DEFAULT
+            if letter in own and own[letter] not in CATALOGUE:
+                notices.append(_unknown(own[letter]))
+            elif letter in own:
+                linked |= own
+                sides.append(self._linked_side(own, letter))
+        return self._html(
+            "page.html",
+            settings=settings,
+            notice=" ".join(notices),
+            texts=self.texts.options(settings.text),
+            questions=SAMPLE_QUESTIONS,
+            letters=LETTERS,
+            tabs=TABS,
+            **self._form(sides, linked),
+        )
+
+    def settings(self, fields: Fields, body: bytes, kind: str) -> Response:
+        """Render the forms after a strategy was chosen, added or removed."""
+        fields = changed_fields(_fields_of(body))
+        sides = [Side.read(fields, letter) for letter in LETTERS if letter in fields]
+        if "compare" in fields and len(sides) == 1:
+            sides.append(second_side(sides[0]))
+        shown = "b" if "compare" in fields else fields.get("shown", "a")
+        return self._html("settings.html", **self._form(sides, {}, shown))
+
+    def views(self, fields: Fields, body: bytes, kind: str) -> Response:
+        """Cut the text, search the chunks, and render what is to be seen."""
+        return self._render(_fields_of(body))
+
+    def chunk(self, fields: Fields, body: bytes, kind: str) -> Response:
+        """Render the details of one chunk, and the part of the text that it is in."""
+        fields = _fields_of(body)
+        letter = fields.get("side", "a")
+        settings, side = Settings.read(fields, self.texts), Side.read(fields, letter)
+        cuts = self._all_cuts(settings, fields)
+        cut = self._cut(settings, side)
+        if cut is None:
+            return self._render(fields)
+        if side.chunk is not None and side.chunk < len(cut.chunks):
+            place = cut.chunks[side.chunk].start
+            shown = window(settings.text, settings.start, cuts, place)
+            if shown[0] != settings.start:
+                return self._render({**fields, "from": str(shown[0])})
+        others = [each for each in cuts if each is not cut]
+        twins = twins_of(cut, others[0]) if others else None
+        hits = self._hits.get((cut, settings.question, settings.k)) or []
+        view = {**self._panel(cut, side, hits, twins, fields), "pieces": None}
+        return self._html(
+            "views.html", views=[view], errors={}, waits={}, plain=[], settings=None, shown=None
+        )
+
+    def take_text(self, fields: Fields, body: bytes, kind: str) -> Response:
+        """Keep a text that was pasted, or a file that was opened, and answer with its key."""
+        if kind.partition(";")[0] == _PASTED:
+            name, text = _PASTED_NAME, body.decode("utf-8", "replace")
+        else:
+            name = fields.get("name") or "the file"
+            text = text_from_bytes(body, name)
+        added = self.texts.add(name, text)
+        return Response(json.dumps({"key": added.key, "name": name}), media_type="application/json")
+
+    # Cutting and searching
+
+    def _cut(self, settings: Settings, side: Side, *, runs: bool = False) -> Cut | None:
+        """Return the chunks, cutting the text unless that waits for the user; None then.
+
+        Raises: RagSplittersError if the settings are wrong or a model fails.
+        """
+        parameters = json.dumps(side.values, sort_keys=True)
+        key = (settings.text.key, side.strategy, parameters)
+        cut = self._cuts.get(key)
+        if cut is None or runs:
+            chunker = chunker_from_form(side.strategy, side.values, self.models)
+            if not runs and self._reason_to_wait(chunker, side):
+                return None
+            cut = Cut.of(chunker, settings.text)
+            self._cuts.put(key, cut)
+        return cut
+
+    def _all_cuts(self, settings: Settings, fields: Fields) -> list[Cut]:
+        """Return the chunks of both sides, as far as they can be shown."""
+        cuts = []
+        for letter in LETTERS:
+            try:
+                cuts += [self._cut(settings, Side.read(fields, letter))] if letter in fields else []
+            except RagSplittersError:  # said where this side is drawn
+                continue
+        return [cut for cut in cuts if cut is not None]
+
+    def _reason_to_wait(self, chunker: Chunker, side: Side) -> str:
+        """Say why cutting waits for the user to press Run; "" if it does not."""
+        parts = list(chunkers(chunker))
+        if any(getattr(each, "llm", None) is not None for each in parts):
+            return f"calls {self.models.descriptions['llm']}"
+        # A regular expression can run for ever, and a link can come from anyone.
+        if side.is_linked and any(_has_regex(each) for each in parts):
+            return "uses regular expressions that came with a link"
+        return ""
+
+    def _search(
+        self, cut: Cut, settings: Settings, fields: Fields
+    ) -> tuple[Sequence[Hit], str, bool]:
+        """Return the hits, a note, and whether the page should ask again, because it takes time."""
+        model = str(self.models.descriptions["embeddings"])
+        key = (cut, settings.question, settings.k)
+        hits = self._hits.get(key)
+        if hits is None and not settings.question.strip():
+            return [], "", False
+        if hits is None and not (self.models.is_free or "ask" in fields):
+            return [], "press Ask to search these chunks", False
+        if hits is None and len(cut.text.text) > _SMALL and "search" not in fields:
+            return [], "", True
+        if hits is None:
+            try:
+                hits = cut.search(settings.question, settings.k, self.models)
+            except ModelError as error:
+                return [], one_line(error), False
+            self._hits.put(key, hits)
+        return hits, model, False
+
+    # Rendering
+
+    def _render(self, fields: Fields) -> Response:
+        """Render both sides: chunks, figures and results, and what is wrong with the settings."""
+        settings = Settings.read(fields, self.texts)
+        sides: dict[str, Side] = {}
+        cuts: dict[str, Cut] = {}
+        errors = {letter: "" for letter in LETTERS if letter in fields}
+        waits, status = dict(errors), 200
+        for letter in errors:
+            try:
+                sides[letter] = side = Side.read(fields, letter)
+                cut = self._cut(settings, side, runs=fields.get("run") == letter)
+                if cut is None:
+                    chunker = chunker_from_form(side.strategy, side.values, self.models)
+                    waits[letter] = self._reason_to_wait(chunker, side)
+                else:
+                    cuts[letter] = cut
+            except RagSplittersError as error:
+                errors[letter] = one_line(error)
+                status = 502 if isinstance(error, ModelError) else 400
+        searches = {each: self._search(cut, settings, fields) for each, cut in cuts.items()}
+        place = None
+        for letter, (hits, _, _) in searches.items():
+            if hits and "ask" in fields:
+                sides[letter] = replace(sides[letter], chunk=hits[0].chunk)
+                first = cuts[letter].positions[hits[0].chunk]
+                place = (settings.answer or first)[0] if place is None else place
+        shown = window(settings.text, settings.start, list(cuts.values()), place)
+        views = self._views(settings, sides, cuts, shown, searches, fields)
+        response = self._html(
+            "views.html",
+            status=status,
+            views=views,
+            errors=errors,
+            waits=waits,
+            plain=[] if "drawn" in fields else [each for each in errors if each not in cuts],
+            plain_pieces=draw_plain(settings.text, shown),
+            settings=settings,
+            length=len(settings.text.text),
+            difference=difference(cuts["a"], cuts["b"]) if len(cuts) == 2 else "",
+            shown=shown,
+            window_size=MAX_CHARACTERS,
+        )
+        if len(sides) == len(errors) and (url := link(settings, list(sides.values()))):
+            response.headers["HX-Replace-Url"] = url
+        return response
+
+    def _views(
+        self,
+        settings: Settings,
+        sides: Mapping[str, Side],
+        cuts: Mapping[str, Cut],
+        shown: tuple[int, int],
+        searches: Mapping[str, tuple[Sequence[Hit], str, bool]],
+        fields: Fields,
+    ) -> list[dict[str, Any]]:
+        """Return what is to be seen of each side that has chunks."""
+        views = []
+        bars = dict(zip(cuts, histograms(list(cuts.values())), strict=True))
+        for letter, cut in cuts.items():
+            others = [each for name, each in cuts.items() if name != letter]
+            twins = twins_of(cut, others[0]) if others else None
+            is_same = twins is not None and len(twins) == len(cut.numbers) == len(others[0].numbers)
+            hits, note, is_searching = searches[letter]
+            answer = settings.answer if settings.question.strip() else None
+            view = self._panel(cut, sides[letter], hits, twins, fields) | {
+                "summary": summary(cut),
+                "bars": bars[letter],
+                "figures": figure_rows(cut),
+                "question": settings.question.strip(),
+                "hits": hits,
+                "note": note,
+                "is_searching": is_searching,
+                "answer": answer and answer_sentence(cut, answer, hits, settings.k),
+                "pieces": draw(cut, shown, hits, None if is_same else twins, answer),
+            }
+            views.append(view)
+        return views
+
+    def _panel(
+        self,
+        cut: Cut,
+        side: Side,
+        hits: Sequence[Hit],
+        twins: Mapping[int, int] | None,
+        fields: Fields,
+    ) -> dict[str, Any]:
+        """Return the details of the chosen chunk, or the code to copy."""
+        number = side.chunk if side.chunk is not None and side.chunk < len(cut.chunks) else None
+        ranks = {hit.chunk: rank for rank, hit in enumerate(hits, 1)}
+        title = aloud = ""
+        if number is not None:
+            rank = f", result {ranks[number]}" if number in ranks else ""
+            title = f"Chunk {number + 1:,} of {len(cut.chunks):,}{rank}"
+            aloud = f"{title}: {cut.chunks[number].text[:200]}" if "go" in fields else ""
+        other = "B" if side.letter == "a" else "A"
         return {
-            "version": __version__,
-            "models": self.models.descriptions,
-            "is_free": self.models.is_free,
-            "max_chunks": MAX_CHUNKS,
-            "texts": [{"name": name, "characters": len(text)} for name, text in self.texts.items()],
-            "questions": [
-                {"question": question, "answer": answer}
-                for question, answer in zip(SAMPLE_QUESTIONS, SAMPLE_ANSWERS, strict=True)
-            ],
-            "strategies": [
-                {
-                    "name": name,
-                    "class": kind.__name__,
-                    "about": (getdoc(kind) or "").split("\n>>> ")[0].strip(),
-                    "needs": required_models(kind),
-                    "missing": [
-                        hint for key in required_models(kind) if (hint := self.models.missing(key))
-                    ],
-                    "parameters": form(kind),
-                }
-                for name, kind in CATALOGUE.items()
-            ],
+            "letter": side.letter,
+            "tab": side.tab,
+            "number": number,
+            "count": len(cut.chunks),
+            "code": "" if side.tab == "chunk" else snippets(cut.chunker, self.models)[side.tab],
+            "title": title,
+            "aloud": aloud,
+            "facts": None if number is None else facts(cut, number, twins, other),
+            "extent": (-1, -1) if number is None else cut.positions[number],
         }
 
-    def text(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """One of the texts that the playground was started with."""
-        name = query.get("name", "")
-        if name not in self.texts:
-            raise InputError(f"there is no text {name!r}: there are {', '.join(self.texts)}")
-        return {"name": name, "text": self.texts[name]}
+    def _linked_side(self, fields: Fields, letter: str) -> Side:
+        """Return the side of a link; with its defaults if the link is wrong, which `views` says."""
+        fields = {**fields, f"{letter}-linked": "1"}
+        try:
+            return Side.read(fields, letter)
+        except RagSplittersError:
+            return Side(letter, fields[letter], is_linked=True)
 
-    def read(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """The text of a file that was opened on the page. The server does not store it."""
-        name = query.get("name") or "the file"
-        return {"name": name, "text": text_from_bytes(body, name)}
+    def _form(self, sides: Sequence[Side], linked: Fields, shown: str = "a") -> dict[str, Any]:
+        """Return what the template of the settings needs."""
+        usable = strategy_options(self.models)
+        abouts = {name: _about(name) for name in CATALOGUE}
+        lines = {name: about[0].partition("\n")[0] for name, about in abouts.items()}
+        return {
+            "sides": sides,
+            "rows": {
+                side.letter: rows(side.strategy, side.values, side.letter, self.models)
+                for side in sides
+            },
+            "linked": linked,
+            "shown": shown if len(sides) > 1 else "a",
+            "models": self.models,
+            "strategies": usable,
+            "abouts": abouts,
+            "catalogue": {
+                "usable": [(name, lines[name]) for name in usable],
+                "others": [(name, lines[name]) for name in CATALOGUE if name not in usable],
+            },
+        }
 
-    def chunks(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """The chunks of a text, statistics about them, and the code that makes them."""
-        values = _json_object(body, name=str, text=str, strategy=str, parameters=dict)
-        chunker = chunker_from_form(values["strategy"], values["parameters"], self.models)
-        shown = show_chunks(chunker, values["text"], values["name"])
-        return {**shown, "code": snippets(chunker, self.models)}
-
-    def search(self, query: Mapping[str, str], body: bytes) -> dict[str, Any]:
-        """Which of the page's chunks a question would retrieve."""
-        values = _json_object(body, text=str, question=str, chunks=list, k=int)
-        results = rank_chunks(**values, models=self.models)
-        return {"results": results, "model": self.models.descriptions["embeddings"]}
+    def _html(self, template: str, status: int = 200, **values: Any) -> Response:
+        html = without_surrogates(self._templates.get_template(template).render(values))
+        return Response(html, status, media_type="text/html")
 
 
-def _endpoint(method: Callable[[Mapping[str, str], bytes], dict[str, Any]]) -> Any:
+def _endpoint(method: Callable[[Fields, bytes, str], Response]) -> Any:
     """An endpoint that calls the method in a thread and answers errors with one line."""
 
     async def endpoint(request: Request) -> Response:
         try:
             body = await request.body()
-            answer = await run_in_threadpool(method, request.query_params, body)
-            return json_response(answer)
+            kind = request.headers.get("content-type", "")
+            return await run_in_threadpool(method, request.query_params, body, kind)
         except ClientDisconnect:
             return Response(status_code=400)
         except TooLargeError:
             limit = f"{MAX_BYTES // 1_000_000} MB"
-            return error_response(f"the request is too large: the limit is {limit}", 413)
-        except ModelError as error:
-            return error_response(error, 502)
-        except (ValueError, TypeError, ImportError, RecursionError) as error:
-            return error_response(error, 400)
-        except Exception as error:  # a bug of ours: the details belong in the log
-            logger.exception("the playground failed")
-            return error_response(f"{type(error).__name__}: see the server's log", 500)
+            return PlainTextResponse(f"the request is too large: the limit is {limit}", 413)
+        except RagSplittersError as error:
+            return PlainTextResponse(one_line(error), 400)
+        except Exception as error:
+            return PlainTextResponse(log_failure(logger, "the playground failed", error), 500)
 
     return endpoint
 
 
-def _json_object(body: bytes, **kinds: type) -> dict[str, Any]:
-    """The JSON object of a request with exactly these members."""
-    try:
-        values = json.loads(body, parse_constant=lambda name: name)
-    except ValueError as error:
-        raise InputError(f"the request is not JSON: {error}") from None
-    if not isinstance(values, dict) or values.keys() != kinds.keys():
-        raise InputError(f"the request must be an object with {', '.join(kinds)}")
-    for name, kind in kinds.items():
-        if not isinstance(values[name], kind):
-            raise InputError(f"{name} must be of type {kind.__name__}, got {values[name]!r}")
-    return values
-
-
-def _file(name: str) -> Any:
+def _file(name: str, media_type: str) -> Any:
     """An endpoint that sends one of the page's files, which is read once."""
     content = (files(__package__) / "static" / name).read_bytes()
-    media_type = _MEDIA_TYPES[f".{name.rpartition('.')[2]}"]
 
     async def endpoint(request: Request) -> Response:
         return Response(content, media_type=media_type)
 
     return endpoint
+
+
+def _fields_of(body: bytes) -> Fields:
+    """Read a form. Of several fields with one name, the last one counts."""
+    try:
+        return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=2_000))
+    except ValueError as error:
+        raise InputError(f"the request is not a form: {error}") from None
+
+
+def _has_regex(chunker: Chunker) -> bool:
+    """Whether a user's regular expression is among a chunker's parameters."""
+    changed = changed_parameters(chunker)
+    return not changed.keys().isdisjoint(_REGEX_PARAMETERS)
+
+
+def _unknown(strategy: str) -> str:
+    return f"The link asks for the strategy “{strategy}”, which does not exist."
+
+
+def _about(strategy: str) -> tuple[str, str]:
+    """Return a strategy's description: its first paragraph, and the others."""
+    text = (getdoc(CATALOGUE[strategy]) or "").split("\n>>> ")[0].strip()
+    first, _, rest = text.partition("\n\n")
+    return " ".join(first.split()), re.sub(r"(?<!\n)\n(?![\n ])", " ", rest)
+
+
+def _prose(text: str) -> Markup:
+    """Render text with `code` in backticks."""
+    parts = [escape(part) for part in text.split("`")]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts)
+    )

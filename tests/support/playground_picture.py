@@ -1,6 +1,7 @@
-"""Draw docs/images/playground.png, the README's picture: `python -m tests.playground_picture`.
+"""Draw docs/images/playground.png, the README's picture.
 
-Needs Chromium. The picture shows a sample text under two strategies, with a question about it.
+Run it with `python -m tests.support.playground_picture`. Needs Chromium. The picture shows a sample
+text under two strategies, with a question about it.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def screenshot() -> bytes:
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
         )
         page = browser.new_page(viewport={"width": 1280, "height": 880})
-        page.goto(f"http://127.0.0.1:{listener.getsockname()[1]}/#{urlencode(SETTINGS)}")
+        page.goto(f"http://127.0.0.1:{listener.getsockname()[1]}/?{urlencode(SETTINGS)}")
         page.wait_for_selector(".view[data-side=b] .results li")
         page.get_by_role("button", name="Ask").click()
         page.wait_for_selector(".view[data-side=b] .piece.on")

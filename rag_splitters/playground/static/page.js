@@ -1,349 +1,327 @@
-// The page: its settings, its text, and its two sides.
+// What the server cannot do: texts from the clipboard and from files, the chunk under the pointer,
+// sliders, scrolling. Everything else is rendered by the server, and swapped in by htmx.
 
-import { element, keepSizes, sizesOf } from "./form.js";
-import * as link from "./link.js";
-import { request, Side } from "./side.js";
-import { Source, windowEnd } from "./text.js";
-import { bars, times } from "./view.js";
-
-const LIMITS = { characters: 40_000, pieces: 1_500 }; // drawn at once, so that the page stays fast
 const OWN = "your own text";
+const LONG = 200_000; // characters; a longer text would freeze the editor
+const LETTERS = ["a", "b"];
 const find = (id) => document.getElementById(id);
-const count = (number) => number.toLocaleString("en");
+const form = find("page");
+const desk = find("desk");
+const pinned = new Set();
+let going = null; // the side whose chosen chunk is to be scrolled into view
 
-const world = { strategies: new Map(), models: {}, isFree: true };
-const state = { name: null, question: "", k: 3, from: 0, answer: null };
-const sides = {};
-let source = new Source("");
-const desk = {
-  ...{ world, state, move, redraw, compare, saveLink, markAnswer, forgetNotice },
-  get source() {
-    return source;
-  },
+const field = (name) => form.querySelector(`[name="${name}"]`);
+const value = (name) => form.querySelector(`[name="${name}"]:checked`)?.value ?? field(name)?.value;
+const refresh = () => htmx.trigger(form, "refresh");
+
+// Texts
+
+async function send(name, body, kind) {
+  const before = find("status").textContent;
+  blank(`Reading ${name} …`);
+  try {
+    const options = { method: "POST", body, headers: { "Content-Type": kind } };
+    const response = await fetch(`text?name=${encodeURIComponent(name)}`, options);
+    if (!response.ok) throw new Error(await response.text());
+    const text = await response.json();
+    const select = find("text");
+    const option = [...select.options].find((each) => each.value === text.key);
+    if (!option) select.prepend(new Option(text.name, text.key));
+    select.value = text.key;
+    choose();
+  } catch (error) {
+    find("status").textContent = before;
+    notify(error instanceof TypeError ? "the playground does not answer: is it still running?" : error.message);
+    choose();
+  }
+}
+
+// Show nothing of the text before, while another one is read and cut.
+function blank(message) {
+  changed();
+  for (const part of desk.querySelectorAll(".source, .panel, .results, .figures > *")) part.replaceChildren();
+  for (const id of ["difference", "pager", "notice"]) find(id).replaceChildren();
+  for (const name of ["answer", "a-chunk", "b-chunk"]) field(name).value = "";
+  pinned.clear();
+  find("status").textContent = message;
+}
+
+function choose() {
+  const select = find("text");
+  const notice = find("notice").textContent;
+  blank(`Cutting ${select.selectedOptions[0].text} …`);
+  find("notice").textContent = notice;
+  refresh();
+}
+
+function paste(text) {
+  send(OWN, text, "text/plain");
+}
+
+function notify(message) {
+  find("notice").textContent = message;
+}
+
+// Every change makes the answers that are under way old; they are not drawn.
+function changed() {
+  field("stamp").value = Number(field("stamp").value) + 1;
+  desk.setAttribute("aria-busy", "true");
+}
+
+// Chunks
+
+function go(letter, number, isFar) {
+  field(`${letter}-chunk`).value = number;
+  going = isFar ? letter : null;
+  const values = isFar ? { side: letter, go: "1" } : { side: letter };
+  htmx.ajax("POST", "chunk", { source: `#source-${letter}`, values, swap: "none" });
+}
+
+function highlight(letter) {
+  const extent = find(`panel-${letter}`).querySelector(".extent");
+  const [from, to] = [Number(extent?.dataset.from ?? -1), Number(extent?.dataset.to ?? -1)];
+  const source = find(`source-${letter}`);
+  for (const piece of source.children) {
+    const at = Number(piece.dataset.at);
+    piece.classList.toggle("on", at >= from && at < to && Boolean(piece.dataset.chunk));
+  }
+  source.classList.toggle("searched", Boolean(find(`results-${letter}`).querySelector("li")));
+  find(`view-${letter}`).classList.toggle("pinned", pinned.has(letter));
+}
+
+function scrollTo(source, target) {
+  const [box, place] = [source.getBoundingClientRect(), target?.getClientRects()[0]];
+  if (place && (place.top < box.top + 24 || place.bottom > box.bottom - 24)) {
+    source.scrollTop += place.top - box.top - box.height / 3;
+  }
+}
+
+const showChosen = (letter) => {
+  const source = find(`source-${letter}`);
+  scrollTo(source, source.querySelector(".answer") ?? source.querySelector(".on"));
 };
 
-// Sides
-
-function compare(isOn) {
-  if (isOn && !state.b) {
-    const other = state.a.strategy === "sentence" ? "recursive" : "sentence";
-    const sizes = sizesOf(world.strategies.get(state.a.strategy), state.a.values, world);
-    state.b = { strategy: other, values: keepSizes(world.strategies.get(other), sizes, world) };
-  } else if (!isOn) {
-    delete state.b;
-  }
-  showSides();
-  saveLink();
-  find("desk").querySelector(isOn ? ".settings[data-side=b] .strategy" : ".compare").focus();
-}
-
-function showSides() {
-  for (const letter of ["a", "b"]) {
-    const side = sides[letter];
-    if (state[letter] && !side.settings.isConnected) {
-      find("desk").append(side.settings, side.root);
-      side.reset();
-    } else if (!state[letter]) {
-      side.close();
+function listenToSource(letter) {
+  const source = find(`source-${letter}`);
+  const numberAt = (event) => event.target.closest(".piece[data-chunk]")?.dataset.chunk;
+  source.addEventListener("pointerover", (event) => {
+    const number = numberAt(event);
+    if (number && !pinned.has(letter) && number !== value(`${letter}-chunk`)) go(letter, number, false);
+  });
+  source.addEventListener("click", (event) => {
+    const number = numberAt(event);
+    if (!number || String(getSelection())) return;
+    const isPinned = pinned.has(letter) && number === value(`${letter}-chunk`);
+    pinned[isPinned ? "delete" : "add"](letter);
+    go(letter, number, false);
+  });
+  source.addEventListener("keydown", (event) => {
+    const last = Number(find(`panel-${letter}`).querySelector(".extent")?.dataset.last ?? -1);
+    const at = Number(value(`${letter}-chunk`) || -1);
+    const steps = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: last };
+    if (event.key === "Escape") {
+      pinned.delete(letter);
+      highlight(letter);
     }
-  }
-  find("desk").classList.toggle("two", Boolean(state.b));
-  const button = sides.a.find(".compare");
-  button.textContent = "Compare";
-  button.title = "Compare with another strategy";
-  button.hidden = Boolean(state.b);
-  sides.b.find(".compare").textContent = "Close";
-  compareChunks();
-}
-
-const shown = () => Object.values(sides).filter((side) => state[side.letter]);
-
-// Tell each view which of its chunks the other side has as well, and say how much they differ.
-function compareChunks() {
-  const place = find("difference");
-  const [a, b] = [sides.a.view, sides.b.view];
-  if (!state.b || !a.answer || !b.answer) {
-    place.textContent = "";
-    for (const view of [a, b]) view.twins = null;
-    return;
-  }
-  const key = ({ start, end, content }) => JSON.stringify([start, end, content]);
-  const numbers = (chunks) => new Map(chunks.map((chunk, number) => [key(chunk), number]));
-  const twins = (chunks, others) => chunks.map((chunk) => others.get(key(chunk)) ?? null);
-  a.twins = twins(a.answer.chunks, numbers(b.answer.chunks));
-  b.twins = twins(b.answer.chunks, numbers(a.answer.chunks));
-  const [onlyA, onlyB] = [a, b].map((view) => view.twins.filter((twin) => twin === null).length);
-  const shared = a.twins.length - onlyA;
-  const isSame = !onlyA && !onlyB;
-  if (isSame) for (const view of [a, b]) view.twins = null;
-  let text = `${times(shared, "chunk")} in both (grey), ${count(onlyA)} only in A, ${count(onlyB)} only in B.`;
-  if (isSame) text = `A and B give the same ${times(shared, "chunk")}.`;
-  else if (!shared) text = "A and B have no chunk in common.";
-  if (place.textContent !== text) place.textContent = text;
-}
-
-// The text
-
-function redraw() {
-  const views = shown().map((side) => side.view);
-  const answers = views.map((view) => view.answer).filter(Boolean);
-  compareChunks();
-  const to = windowEnd(source, state.from, answers.map((answer) => answer.chunks), LIMITS);
-  const edges = bars(answers);
-  for (const view of views) {
-    if (view.answer) view.histogram(edges);
-    view.draw(source, state.from, to);
-  }
-  const isAll = state.from === 0 && to === source.count;
-  find("pager").hidden = isAll;
-  const place = find("place");
-  place.max = source.count;
-  if (document.activeElement !== place) place.value = state.from;
-  const range = `${count(state.from)} to ${count(to)} of ${count(source.count)}`;
-  find("pager-status").textContent = `Showing characters ${range}`;
-  find("earlier").disabled = state.from === 0;
-  find("later").disabled = to === source.count;
-  state.to = to;
-  const limited = answers.find((answer) => answer.chunks.length < answer.figures.chunks);
-  const note = limited ? `; showing the first ${count(limited.chunks.length)} chunks` : "";
-  showStatus(`${source.name ?? ""}: ${count(source.count)} characters${note}`);
-}
-
-function move(place, isBorder = false) {
-  state.from = isBorder ? place : source.aligned(Math.max(0, place));
-  redraw();
-  for (const side of shown()) side.view.text.scrollTop = 0;
-}
-
-function take(name, text, isOwn) {
-  source = Object.assign(new Source(text), { name });
-  state.name = isOwn ? null : name;
-  state.from = 0;
-  const select = find("text-name");
-  let option = [...select.options].find((each) => each.value === "");
-  if (isOwn) {
-    storeText({ name, text });
-    if (!option) select.prepend((option = new Option(name, "")));
-    option.textContent = name;
-  }
-  select.value = isOwn ? "" : name;
-  select.title = name;
-  findAnswer();
-  for (const side of shown()) {
-    Object.assign(side.view, { answer: null, current: null, pinned: false });
-    side.view.text.scrollTop = 0;
-    side.changed();
-  }
-  redraw();
-}
-
-// The passage that answers the question: known for the sample questions, else marked by the user.
-function findAnswer() {
-  const known = world.questions?.find((each) => each.question === state.question)?.answer;
-  const at = known ? source.text.indexOf(known) : -1;
-  state.answer = at < 0 ? null : [source.point(at), source.point(at + known.length)];
-}
-
-function markAnswer(range) {
-  state.answer = range;
-  for (const side of shown()) side.view.showAnswer();
-}
-
-// Keeps a text of the user's own for a reload of this tab.
-function storeText(own) {
-  try {
-    sessionStorage.removeItem("text");
-    sessionStorage.setItem("text", JSON.stringify(own));
-  } catch {
-    // the text is too large, or the browser forbids it: a reload loses the text
-  }
-}
-
-function storedText() {
-  try {
-    return JSON.parse(sessionStorage.getItem("text") ?? "null");
-  } catch {
-    return null;
-  }
-}
-
-let choices = 0;
-async function choose(name) {
-  const choice = ++choices;
-  try {
-    const own = name ? null : storedText();
-    if (own) return take(own.name, own.text, true);
-    const { text } = await request(`api/text?name=${encodeURIComponent(name || world.texts[0].name)}`);
-    if (choice === choices) take(name || world.texts[0].name, text, false);
-  } catch (error) {
-    showNotice(error.message);
-    if (name && world.texts.every((each) => each.name !== name)) await choose(world.texts[0].name);
-  }
-}
-
-async function readFile(file) {
-  const before = find("status").textContent;
-  forgetNotice();
-  showStatus(`Reading ${file.name}`);
-  try {
-    const { text } = await request(`api/read?name=${encodeURIComponent(file.name)}`, file.slice());
-    take(file.name, text, true);
-    forgetNotice();
-  } catch (error) {
-    showStatus(before);
-    showNotice(error.message);
-  }
-}
-
-function showStatus(message) {
-  const place = find("status");
-  if (place.textContent !== message) place.textContent = message;
-}
-
-// What went wrong outside of a strategy. It stays until the user changes something.
-function showNotice(message) {
-  const place = find("notice");
-  place.textContent = place.textContent ? `${place.textContent} ${message}` : message;
-}
-
-function forgetNotice() {
-  find("notice").textContent = "";
-}
-
-// Settings
-
-let saving;
-function saveLink() {
-  clearTimeout(saving);
-  saving = setTimeout(() => history.replaceState(null, "", `#${link.write(state)}`), 150);
-}
-
-async function load() {
-  const linked = link.read(location.hash);
-  const isKnown = (side) => side && world.strategies.has(side.strategy);
-  forgetNotice();
-  const unknown = [linked.a, linked.b].filter((side) => side && !isKnown(side));
-  for (const { strategy } of unknown) {
-    showNotice(`The link asks for the strategy “${strategy}”, which does not exist.`);
-  }
-  state.a = isKnown(linked.a) ? linked.a : { strategy: "auto", values: { chunk_size: 300 } };
-  if (isKnown(linked.b)) state.b = linked.b;
-  else delete state.b;
-  Object.assign(state, { question: linked.question, k: linked.k });
-  find("question").value = state.question;
-  find("k").value = state.k;
-  for (const side of Object.values(sides)) {
-    side.close();
-    side.isLinked = true;
-  }
-  const isReload = location.hash && !linked.name && storedText();
-  await choose(isReload ? "" : linked.name || world.texts[0].name);
-  showSides();
-}
-
-function listen() {
-  find("text-name").addEventListener("change", (event) => {
-    forgetNotice();
-    choose(event.target.value);
-    saveLink();
-  });
-  find("open").addEventListener("click", () => find("file").click());
-  find("file").addEventListener("change", (event) => {
-    if (event.target.files[0]) readFile(event.target.files[0]);
-    event.target.value = "";
-  });
-  find("edit").addEventListener("click", () => {
-    find("own").value = source.text;
-    find("editor").returnValue = "";
-    find("editor").showModal();
-    find("own").select(); // so that pasting replaces it
-  });
-  find("editor").addEventListener("close", () => {
-    const text = find("own").value;
-    const before = source.text.replace(/\r\n?/g, "\n"); // as in a text field
-    if (find("editor").returnValue === "use" && text !== before) take(OWN, text, true);
-  });
-  const search = (event) => {
+    if (!(event.key in steps) || last < 0) return;
     event.preventDefault();
-    const question = find("question").value;
-    const isNew = question !== state.question;
-    Object.assign(state, { question, k: Number(find("k").value) || 3 });
-    if (isNew) findAnswer();
-    saveLink();
-    const isDue = event.type === "submit" || world.isFree || !state.question.trim();
-    if (isDue) for (const side of shown()) side.search(event.type === "submit");
-  };
-  let pause;
-  find("ask").addEventListener("submit", search);
-  find("ask").addEventListener("input", (event) => {
-    clearTimeout(pause);
-    pause = setTimeout(() => search(event), 200);
+    go(letter, Math.min(last, Math.max(0, steps[event.key])), true);
   });
-  find("earlier").addEventListener("click", () => move(state.from - LIMITS.characters));
-  find("later").addEventListener("click", () => move(state.to, true));
-  find("place").addEventListener("input", (event) => move(Number(event.target.value)));
-  document.addEventListener("paste", (event) => {
-    if (event.target.closest("input, textarea, dialog")) return;
-    const text = event.clipboardData.getData("text/plain");
-    if (text) take(OWN, text, true);
-  });
-  const body = document.body;
-  document.addEventListener("dragover", (event) => {
-    event.preventDefault();
-    body.classList.add("dropping");
-  });
-  document.addEventListener("dragleave", (event) => {
-    if (!event.relatedTarget) body.classList.remove("dropping");
-  });
-  document.addEventListener("drop", (event) => {
-    event.preventDefault();
-    body.classList.remove("dropping");
-    const [file] = event.dataTransfer.files;
-    const text = event.dataTransfer.getData("text/plain");
-    if (file) readFile(file);
-    else if (text) take(OWN, text, true);
-  });
-  addEventListener("hashchange", load);
   // Both sides show the same text, so they scroll together.
-  let leading = null;
-  for (const side of Object.values(sides)) {
-    const text = side.view.text;
-    for (const kind of ["pointerenter", "focusin"]) text.addEventListener(kind, () => (leading = text));
-    text.addEventListener("scroll", () => {
-      if (leading !== text) return;
-      for (const other of shown()) if (other !== side) other.view.text.scrollTop = text.scrollTop;
-    });
-  }
-}
-
-async function start() {
-  try {
-    const start = await request("api/strategies");
-    for (const each of start.strategies) world.strategies.set(each.name, each);
-    const { models, texts, questions, is_free: isFree } = start;
-    Object.assign(world, { models, texts, questions, isFree });
-    const labels = shortNames(texts.map((each) => each.name));
-    find("text-name").append(...texts.map(({ name }, at) => new Option(labels[at], name)));
-    find("questions").append(...questions.map((each) => element("option", { value: each.question })));
-    for (const letter of ["a", "b"]) sides[letter] = new Side(letter, desk);
-    listen();
-    await load();
-  } catch (error) {
-    showNotice(error.message);
-  }
-}
-
-// Paths without the folders that do not tell them apart; the status line shows the whole path.
-function shortNames(names) {
-  const tail = (name, parts) => name.split("/").slice(-parts).join("/");
-  return names.map((name) => {
-    for (let parts = 1; ; parts += 1) {
-      const short = tail(name, parts);
-      if (short === name || !names.some((other) => other !== name && tail(other, parts) === short)) {
-        return short;
-      }
-    }
+  source.addEventListener("scroll", () => {
+    if (!source.matches(":hover, :focus-within")) return;
+    for (const other of LETTERS) if (other !== letter) find(`source-${other}`).scrollTop = source.scrollTop;
   });
 }
 
-start();
+// The range of the selected text in code points, if it is in one of the texts.
+function selectedRange() {
+  const selection = getSelection();
+  if (selection.isCollapsed || !selection.rangeCount) return null;
+  const { startContainer, startOffset, endContainer, endOffset } = selection.getRangeAt(0);
+  const position = (node, offset) => {
+    const piece = node.parentElement?.closest(".piece");
+    if (!piece || node.nodeType !== Node.TEXT_NODE) return null;
+    const before = document.createRange();
+    before.setStart(piece, 0);
+    before.setEnd(node, offset);
+    return Number(piece.dataset.at) + [...before.toString()].length;
+  };
+  const range = [position(startContainer, startOffset), position(endContainer, endOffset)];
+  return range.includes(null) ? null : range;
+}
+
+// Sliders
+
+const positionOf = ({ low, high, log, size }, number) => {
+  const place = size && number > 1 ? number / size : number;
+  const inside = Math.min(high, Math.max(low, place || low));
+  return log ? Math.log(inside / low) / log : (inside - low) / (high - low);
+};
+
+const numberAt = ({ low, high, log, digits }, share) => {
+  if (!log) return Number((low + share * (high - low)).toFixed(digits));
+  const number = low * Math.exp(log * share);
+  const step = 10 ** Math.max(0, Math.floor(Math.log10(number)) - 1);
+  return Math.round(number / step) * step;
+};
+
+const rangeOf = (slider) => Object.fromEntries(Object.entries(slider.dataset).map(([k, v]) => [k, Number(v)]));
+
+function showSliders() {
+  for (const slider of desk.querySelectorAll("input[type=range]")) {
+    const number = slider.nextElementSibling;
+    const text = number.value || number.placeholder;
+    if (slider !== document.activeElement) slider.value = Math.round(200 * positionOf(rangeOf(slider), Number(text)));
+  }
+}
+
+// What happens
+
+form.addEventListener("input", (event) => {
+  const { target } = event;
+  if (target.name === "shown") showChosen(target.value); // it could not scroll while it was hidden
+  if (target.matches("#place, [name=shown], [name$='-open']")) return event.stopPropagation();
+  if (target.type === "range") target.nextElementSibling.value = numberAt(rangeOf(target), target.value / 200);
+  showSliders();
+  find("notice").textContent = "";
+  const letter = target.closest(".settings")?.dataset.side;
+  if (letter) field(`${letter}-linked`).value = "";
+  if (target.id === "question") field("answer").value = "";
+  if (target.id === "text") {
+    event.stopPropagation();
+    choose();
+  } else if (!target.name.endsWith("-tab")) changed();
+}, true);
+
+form.addEventListener("click", async (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  const letter = button.closest("[data-side]")?.dataset.side;
+  if (button.name === "ask") going = value("shown") ?? "a";
+  if (button.matches("[hx-post], [name=ask]")) changed();
+  if (button.matches(".results [data-chunk]")) {
+    pinned.add(letter);
+    form.querySelector(`[name=${letter}-tab][value=chunk]`).checked = true;
+    go(letter, button.dataset.chunk, true);
+  }
+  if (button.matches(".mark-answer")) {
+    field("answer").value = (selectedRange() ?? []).join("-");
+    getSelection().removeAllRanges();
+    changed();
+    refresh();
+  }
+  if (button.matches(".copy")) {
+    const code = find(`panel-${letter}`).querySelector(".code");
+    if (!code) return;
+    try {
+      await navigator.clipboard.writeText(code.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(code); // the browser forbids it: select the text instead
+      button.textContent = "Selected";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 1500);
+  }
+}, true);
+
+document.addEventListener("selectionchange", () => {
+  const range = selectedRange();
+  for (const button of desk.querySelectorAll(".mark-answer")) button.hidden = !range;
+});
+
+// An answer to earlier settings, or about an earlier text, is not drawn.
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  const { stamp } = detail.requestConfig.parameters;
+  const isFragment = detail.xhr.getResponseHeader("Content-Type")?.startsWith("text/html");
+  if (stamp !== value("stamp")) detail.shouldSwap = false;
+  else if (!isFragment) {
+    detail.shouldSwap = false;
+    notify(detail.xhr.responseText);
+    desk.removeAttribute("aria-busy");
+  } else detail.isError = false; // an error of the settings, which the fragment says
+});
+
+document.addEventListener("htmx:sendError", () => {
+  notify("the playground does not answer: is it still running?");
+  desk.removeAttribute("aria-busy");
+});
+
+document.addEventListener("htmx:afterRequest", ({ detail }) => {
+  const { parameters, path } = detail.requestConfig;
+  if (parameters.stamp !== value("stamp") || !detail.xhr.status) return; // old, or aborted
+  showSliders();
+  for (const letter of LETTERS) {
+    const extent = find(`panel-${letter}`).querySelector(".extent");
+    if (extent && path === "views") field(`${letter}-chunk`).value = extent.dataset.number;
+    highlight(letter);
+  }
+  if (path === "views" && !desk.querySelector(".searching")) desk.removeAttribute("aria-busy");
+  if (path === "views" && parameters.from !== value("from")) {
+    for (const source of desk.querySelectorAll(".source")) source.scrollTop = 0;
+  }
+  if (going && (path === "chunk" || parameters.ask)) arrive(path === "chunk");
+});
+
+// Scroll to the chosen chunk, or to the results and the answer.
+function arrive(isChunk) {
+  const results = find(`results-${going}`);
+  if (!isChunk && !results.querySelector("li")) return;
+  const source = find(`source-${going}`);
+  if (isChunk) scrollTo(source, source.querySelector(".on"));
+  else for (const letter of LETTERS) showChosen(letter);
+  if (!isChunk) results.scrollIntoView({ block: "nearest" });
+  going = null;
+}
+
+find("open").addEventListener("click", () => find("file").click());
+find("file").addEventListener("input", (event) => event.stopPropagation());
+find("file").addEventListener("change", (event) => {
+  const [file] = event.target.files;
+  if (file) send(file.name, file.slice(), "application/octet-stream");
+  event.target.value = "";
+});
+
+// The editor holds the text that is drawn, unless it is too long to be drawn at once.
+const editor = find("editor");
+let edited = "";
+find("edit").addEventListener("click", () => {
+  const isLong = Boolean(find("place"));
+  edited = isLong ? "" : find("source-a").textContent;
+  find("own").value = edited;
+  find("own").placeholder = isLong ? "This text is too long to be edited here. Paste another one." : "";
+  editor.returnValue = "";
+  editor.showModal();
+  find("own").select(); // so that pasting replaces it
+});
+editor.addEventListener("close", () => {
+  const text = find("own").value;
+  if (editor.returnValue === "use" && text !== edited) paste(text);
+});
+
+document.addEventListener("paste", (event) => {
+  const text = event.clipboardData.getData("text/plain");
+  const isOwn = event.target.id === "own";
+  if (!text || (isOwn ? text.length <= LONG : event.target.closest("input, textarea"))) return;
+  event.preventDefault(); // a long text would freeze the text field
+  if (isOwn) editor.close("");
+  paste(text);
+});
+
+const { body } = document;
+document.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  body.classList.add("dropping");
+});
+document.addEventListener("dragleave", (event) => event.relatedTarget || body.classList.remove("dropping"));
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  body.classList.remove("dropping");
+  const [file] = event.dataTransfer.files;
+  const text = event.dataTransfer.getData("text/plain");
+  if (file) send(file.name, file.slice(), "application/octet-stream");
+  else if (text) paste(text);
+});
+
+for (const letter of LETTERS) listenToSource(letter);
+showSliders();

@@ -1,0 +1,171 @@
+"""The chunks of a text, and figures about them. What was cut is kept, so nothing is cut twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.evaluation.measure.chunks import LocatedChunk
+from rag_splitters.evaluation.measure.faults import DocumentFaults, tiny
+from rag_splitters.evaluation.measure.metrics import Range
+from rag_splitters.evaluation.measure.ranking import ChunkIndex
+from rag_splitters.playground.model_set import ModelSet
+from rag_splitters.playground.texts import Text
+from rag_splitters.span import Chunk
+from rag_splitters.structure.blocks import read_blocks
+from rag_splitters.text.coloured import Piece, pieces
+from rag_splitters.text.sizing import sizer
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A chunk that a question retrieves: its number, and its similarity to the question."""
+
+    chunk: int
+    score: float
+
+
+@dataclass(eq=False)
+class Cut:
+    """What a strategy made of a text.
+
+    Parameters:
+        text: the text.
+        chunker: the strategy.
+        chunks: its chunks.
+        seconds: how long it took.
+
+    >>> from rag_splitters import SentenceChunker
+    >>> cut = Cut.of(SentenceChunker(chunk_size=8), Text("", "", "One two. Three."))
+    >>> cut.sizes, cut.unit, cut.coverage
+    ([8, 6], 'characters', (0, 0))
+    """
+
+    text: Text
+    chunker: Chunker
+    chunks: Sequence[Chunk]
+    seconds: float
+
+    @classmethod
+    def of(cls, chunker: Chunker, text: Text) -> Cut:
+        """Cut a text; its name tells strategies what kind of text it is."""
+        start = time.perf_counter()
+        chunks = chunker.chunk(text.text, metadata={"source": text.name} if text.name else None)
+        return cls(text, chunker, chunks, time.perf_counter() - start)
+
+    @cached_property
+    def positions(self) -> list[Range]:
+        """The position of each chunk."""
+        return [(chunk.start, chunk.end) for chunk in self.chunks]
+
+    @cached_property
+    def numbers(self) -> dict[tuple[int, int, str], int]:
+        """The number of each chunk, by its position and its text."""
+        return {(c.start, c.end, c.text): number for number, c in enumerate(self.chunks)}
+
+    @cached_property
+    def pieces(self) -> list[Piece]:
+        """The text in pieces, each of which is in the same chunks from beginning to end."""
+        return list(pieces(self.text.text, self.chunks))
+
+    @cached_property
+    def unit(self) -> str:
+        """The unit of the sizes: the strategy's own, or that of the last chunker within it."""
+        units = [c.length_function for c in chunkers(self.chunker) if isinstance(c, SizedChunker)]
+        own = isinstance(self.chunker, SizedChunker)
+        return str((units[0] if own else units[-1]) if units else "characters")
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """The size of each chunk. The text is measured only once."""
+        measure, text = sizer(self.unit), self.text.text
+        length = measure(text).length
+        return [
+            length(chunk.start, chunk.end)
+            if chunk.text == text[chunk.start : chunk.end]
+            else measure(chunk.text).length(0, len(chunk.text))
+            for chunk in self.chunks
+        ]
+
+    @cached_property
+    def sentence_cuts(self) -> list[tuple[bool, bool]]:
+        """Whether each chunk begins, and whether it ends, inside a sentence."""
+        return document_faults(self.text.text, self.text.name).sentence_cuts(self.positions)
+
+    @cached_property
+    def faults(self) -> dict[str, int]:
+        """How many chunks have each of the faults."""
+        name = self.text.name
+        located = [LocatedChunk(each.text, name, (each.start, each.end)) for each in self.chunks]
+        flags = document_faults(self.text.text, name).flags(located) | {"tiny": tiny(self.sizes)}
+        return {fault: sum(each) for fault, each in flags.items()}
+
+    @cached_property
+    def coverage(self) -> tuple[int, int]:
+        """How many characters are in more than one chunk, and how many visible ones in none."""
+        text, reach, covered, dropped = self.text.text, 0, 0, 0
+        for start, end in sorted(self.positions):
+            dropped += _visible(text[reach:start])
+            covered += max(0, end - max(start, reach))
+            reach = max(reach, end)
+        dropped += _visible(text[reach:])
+        return sum(end - start for start, end in self.positions) - covered, dropped
+
+    def search(self, question: str, k: int, models: ModelSet) -> list[Hit]:
+        """Return the chunks most similar to the question, by exact cosine similarity.
+
+        Raises: ModelError if the model fails.
+        """
+        numbers = [number for number, each in enumerate(self.chunks) if each.text.strip()]
+        if not numbers:
+            return []
+        texts = [self.chunks[number].text for number in numbers]
+        vectors = models.embed(texts, question)
+        located = [LocatedChunk(each, "", None) for each in texts]
+        index = ChunkIndex(located, np.zeros(len(texts), dtype=np.int64), vectors[:-1])
+        best = next(index.rankings(vectors[-1:]))[:k].tolist()
+        lengths = np.linalg.norm(vectors, axis=1)
+        return [
+            Hit(numbers[r], float(vectors[r] @ vectors[-1] / (lengths[r] * lengths[-1])))
+            for r in best
+        ]
+
+
+def chunkers(chunker: Chunker) -> Iterator[Chunker]:
+    """Yield a chunker and all chunkers inside it."""
+    yield chunker
+    for value in chunker.__dict__.values():
+        for inner in value if isinstance(value, tuple | list) else (value,):
+            if isinstance(inner, Chunker):
+                yield from chunkers(inner)
+
+
+def _visible(text: str) -> int:
+    return sum(map(len, text.split()))
+
+
+@lru_cache(maxsize=4)
+def document_faults(text: str, name: str) -> DocumentFaults:
+    """The faults of a text; kept, because every strategy needs what belongs to the text."""
+    return DocumentFaults(text, name)
+
+
+@lru_cache(maxsize=4)
+def monospace_ranges(text: str, name: str = "") -> list[Range]:
+    """Where a text has tables and code, whose columns need letters of one width.
+
+    >>> monospace_ranges("# Run\\n\\n    make\\n")
+    [(7, 15)]
+    """
+    blocks = read_blocks(text, metadata={"source": name} if name else None)
+    return [
+        (text.rfind("\n", 0, block.start) + 1 if block.kind == "code" else block.start, block.end)
+        for block in blocks
+        if block.kind in ("code", "table")
+    ]
