@@ -13,11 +13,12 @@ from rag_splitters.chunkers.by_name import chunker_class
 from rag_splitters.cli.options import (
     BaseUrlOption,
     EmbeddingsOption,
+    JsonOption,
     LlmOption,
     chunker_from_options,
     models_from_options,
 )
-from rag_splitters.cli.views import console, note_left_out
+from rag_splitters.cli.views import console, note_left_out, write_line
 from rag_splitters.errors import FileError, InputError
 from rag_splitters.reading.files import find_files, read_text
 
@@ -67,9 +68,7 @@ def compare(
         Path | None, typer.Option(help="Folder that keeps embeddings for the next run.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
-    json_path: Annotated[
-        Path | None, typer.Option("--json", help="Write all values as JSON.")
-    ] = None,
+    json_lines: JsonOption = False,
     markdown: Annotated[Path | None, typer.Option(help="Write tables as Markdown.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the metrics as CSV.")] = None,
 ) -> None:
@@ -82,7 +81,7 @@ def compare(
     Without questions, the report counts the faults of each strategy's chunks, such as chunks that
     start mid-sentence. They do not say what a search finds.
     """
-    formats = {"html": html, "json": json_path, "markdown": markdown, "csv": csv}
+    formats = {"html": html, "markdown": markdown, "csv": csv}
     outputs = {form: path for form, path in formats.items() if path is not None}
     for path in outputs.values():  # before anything is computed
         if path.is_dir() or not path.parent.is_dir():
@@ -101,11 +100,13 @@ def compare(
         k=k,
         budgets=budgets,
     )
-    out = console()
-    out.print(report)
+    if json_lines:
+        write_line(json.loads(report.to_json()))
+    else:
+        console().print(report)
     for form, path in outputs.items():
         getattr(report, f"to_{form}")(path)
-        out.print(f"Written: {path}")
+        typer.echo(f"Written: {path}", err=True)
 
 
 def _strategies(
