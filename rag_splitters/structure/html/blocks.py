@@ -21,7 +21,9 @@ _CAPTION = re.compile(
 _WHOLE = frozenset(("head", "table", "pre", "figure")) | HEADINGS
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]{1,40})")
 _OPENING = 5000  # characters of an element to search for its title
-_DROPPED_INLINE = frozenset(("a", "button", "comment", "declaration", "span", "svg"))
+_DROPPED_INLINE = frozenset(
+    "a annotation annotation-xml button comment declaration span svg".split()
+)
 _NOT_IN_HEADING = frozenset("blockquote dl figure hr pre table".split()) | HEADINGS | LISTS | ITEMS
 _KINDS: dict[str, Kind] = {"table": "table", "pre": "code", "img": "image"}
 _NOT_IN_DATA = frozenset(("table", "pre")) | HEADINGS

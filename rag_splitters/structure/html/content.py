@@ -16,8 +16,8 @@ _BLOCKS = frozenset(
     "article aside blockquote body center details dialog div dl fieldset footer form header main "
     "menu nav ol search section table ul".split()
 )
-_NAMES = _BLOCKS | {"a", "button", "span", "svg", "td", "template"}
-_NEVER_SHOWN = frozenset(("svg", "template"))
+_NEVER_SHOWN = frozenset(("annotation", "annotation-xml", "svg", "template"))
+_NAMES = _BLOCKS | _NEVER_SHOWN | {"a", "button", "span", "td"}
 _ALWAYS_AROUND = frozenset(("nav", "search", "button"))
 _ROLES = {"banner": "header", "contentinfo": "footer", "complementary": "aside"} | dict.fromkeys(
     ("navigation", "search"), "nav"
@@ -32,7 +32,10 @@ _COOKIES = re.compile(
     r"\bonetrust|\bcybotcookiebot",
     re.IGNORECASE,
 )
-_MARK_CLASSES = frozenset(("headerlink", "linenos", "linenodiv"))
+_MARK_CLASSES = frozenset(
+    "headerlink katex-html linenodiv linenos mw-editsection mwe-math-mathml-a11y".split()
+)
+"""Links to headings, numbers of lines, "[edit]", and what repeats a formula."""
 _MENU_CLASSES = frozenset(("footer", "related", "sphinxsidebar"))
 _MARKS = frozenset(("¶", "§", "#", "🔗", "⚓", "∞"))
 _OUTSIDE = "outside"
@@ -55,7 +58,8 @@ class _Part(NamedTuple):
 def read_page(text: str, main_content_only: bool = True) -> Tree:
     """Read the elements of a page; each dropped element is a single tag of the kind "dropped".
 
-    Drawings (`svg`) and templates are always dropped. With `main_content_only`, so are:
+    Drawings (`svg`), templates and the source of MathML are always dropped. With
+    `main_content_only`, so are:
 
     - everything outside of `main`, if the page has such an element, except an `h1` before it if it
       has none inside;
@@ -64,7 +68,7 @@ def read_page(text: str, main_content_only: bool = True) -> Tree:
       the page's only `h1`;
     - `nav` and `search` elements, and cookie banners;
     - buttons that are not the whole text of a heading, links that are only a mark (the pilcrow
-      after a heading), and line numbers beside code.
+      after a heading, "[edit]"), line numbers beside code, and formulas beside the same formula.
 
     Elements with a role of the same meaning, such as `role="navigation"`, count as these elements.
     An element that contains the main content, or that is not closed, is kept. If this would drop
