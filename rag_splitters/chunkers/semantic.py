@@ -77,7 +77,7 @@ class SemanticChunker(EmbeddingSizes):
     number_of_chunks: int | None = Field(default=None, ge=1)
     """Number of segments, cut at the greatest distances; None: cut at the threshold instead."""
 
-    like_langchain: ClassVar[bool] = False
+    like_langchain: bool = False
     """Whether to cut into as many segments as LangChain's class: each sentence has a group, groups
     that share sentences are compared, and a small segment continues to the next break."""
 

@@ -78,22 +78,17 @@ class SeparatorChunker(SizedChunker):
         check_separators(tuple(literals), self.is_regex)
 
     @property
-    def keeps_pieces(self) -> bool:
-        """Whether each piece is a chunk of its own, however large."""
-        return self.chunk_size is None
-
-    @property
     def overlap(self) -> int:
-        return 0 if self.keeps_pieces else super().overlap
+        return 0 if self.chunk_size is None else super().overlap
 
     def fits(self, content: str) -> bool:
-        return self.keeps_pieces or super().fits(content)
+        return self.chunk_size is None or super().fits(content)
 
     def with_room_for(self, prefix: str) -> Self:
-        return self if self.keeps_pieces else super().with_room_for(prefix)
+        return self if self.chunk_size is None else super().with_room_for(prefix)
 
     def spans(self, text: str) -> list[Span]:
-        if self.keeps_pieces:
+        if self.chunk_size is None:
             return self._pieces(text)
         separators = [each for each in self.separators if each]
         structure = pieces(

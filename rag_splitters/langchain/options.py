@@ -59,7 +59,17 @@ def our_parameters(kind: type[Chunker], parameters: Mapping[str, Any]) -> dict[s
             del options[name]
         elif name in _HINTS:
             raise InputError(f"leave {name} out: {_HINTS[name]}; got {value!r}")
+    if _keeps_pieces(kind, parameters):
+        options.pop("chunk_overlap", None)
+        options["chunk_size"] = None
     return options
+
+
+def _keeps_pieces(kind: type[Chunker], parameters: Mapping[str, Any]) -> bool:
+    """Whether a size of 1 asks for the pieces, which LangChain's class never cuts."""
+    is_one = parameters.get("chunk_size") == 1 and bool(parameters.get("separator"))
+    in_characters = parameters.get("length_function", "characters") in ("characters", len)
+    return is_one and in_characters and issubclass(kind, chunkers.SeparatorChunker)
 
 
 def _is_unset(name: str, value: Any) -> bool:

@@ -334,7 +334,7 @@ class SemanticTextSplitter(chunkers.SemanticChunker, ChunkerTextSplitter):
 
     chunk_size: Size = 1_000_000
     min_chunk_size: int | float = 0
-    like_langchain: ClassVar[bool] = True
+    like_langchain: bool = True
 
 
 class SentenceTextSplitter(chunkers.SentenceChunker, ChunkerTextSplitter):
@@ -351,7 +351,7 @@ class SentenceWindowTextSplitter(chunkers.SentenceWindowChunker, ChunkerTextSpli
 class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):
     """LangChain splitter for `SeparatorChunker`.
 
-    `chunk_size=1` makes each piece a chunk of its own, like None, because LangChain's
+    With `separator=`, LangChain's name, `chunk_size=1` makes each piece a chunk of its own, because
     `CharacterTextSplitter` never cuts a piece and is used with this size for that.
     """
 
@@ -361,11 +361,6 @@ class SeparatorTextSplitter(chunkers.SeparatorChunker, ChunkerTextSplitter):
     chunk_overlap: Overlap = 200
     separators: Texts = ("\n\n",)
     strip_whitespace: bool = True
-
-    @property
-    def keeps_pieces(self) -> bool:
-        is_one = self.chunk_size == 1 and self.length_function == "characters"
-        return super().keeps_pieces or (is_one and "" not in self.separators)
 
     _separator = langchain_attribute("separator", lambda splitter: splitter.separators[0])
 
