@@ -63,7 +63,7 @@ def pack(
     begin, end = structure.part or (0, len(text))
     if trim:
         begin, end = skip_space(text, begin), trim_space(text, begin, end)
-    if begin >= end:
+    if begin >= end or (not trim and text[begin:end].isspace()):
         return []
     if _is_whole(structure, sizes, begin, end):
         return [Span(begin, end, own_start=begin)]

@@ -95,3 +95,7 @@ def test_rules_in_another_order_are_other_rules() -> None:
     assert AutoChunker(rules=rules) != AutoChunker(rules=other)
     assert AutoChunker(rules=rules) == AutoChunker(rules=dict(rules))
     assert hash(AutoChunker(rules=rules)) == hash(AutoChunker(rules=dict(rules)))
+
+
+def test_blank_text_has_no_chunk() -> None:
+    assert RecursiveChunker(strip_whitespace=False).chunk(" ") == []
