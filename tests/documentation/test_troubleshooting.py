@@ -41,6 +41,7 @@ from rag_splitters.langchain import (
 from rag_splitters.llama_index import SentenceNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.models.named import load_embeddings
+from rag_splitters.parent_child.writing import process_lock
 from rag_splitters.web.server import listen
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.processes import run_python
@@ -138,10 +139,11 @@ def add_while_adding() -> None:
         with parent_document_retriever(DOCUMENTS) as retriever:
             many = [Document(f"Text {n}.", id=f"{n}") for n in range(300)]
             task = asyncio.create_task(retriever.aadd_documents(many))
-            while not retriever.shared.guard.is_held:
+            index = retriever.shared.writer.identity
+            while not process_lock(index.id).is_held:  # type: ignore[union-attr]
                 await asyncio.sleep(0)
             try:
-                retriever.add_documents(DOCUMENTS)
+                retriever.add_documents([Document("Another text.", id="another")])
             finally:
                 await task
 
