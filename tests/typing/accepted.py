@@ -160,7 +160,7 @@ base_retriever: BaseRetriever = retriever
 assert_type(retriever.invoke("question"), list[Document])
 retriever.add_documents(FileLoader("report.pdf").load())
 retriever.delete(source="a.txt")
-nodes = llama_index_retriever(path="index", retrieve="parents", k=2)
+nodes = llama_index_retriever(path="index", retrieve="parents", similarity_top_k=2)
 base_nodes: LlamaIndexRetriever = nodes
 assert_type(nodes.retrieve("question"), list[NodeWithScore])
 nodes.add_documents(FileReader().load_data("report.pdf"))
