@@ -39,7 +39,6 @@ from rag_splitters.langchain.splitters import RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
-from rag_splitters.parent_child.budget import limit_results
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.opening import (
     CHILDREN,
@@ -56,12 +55,15 @@ from rag_splitters.parent_child.options import (
     Retrieve,
     SearchType,
 )
-from rag_splitters.parent_child.search import Reranker, for_reranking
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.search import Rerank, Reranker, read_order, rerank_with
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
+
+_SCORE = "relevance_score"  # where LangChain's rerankers put it
 
 
 class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions, DocumentIndex):
@@ -123,7 +125,8 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
     """Whether to embed and index each child with the document's title (`metadata["title"]`) and the
     headings above it. The text that is returned stays the same. Needs Chroma."""
     reranker: Reranker | BaseDocumentCompressor | None = None
-    """Function (question, texts) -> scores, or document compressor, that reorders the results."""
+    """Function (question, texts) -> scores, or document compressor, that orders the children
+    before results are made of them."""
     batch_size: Count | None = None
     """Number of children to embed and write at once; None: 4,000, or fewer if the store accepts
     fewer."""
@@ -248,18 +251,23 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
         self, text: str, kwargs: Mapping[str, Any], callbacks: Callbacks
     ) -> list[Document]:
         query, filters = self._read_options(text, kwargs)
+        results = await self._search(query, filters, self._rerank(callbacks))
+        return list(map(to_result, results))
+
+    def _rerank(self, callbacks: Callbacks) -> Rerank | None:
         reranker = self.reranker
-        needed = query if reranker is None else for_reranking(query)
         if not isinstance(reranker, BaseDocumentCompressor):
-            results = await self._search(needed, filters, reranker)
-        else:
-            documents: Any = list(map(to_result, await self._search(needed, filters, None)))
-            if documents:
-                documents = await call_method(
-                    reranker, "compress_documents", documents, text, callbacks=callbacks
-                )
-            results = list(map(to_entry, documents))
-        return list(map(to_result, limit_results(query, results)))
+            return None if reranker is None else rerank_with(reranker)
+
+        async def rerank(question: str, children: Sequence[Entry]) -> Sequence[tuple[int, Any]]:
+            documents = list(map(to_result, children))
+            compressed: Sequence[Document] = await call_method(
+                reranker, "compress_documents", documents, question, callbacks=callbacks
+            )
+            answer = [(each.page_content, each.metadata.get(_SCORE)) for each in compressed]
+            return read_order(children, answer)
+
+        return rerank
 
     def _read_options(self, text: str, kwargs: Mapping[str, Any]) -> tuple[Query, dict[str, Any]]:
         """Return the query, and what is left for the vector store.

@@ -22,7 +22,6 @@ from rag_splitters.calls import arun, run
 from rag_splitters.errors import InputError
 from rag_splitters.llama_index.adapters import (
     call_method,
-    from_node,
     make_child_store,
     make_docstore,
     make_split,
@@ -36,7 +35,6 @@ from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
-from rag_splitters.parent_child.budget import limit_results
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.opening import (
@@ -54,7 +52,7 @@ from rag_splitters.parent_child.options import (
     rename_options,
 )
 from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.search import Reranker, for_reranking
+from rag_splitters.parent_child.search import Rerank, Reranker, read_order, rerank_with
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT
 
@@ -133,8 +131,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         headings: whether to embed and index each child with the document's title
             (`metadata["title"]`) and the headings above it. The text that is returned stays the
             same.
-        reranker: function (question, texts) -> scores, or node postprocessor, that reorders the
-            results.
+        reranker: function (question, texts) -> scores, or node postprocessor, that orders the
+            children before results are made of them.
         id_key: key in a child's metadata that holds its parent's UUID.
         batch_size: number of children to embed and write at once; None: 4,000, or fewer if the
             store accepts fewer.
@@ -248,19 +246,21 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         return await arun(self._find(query_bundle))
 
     async def _find(self, bundle: QueryBundle) -> list[NodeWithScore]:
-        query, reranker = self._read_options(bundle.query_str), self.reranker
-        needed = query if reranker is None else for_reranking(query)
-        filters = {"filters": self.filters}
+        query, filters = self._read_options(bundle.query_str), {"filters": self.filters}
+        results = await self._search(query, filters, self._rerank(bundle))
+        return list(map(self._result, results))
+
+    def _rerank(self, bundle: QueryBundle) -> Rerank | None:
+        reranker = self.reranker
         if not isinstance(reranker, BaseNodePostprocessor):
-            results = await self._search(needed, filters, reranker)
-        else:
-            nodes = list(map(self._result, await self._search(needed, filters, None)))
-            if nodes:
-                nodes = await call_method(reranker, "postprocess_nodes", nodes, bundle)
-            if query.max_tokens is None:
-                return nodes[: query.limit]
-            results = list(map(from_node, nodes))
-        return list(map(self._result, limit_results(query, results)))
+            return None if reranker is None else rerank_with(reranker)
+
+        async def rerank(question: str, children: Sequence[Entry]) -> Sequence[tuple[int, Any]]:
+            nodes = list(map(self._result, children))
+            answer = await call_method(reranker, "postprocess_nodes", nodes, bundle)
+            return read_order(children, [(each.text, each.score) for each in answer])
+
+        return rerank
 
     def _read_options(self, text: str) -> Query:
         """Return the query, with the options that are set now."""

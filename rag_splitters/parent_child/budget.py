@@ -7,15 +7,11 @@ from dataclasses import replace
 
 from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.options import Query
+from rag_splitters.parent_child.passages import count_tokens
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.results import read_matches
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer
-
-
-def count_tokens(text: str) -> int:
-    """Return how many tokens a text has, as `length_function="tokens"` counts them."""
-    return sizer("tokens")(text).length(0, len(text))
 
 
 def limit_results(query: Query, results: Sequence[Entry]) -> list[Entry]:

@@ -35,7 +35,7 @@ from rag_splitters.parent_child.losses import check_few_results, check_first_que
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
-from rag_splitters.parent_child.search import Reranker, is_enough, rerank, search
+from rag_splitters.parent_child.search import Rerank, search
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.turns import Turn, release_claim
 from rag_splitters.parent_child.writing import Writer, process_lock
@@ -315,7 +315,7 @@ class ParentChildIndex(Generic[A, D]):
             return await verify(self._stores(), repair=repair, remove_most=remove_most)
 
     async def _search(
-        self, query: Query, filters: Mapping[str, Any], reranker: Reranker | None
+        self, query: Query, filters: Mapping[str, Any], rerank: Rerank | None
     ) -> list[Entry]:
         stores = self._stores(filters)
         await check_identity(stores)
@@ -325,9 +325,7 @@ class ParentChildIndex(Generic[A, D]):
         if not self.shared.is_checked:
             await check_first_query(stores, query)
             self.shared.is_checked = True
-        results = await search(stores, query)
-        if not is_enough(query, results):
-            await check_few_results(stores, query, results)
-        if reranker is not None:
-            results = await rerank(reranker, query.text, results)
-        return results
+        answer = await search(stores, query, rerank)
+        if not answer.is_full and rerank is None:
+            await check_few_results(stores, query, answer.results)
+        return answer.results

@@ -26,7 +26,7 @@ _MAX_TIED = 2000  # children with one score that are put in order
 _MERGED_SEGMENTS = 8
 _MAX_MERGED = 2**15  # children of segments that are merged, so that no update takes long
 _MAX_REMOVED = 1000  # children that stay in the arrays in any case
-_FORMAT = 5  # of the file; a file of another format is made anew
+_FORMAT = 6  # of the file; a file of another format is made anew
 
 # Every update adds a segment: arrays of what stands in its children, whose numbers follow those of
 # the segment before it. Small segments are merged, as in a log-structured merge tree (O'Neil et
@@ -105,7 +105,7 @@ class KeywordIndex:
         self._path = path
         self._lock = threading.Lock()
         self._opened: Database | None = None
-        self._corpus: tuple[int, Corpus] | None = None
+        self._corpus: tuple[int, dict[bool, Corpus]] | None = None
         self._filter: tuple[int, str, NDArray[np.bool_]] | None = None
         self.is_usable = False
         """May it be searched while it is being updated?"""
@@ -127,7 +127,6 @@ class KeywordIndex:
         self,
         documents: Mapping[str, Sequence[Entry]],
         revision: Revision | None = None,
-        with_neighbours: bool = False,
         id_key: str = "",
     ) -> None:
         """Write documents in place of what the index has of them, in one transaction.
@@ -136,11 +135,9 @@ class KeywordIndex:
             documents: the children of each document, in order, by the document's name; a document
                 without children is removed.
             revision: the revision that the index knows afterwards; None: it knows none.
-            with_neighbours: also find a child by the words of its two neighbours in its document,
-                which count half.
             id_key: the key in a child's metadata that holds its parent's id.
         """
-        segment = _Segment.of(documents, with_neighbours, id_key)
+        segment = _Segment.of(documents, id_key)
         with self._database.transaction() as connection:
             self._remove(connection, list(documents), segment.ids)
             if segment.ids:
@@ -169,6 +166,7 @@ class KeywordIndex:
         *,
         where: Mapping[str, Any] | None = None,
         allowed_ids: Sequence[str] | None = None,
+        with_neighbours: bool = False,
     ) -> KeywordMatches:
         """Find the n children that match best; equal ones are ordered by id.
 
@@ -178,12 +176,14 @@ class KeywordIndex:
             others: ids of children whose scores are wanted as well.
             where: a filter of Chroma's on the children's metadata that passes `can_evaluate`.
             allowed_ids: the ids of the only children that may be found.
+            with_neighbours: also find a child by the words of its two neighbours in its document,
+                which count half.
         """
         terms = list(dict.fromkeys(text_terms(question, {})))[:_MAX_TERMS]
         if not terms or n < 1:
             return KeywordMatches([], dict.fromkeys(others, 0.0), 0.0)
         with self._database.snapshot():
-            corpus = self._read_corpus()
+            corpus = self._read_corpus(with_neighbours)
             is_allowed = None if where is None else self._evaluate(where)
             if allowed_ids is not None:
                 is_allowed = np.zeros(len(corpus.is_present), dtype=bool)
@@ -243,6 +243,24 @@ class KeywordIndex:
             name: Location(own, *span) for name, (key, _, own), span in parents if key == id_key
         }
 
+    def neighbours(self, ids: Sequence[str], steps: int) -> dict[str, list[list[str]]]:
+        """Return the ids of the children before each child and behind it, the nearest first.
+
+        Parameters:
+            ids: the ids of the children.
+            steps: how many neighbours on either side.
+        """
+        with self._database.snapshot():
+            numbers, corpus = self._numbers(ids), self._read_corpus()
+            sides = [corpus.neighbours(number, steps) for number in numbers.values()]
+            wanted = {number for pair in sides for side in pair for number in side}
+            query = "SELECT number, id FROM children WHERE number IN ({})"
+            names = dict(self._database.read_in(query, list(wanted)))
+        return {
+            name: [[names[number] for number in side if number in names] for side in pair]
+            for name, pair in zip(numbers, sides, strict=True)
+        }
+
     def list_ids(self) -> list[str]:
         """Return the ids of all children, in order."""
         return [name for (name,) in self._database.read("SELECT id FROM children ORDER BY id")]
@@ -280,17 +298,23 @@ class KeywordIndex:
         rows = self._database.read("SELECT value FROM state WHERE name = 'generation'")
         return int(rows[0][0]) if rows else 0
 
-    def _read_corpus(self) -> Corpus:
+    def _read_corpus(self, with_neighbours: bool | None = None) -> Corpus:
+        """Return what BM25 needs; None: with or without neighbours, as it was read before."""
         generation = self._generation()
         if self._corpus is None or self._corpus[0] != generation:
+            self._corpus = generation, {}
+        corpora = self._corpus[1]
+        if with_neighbours is None:
+            with_neighbours = next(iter(corpora), False)
+        if with_neighbours not in corpora:
             rows = self._database.read("SELECT lengths, follows FROM segments ORDER BY segment")
             lengths, follows = (
                 np.frombuffer(b"".join(map(itemgetter(place), rows)), dtype=dtype)
                 for place, dtype in enumerate(("<u4", "?"))
             )
             removed = [number for (number,) in self._database.read("SELECT number FROM removed")]
-            self._corpus = generation, Corpus.of(lengths, follows, removed)
-        return self._corpus[1]
+            corpora[with_neighbours] = Corpus.of(lengths, follows, removed, with_neighbours)
+        return corpora[with_neighbours]
 
     def _read_postings(self, term: str) -> NDArray[np.void]:
         name = encode(term)
@@ -357,9 +381,7 @@ class _Segment:
     """What goes into the tables of arrays, by their names."""
 
     @classmethod
-    def of(
-        cls, documents: Mapping[str, Sequence[Entry]], with_neighbours: bool, id_key: str
-    ) -> _Segment:
+    def of(cls, documents: Mapping[str, Sequence[Entry]], id_key: str) -> _Segment:
         cache: dict[str, tuple[str, ...]] = {}
         children: dict[str, Entry] = {}
         places: dict[str, tuple[int, int]] = {}
@@ -369,7 +391,7 @@ class _Segment:
             if len(children) > first:
                 places[name] = first, len(children) - 1
         terms = [_terms(child.searched_text, cache) for child in children.values()]
-        follows = np.full(len(terms), with_neighbours, dtype=bool)
+        follows = np.ones(len(terms), dtype=bool)
         follows[[first for first, _ in places.values()]] = False
         runs = collect_runs([child.metadata for child in children.values()], 0)
         entries = {

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core.core_schema import ValidationInfo
 from typing_extensions import TypedDict
@@ -50,16 +50,12 @@ class QueryOptions(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     k: LimitedCount | None = None
-    """Number of results: parents or, depending on `retrieve`, passages or children. None: 4; with
-    `max_tokens`, as many as fit; with `max_children`, all that these children lead to."""
+    """Maximum number of results. Passages have 500 characters each on average, and at least as many
+    together as the `k` best children. None: 4; with `max_tokens`, as many as fit; with
+    `max_children`, all that these children lead to."""
     retrieve: Retrieve = "parents"
-    """What a query returns: "parents"; "children"; or "passages", which are the best children with
-    their neighbours in the parent that match, too. No two passages share text."""
-    passage_size: Count = 500
-    """Number of characters up to which a passage always takes in neighbouring children."""
-    passage_threshold: float = Field(default=0.9, ge=0.0, le=1.0)
-    """Beyond `passage_size`, a passage takes in a neighbour only if its score is at least this
-    share of the score of the passage's best child."""
+    """What a query returns: "parents"; "children"; or "passages", which are the best children,
+    joined with neighbours in the document as the budget allows. No two passages share text."""
     max_tokens: Count | None = None
     """Maximum number of tokens in all results of a query together; None: no limit. Results that do
     not fit are shortened to whole sentences or left out, but one is always returned."""
@@ -78,14 +74,12 @@ class QueryOptions(BaseModel):
     max_children: Count | None = None
     """Number of children to use; None: as many as the results need."""
     rerank_k: Count | None = None
-    """Number of results to pass to the reranker; None: 50, or `k` if that is more."""
+    """Number of children to pass to the reranker; None: 100."""
 
 
 class QueryKeywords(TypedDict, total=False):
     """The types of the options that have one name in both frameworks, for type checkers."""
 
-    passage_size: int
-    passage_threshold: float
     max_tokens: int | None
     fusion: Fusion
     max_children: int | None

@@ -1,23 +1,60 @@
-"""Passages: the best children, each with the surrounding text that matches as well."""
+"""Passages: slices of documents, joined from the children that a query takes."""
 
 from __future__ import annotations
 
-import sys
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import PLACE_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.stores import Match
 from rag_splitters.text.sentences import sentence_spans
+from rag_splitters.text.sizing import sizer
+
+_MAX_BORDER = 100  # characters of white space between two parents
+RESULT_SIZE = 500
+"""Characters of a passage on average, for queries that say how many results they want."""
+_TOKEN_SIZE = 4  # characters; a guess
+
+
+def count_tokens(text: str) -> int:
+    """Return how many tokens a text has, as `length_function="tokens"` counts them."""
+    return sizer("tokens")(text).length(0, len(text))
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much text the passages of a query may have together."""
+
+    room: int
+    """What is left, in units of `measure`."""
+    max_results: int
+    measure: Callable[[str], int]
+
+    @classmethod
+    def of(cls, query: Query) -> Budget:
+        """Return the budget of a query: its tokens, or 500 characters for each result."""
+        if query.max_tokens is not None:
+            return cls(query.max_tokens, query.limit, count_tokens)
+        return cls(RESULT_SIZE * query.limit, query.limit, len)
+
+    @property
+    def characters(self) -> int:
+        """About how many characters there is room for."""
+        return self.room if self.measure is len else self.room * _TOKEN_SIZE
+
+    def hold(self, sizes: Iterable[int]) -> None:
+        """Make room for children of these sizes in any case."""
+        self.room = max(self.room, sum(sizes))
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedChild:
-    """A child that was found, and where it stands."""
+    """A child, and where it stands."""
 
     match: Match
-    rank: int
+    rank: int | None
+    """Its place in the ranking; None for a neighbour that the search did not find."""
     parent: str
     space: tuple[str, str]
     """What its positions count in: a document or, if that is rewritten, a parent."""
@@ -27,70 +64,46 @@ class LocatedChild:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Passage:
-    """A slice of a parent's text, and the children that were found in it, the best first."""
+    """A slice of a document, and the children that were taken for it."""
 
     children: list[LocatedChild]
     start: int
     end: int
+    text: str = ""
 
-    def with_children(self, children: Mapping[str, Entry]) -> Passage:
-        """Return the passage with these children, by their ids, in place of the same ones."""
+    @property
+    def space(self) -> tuple[str, str]:
+        """What its positions count in."""
+        return self.children[0].space
 
-        def exchange(located: LocatedChild) -> LocatedChild:
-            child = children.get(located.match.child.id or "")
-            match = located.match if child is None else Match(child, located.match.score)
-            return replace(located, match=match)
+    @property
+    def inner_children(self) -> list[LocatedChild]:
+        """The children that stand in it; others have the text of one of these elsewhere."""
+        return [each for each in self.children if self.holds(each)]
 
-        return replace(self, children=[exchange(each) for each in self.children])
+    @property
+    def matches(self) -> list[LocatedChild]:
+        """The children that the search found, best first."""
+        ranked = [each for each in self.children if each.rank is not None]
+        return sorted(ranked, key=lambda each: each.rank or 0)
 
     def holds(self, child: LocatedChild) -> bool:
-        """Does a part of the child stand in it?"""
-        is_same = child.space == self.children[0].space
-        return is_same and child.start < self.end and self.start < child.end
+        """Return whether a part of the child stands in it."""
+        return child.space == self.space and child.start < self.end and self.start < child.end
+
+    def exchange_children(self, children: Mapping[str, Entry]) -> None:
+        """Put loaded children in place of those with the same ids."""
+        for number, each in enumerate(self.children):
+            child = children.get(each.match.child.id or "")
+            if child is not None:
+                self.children[number] = replace(each, match=Match(child, each.match.score))
 
 
-def find_passages(
-    matches: Sequence[Match],
-    parents: Mapping[str, Entry],
-    id_key: str,
-    k: int,
-    worst: float | None,
-    size: int,
-    threshold: float,
-) -> list[Passage]:
-    """Return the first k passages around the best children.
-
-    A passage begins as the best child that is in none yet. The better of its two neighbours joins
-    it, as long as the passage then has at most `size` characters or the neighbour scores nearly as
-    well as the first child. A passage stays within its parent. No two of them share text, and no
-    text that was found before begins a second one: the child is one more match of the first.
-
-    Parameters:
-        matches: the children, the best first.
-        parents: their parents, by id.
-        id_key: key in a child's metadata that holds its parent's id.
-        k: how many passages.
-        worst: the score of the worst child of the search. Scores count from there, because the
-            similarities of some models are all between 0.7 and 0.9, and distances fall.
-        size: up to how many characters a passage grows in any case.
-        threshold: from which share of the first child's score a neighbour joins a longer one.
-    """
-    growing = _Growing(parents, worst, size, threshold)
-    children = [_locate(match, rank, parents, id_key) for rank, match in enumerate(matches)]
-    rows: dict[str, list[LocatedChild]] = defaultdict(list)
-    for child in sorted(children, key=lambda child: (child.start, child.end, child.rank)):
-        rows[child.parent].append(child)
-    for child in children:
-        if len(growing.passages) == k:
-            break
-        if not growing.add_match(child):
-            growing.begin(child, rows[child.parent])
-    return growing.passages
-
-
-def _locate(match: Match, rank: int, parents: Mapping[str, Entry], id_key: str) -> LocatedChild:
+def locate_child(
+    match: Match, rank: int | None, parents: Mapping[str, Entry], id_key: str
+) -> LocatedChild:
     """Find out where a child stands; if that is not known, it is taken for its whole parent."""
     child = match.child
     name = child.metadata[id_key]
@@ -99,128 +112,168 @@ def _locate(match: Match, rank: int, parents: Mapping[str, Entry], id_key: str) 
     if parent.span is not None and child.span is not None:
         space = (SOURCE_KEY, child.metadata.get(SOURCE_KEY, name))
         offset, place = parent.span[0], child.span
-    elif SOURCE_KEY in child.metadata:  # the keys are ours
+    else:
         start, end = (child.metadata.get(key) for key in PLACE_KEYS)
-        place = (start, end) if isinstance(start, int) and isinstance(end, int) else None
+        if isinstance(start, int) and isinstance(end, int):
+            place = start, end
     last = offset + len(parent.text)
     if place is None or not offset <= place[0] < place[1] <= last:
         place = (offset, last)
     return LocatedChild(match, rank, name, space, offset, *place)
 
 
-class _Growing:
-    """The passages so far, and what may join another."""
+class PassageBuilder:
+    """Takes children until the budget is spent, and joins those that touch."""
 
-    def __init__(
-        self, parents: Mapping[str, Entry], worst: float | None, size: int, threshold: float
-    ) -> None:
-        self.passages: list[Passage] = []
-        self._parents, self._worst = parents, worst
-        self._size, self._threshold = size, threshold
-        self._by_text: dict[str, Passage] = {}
+    def __init__(self, parents: Mapping[str, Entry], budget: Budget) -> None:
+        self.is_full = False
+        self._passages: list[Passage] = []
+        self._parents, self._budget = parents, budget
+        self._passage_of_text: dict[str, Passage] = {}
 
-    def add_match(self, child: LocatedChild) -> bool:
-        """Add a child to the passage that has its text already, if there is one."""
-        passage = self._by_text.get(child.match.child.text)
-        if passage is None:
-            if not any(each.holds(child) for each in self.passages):
-                return False
-            start, end = self._part_left(child)
-            if start < end:
-                return False
-            passage = next(each for each in self.passages if each.holds(child))
-        if child not in passage.children:
-            passage.children.append(child)
+    def passages(self) -> list[Passage]:
+        """Return the passages, in the order of their best children."""
+        return sorted(self._passages, key=lambda each: each.matches[0].rank or 0)
+
+    def add(self, child: LocatedChild) -> bool:
+        """Take a child if it fits, and return whether it was taken.
+
+        The text of a child is taken once: its copies are further matches of the same passage. A
+        child that the search did not find must touch a passage.
+        """
+        copied = self._passage_of_text.get(child.match.child.text)
+        if copied is not None:
+            if child.rank is not None:
+                copied.children.append(child)
+            return False
+        touching = [each for each in self._passages if self._touches(each, child)]
+        parts = _parts_outside(child, touching)
+        if parts and not touching and not self._may_begin(child):
+            return False
+        bounds = (child.start, child.end)
+        if parts:
+            gaps = _union_length(child, touching) - sum(len(self._text(child, *p)) for p in parts)
+            gap_size = gaps if self._budget.measure is len else min(gaps, 1)
+            size = gap_size + sum(self._budget.measure(self._text(child, *part)) for part in parts)
+            if size > self._budget.room:
+                shortened = self._shorten(child, parts, touching, self._budget.room - gap_size)
+                if shortened is None:
+                    self.is_full = True
+                    return False
+                bounds = shortened
+                touching = [each for each in touching if self._adjoins(each, child, bounds)]
+                size = gap_size + self._budget.measure(self._text(child, *bounds))
+            self._budget.room -= size
+            self.is_full = self._budget.room <= 0
+        self._join(child, bounds, touching)
         return True
 
-    def begin(self, child: LocatedChild, row: Sequence[LocatedChild]) -> None:
-        """Begin a passage with a child, and let it grow; `row` is its parent's, in order."""
-        children, (start, end) = [child], self._part_left(child)
-        before = after = row.index(child)
-        while True:
-            sides = [row[n] for n in (before - 1, after + 1) if 0 <= n < len(row)]
-            joining = [each for each in sides if self._joins(each, child, start, end)]
-            if not joining:
-                break
-            best = max(joining, key=lambda each: (self._worth(each), -each.rank))
-            if before > 0 and best is row[before - 1]:
-                before -= 1
-            else:
-                after += 1
-            start, end = min(start, best.start), max(end, best.end)
-            children.append(best)
-        low = row[before - 1].end if before > 0 else child.offset
-        high = row[after + 1].start if after + 1 < len(row) else sys.maxsize
-        start, end = self._add_sentences(child, start, end, low, high)
-        passage = Passage(sorted(children, key=lambda each: each.rank), start, end)
-        self.passages.append(passage)
-        for each in children:
-            self._by_text[each.match.child.text] = passage
+    def _adjoins(self, passage: Passage, child: LocatedChild, bounds: tuple[int, int]) -> bool:
+        """Return whether a passage still touches a child of which only a part was taken."""
+        start, end = bounds
+        if passage.end <= start:
+            return not self._text(child, passage.end, start).strip()
+        return not self._text(child, end, passage.start).strip()
 
-    def _add_sentences(
-        self, child: LocatedChild, start: int, end: int, low: int, high: int
-    ) -> tuple[int, int]:
-        """Add what was not found on either side, in whole sentences, while there is room.
+    def _may_begin(self, child: LocatedChild) -> bool:
+        return child.rank is not None and len(self._passages) < self._budget.max_results
 
-        Parameters:
-            low: where the next text before the passage that was found ends.
-            high: where the next text behind it that was found begins.
-        """
-        if end - start >= self._size:
-            return start, end
-        near, offset, reach = self._near(child), child.offset, 2 * self._size
-        low = max([low, offset, start - reach, *(p.end for p in near if p.end <= start)])
-        high = min([high, end + reach, *(p.start for p in near if p.start >= end)])
-        text = self._parents[child.parent].text[low - offset : max(high, low) - offset]
-        spans = [(low + first, low + last) for first, last in sentence_spans(text)]
-        behind = [last for first, last in spans if first >= end]
-        before = [first for first, last in spans if last <= start]
-        while behind or before:
-            if behind:
-                new_end = behind.pop(0)
-                end = new_end if new_end - start <= self._size else end
-            if before:
-                new_start = before.pop()
-                start = new_start if end - new_start <= self._size else start
-        return start, end
-
-    def _joins(self, other: LocatedChild, child: LocatedChild, start: int, end: int) -> bool:
-        """May a neighbour join the passage from `start` to `end` around a child?"""
-        text = self._parents[child.parent].text
-        gap = text[end - child.offset : max(end, other.start) - child.offset]
-        gap += text[min(start, other.end) - child.offset : start - child.offset]
-        grown = Passage([child], min(start, other.start), max(end, other.end))
-        if (
-            other.space != child.space
-            or gap.strip()
-            or other.match.child.text in self._by_text
-            or any(grown.start < each.end and each.start < grown.end for each in self._near(child))
-        ):
+    def _touches(self, passage: Passage, child: LocatedChild) -> bool:
+        """Return whether nothing but white space stands between a passage and a child."""
+        if passage.space != child.space:
             return False
-        first = self._worth(child)
-        is_good = first > 0 and self._worth(other) >= self._threshold * first
-        return is_good or grown.end - grown.start <= max(self._size, end - start)
+        inner = passage.inner_children
+        if child.start >= passage.end:
+            return self._is_blank(max(inner, key=lambda each: each.end), child, passage.end)
+        if passage.start >= child.end:
+            first = min(inner, key=lambda each: each.start)
+            return self._is_blank(child, first, child.end, passage.start)
+        return True
 
-    def _near(self, child: LocatedChild) -> list[Passage]:
-        return [each for each in self.passages if each.children[0].space == child.space]
+    def _is_blank(
+        self, left: LocatedChild, right: LocatedChild, start: int, end: int | None = None
+    ) -> bool:
+        """Return whether nothing but white space stands between two children.
 
-    def _part_left(self, child: LocatedChild) -> tuple[int, int]:
-        """Return the longest part of a child that no passage has; it may be empty."""
-        start, end = child.start, child.end
-        for passage in self._near(child):
-            if passage.start < end and start < passage.end:
-                if passage.start - start >= end - passage.end:
-                    end = passage.start
-                else:
-                    start = passage.end
-        end = max(start, end)
-        text = self._parents[child.parent].text[
-            start - child.offset : max(start, end) - child.offset
-        ]
-        start += len(text) - len(text.lstrip())
-        return start, start + len(text.strip())
+        What stands between their parents is not known yet; `read_texts` looks at it.
+        """
+        end = right.start if end is None else end
+        if right.offset > left.offset + len(self._parents[left.parent].text) + _MAX_BORDER:
+            return False
+        return not any(self._text(each, start, end).strip() for each in (left, right))
 
-    def _worth(self, child: LocatedChild) -> float:
-        """How much better than the worst child it is; stores may return distances."""
-        score = child.match.score
-        return 0.0 if score is None or self._worst is None else abs(score - self._worst)
+    def _text(self, child: LocatedChild, start: int, end: int) -> str:
+        """Return what stands between two positions, as far as it is in the child's parent."""
+        text = self._parents[child.parent].text
+        return text[max(0, start - child.offset) : max(0, end - child.offset)]
+
+    def _shorten(
+        self,
+        child: LocatedChild,
+        parts: Sequence[tuple[int, int]],
+        touching: Sequence[Passage],
+        room: int,
+    ) -> tuple[int, int] | None:
+        """Return the bounds of the sentences of a child that fit, beginning beside what it touches.
+
+        The first child of all is always taken, with one sentence at least.
+        """
+        if len(parts) > 1:
+            return None
+        ((start, end),) = parts
+        text, measure = self._text(child, start, end), self._budget.measure
+        spans = sentence_spans(text) or [(0, len(text))]
+        if touching and touching[0].start >= end:
+            starts = [start + first for first, _ in spans]
+            fitting = [each for each in starts if measure(text[each - start :]) <= room]
+            return (fitting[0], end) if fitting else None
+        ends = [start + last for _, last in spans]
+        fitting = [each for each in ends if measure(text[: each - start]) <= room]
+        if fitting:
+            return start, fitting[-1]
+        return None if self._passages else (start, ends[0])
+
+    def _join(
+        self, child: LocatedChild, bounds: tuple[int, int], touching: Sequence[Passage]
+    ) -> None:
+        """Make one passage of a child and the passages that it touches."""
+        passage = Passage([child], *bounds)
+        for each in touching:
+            passage.children += each.children
+            passage.start = min(passage.start, each.start)
+            passage.end = max(passage.end, each.end)
+        self._passages = [each for each in self._passages if each not in touching] + [passage]
+        for one in passage.children:
+            self._passage_of_text[one.match.child.text] = passage
+
+
+def _parts_outside(child: LocatedChild, passages: Sequence[Passage]) -> list[tuple[int, int]]:
+    """Return the parts of a child that no passage has."""
+    parts, start = [], child.start
+    for passage in sorted(passages, key=lambda each: each.start):
+        if start < min(passage.start, child.end):
+            parts.append((start, min(passage.start, child.end)))
+        start = max(start, passage.end)
+    return [*parts, (start, child.end)] if start < child.end else parts
+
+
+def _union_length(child: LocatedChild, passages: Sequence[Passage]) -> int:
+    """Return how many characters a child adds to the passages, with what stands between them."""
+    bounds = [(child.start, child.end), *((each.start, each.end) for each in passages)]
+    length = max(end for _, end in bounds) - min(start for start, _ in bounds)
+    return length - sum(each.end - each.start for each in passages)
+
+
+def split_at_parents(passage: Passage) -> list[Passage]:
+    """Return the part of a passage in each parent, where what stands between them is unknown."""
+    groups: dict[str, list[LocatedChild]] = {}
+    for child in passage.inner_children:
+        groups.setdefault(child.parent, []).append(child)
+    parts = []
+    for children in groups.values():
+        start = max(passage.start, min(child.start for child in children))
+        end = min(passage.end, max(child.end for child in children))
+        parts.append(Passage(children, start, end))
+    copies = [each for each in passage.children if not passage.holds(each)]
+    parts[0].children += copies
+    return parts

@@ -56,6 +56,8 @@ class Corpus:
 
     is_present: NDArray[np.bool_]
     """Has the child not been removed?"""
+    is_next: NDArray[np.bool_]
+    """Whether the child before it is one of the same document."""
     follows: NDArray[np.bool_]
     """Is the child before it its neighbour, whose terms count for it?"""
     precedes: NDArray[np.bool_]
@@ -71,8 +73,15 @@ class Corpus:
         lengths: NDArray[np.uint32],
         follows: NDArray[np.bool_],
         removed: Sequence[int],
+        with_neighbours: bool,
     ) -> Corpus:
-        """Calculate it from the number of each child's terms."""
+        """Calculate it from the number of each child's terms.
+
+        Parameters:
+            with_neighbours: whether the terms of a child count for its neighbours.
+        """
+        is_next = follows
+        follows = follows & with_neighbours
         is_present = np.ones(len(lengths), dtype=bool)
         is_present[np.array(removed, dtype=np.int64)] = False
         precedes = np.append(follows[1:], [False])
@@ -82,7 +91,20 @@ class Corpus:
         count = int(np.count_nonzero(is_present))
         mean = float(totals[is_present].sum()) / count if count else 0.0
         damping = _K1 * (1 - _B + _B * totals / (mean or 1.0))
-        return cls(is_present, follows, precedes, damping, count)
+        return cls(is_present, is_next, follows, precedes, damping, count)
+
+    def neighbours(self, number: int, steps: int) -> tuple[list[int], list[int]]:
+        """Return the children of the same document before a child and behind it, nearest first."""
+        before, behind = [], []
+        for each in range(number, max(number - steps, 0), -1):
+            if not self.is_next[each]:
+                break
+            before.append(each - 1)
+        for each in range(number + 1, min(number + steps + 1, len(self.is_next))):
+            if not self.is_next[each]:
+                break
+            behind.append(each)
+        return before, behind
 
 
 @dataclass(frozen=True, slots=True)

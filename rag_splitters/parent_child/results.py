@@ -17,6 +17,8 @@ from rag_splitters.text.sources import copy_metadata
 # metadata (caches, compressors, vector stores), and a vector store accepts nothing nested. A field
 # of a subclass would be lost on the way.
 SCORE_KEY, MATCHES_KEY = "score", "matches"
+PARENT_IDS_KEY = "parent_ids"
+"""The key in a passage's metadata that holds the ids of all its parents, if it has several."""
 
 _MAX_MATCHES = 100  # of a result; the same text may stand in thousands of places
 
@@ -58,7 +60,7 @@ def build_children(
         matches_of_texts.setdefault(match.child.text, []).append(match)
     results = []
     for own in matches_of_texts.values():
-        child = _restore(stores, own[0], parents)
+        child = restore_match(stores, own[0], parents)
         child.metadata.update(describe_matches(own, stores.id_key))
         results.append(child)
     return results
@@ -69,28 +71,32 @@ def build_passages(
 ) -> list[Entry]:
     """Return passages with the metadata of their best child.
 
-    In a rewritten parent, the parent's positions bound those of the passage.
+    A passage that spans several parents names them all, in the order of the text. In a rewritten
+    parent, the parent's positions bound those of the passage.
     """
     results = []
     for passage in passages:
-        best = passage.children[0]
+        best, inner = passage.matches[0], passage.inner_children
         parent = parents[best.parent]
-        text = parent.text[passage.start - best.offset : passage.end - best.offset]
-        metadata = _restore(stores, best.match, parents).metadata
+        metadata = restore_match(stores, best.match, parents).metadata
         metadata.pop("chunk_index", None)
         if best.space[0] == SOURCE_KEY:
             metadata |= {"start_index": passage.start, "end_index": passage.end}
         elif parent.span is not None:
             metadata |= dict(zip(("start_index", "end_index"), parent.span, strict=True))
-        children = [each.match.child for each in passage.children if passage.holds(each)]
-        metadata |= merged_places([child.metadata for child in children])
-        metadata |= describe_matches([each.match for each in passage.children], stores.id_key)
-        new_id = chunk_id(best.parent, passage.start, passage.end, text)
-        results.append(Entry(text, metadata, new_id))
+        metadata |= merged_places([each.match.child.metadata for each in inner])
+        in_order = sorted(inner, key=lambda each: (each.offset, each.start))
+        names = list(dict.fromkeys(each.parent for each in in_order))
+        if len(names) > 1:
+            metadata[PARENT_IDS_KEY] = names
+        metadata |= describe_matches([each.match for each in passage.matches], stores.id_key)
+        new_id = chunk_id(best.parent, passage.start, passage.end, passage.text)
+        results.append(Entry(passage.text, metadata, new_id))
     return results
 
 
-def _restore(stores: Stores, match: Match, parents: Mapping[str, Entry]) -> Entry:
+def restore_match(stores: Stores, match: Match, parents: Mapping[str, Entry]) -> Entry:
+    """Return a child with the metadata that its vector store could not keep."""
     parent = parents[match.child.metadata[stores.id_key]]
     return restore_child(match.child, parent, stores.inherited_keys)
 

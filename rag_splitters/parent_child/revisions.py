@@ -154,8 +154,7 @@ async def _update(
     documents: Mapping[str, Sequence[Entry]],
     revision: Revision | None,
 ) -> None:
-    with_neighbours = stores.children.smoothing > 0
-    await call(keywords.update, documents, revision, with_neighbours, stores.id_key)
+    await call(keywords.update, documents, revision, stores.id_key)
 
 
 async def _read_documents(stores: Stores, records: Sequence[Record]) -> dict[str, list[Entry]]:

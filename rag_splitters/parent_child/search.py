@@ -4,42 +4,43 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from rag_splitters.calls import Call, call
 from rag_splitters.errors import InputError, InputTypeError
-from rag_splitters.parent_child.budget import count_tokens
+from rag_splitters.parent_child.budget import limit_results
 from rag_splitters.parent_child.keyword_index import KeywordIndex, KeywordMatches
+from rag_splitters.parent_child.lending import Ranking, find_passages
+from rag_splitters.parent_child.loading import Loader
 from rag_splitters.parent_child.losses import were_replaced
 from rag_splitters.parent_child.options import Query, Retrieve
-from rag_splitters.parent_child.passages import Passage, find_passages
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry
+from rag_splitters.parent_child.passages import RESULT_SIZE, Budget, count_tokens
+from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.results import (
-    SCORE_KEY,
     build_children,
     build_parents,
     build_passages,
+    restore_match,
 )
 from rag_splitters.parent_child.stores import Detail, Match, Stores
-from rag_splitters.text.surrogates import without_surrogates
-
-logger = logging.getLogger(__name__)
 
 Reranker = Callable[[str, list[str]], Any]
 """(question, texts) -> a score for each text, higher is better; may be a coroutine function."""
 
-RERANKED = 50
-"""How many results a reranker is given."""
+Rerank = Callable[[str, Sequence[Entry]], Awaitable[Sequence[tuple[int, float | None]]]]
+"""(question, children) -> the number of each child, best first, and its score if it has one."""
+
+RERANKED = 100
+"""How many children a reranker is given."""
 
 # How many children are read first for each result; more follow if they are not enough.
 _CHILDREN_PER_RESULT: dict[Retrieve, int] = {"passages": 10, "parents": 2, "children": 1}
-_MIN_NEIGHBOURS = 50  # children, at least, among which a passage finds its neighbours
+_MIN_POOL = 50  # children, at least, among which passages are found
 _TOKENS_PER_RESULT = 100  # a guess that decides how much is read first for a budget
 _MIN_FUSED = 100  # children of each ranking that are read, at least, before they are fused
 _MIN_COMPARED = 250  # children that a filter lets through, and that are compared in any case
@@ -48,106 +49,144 @@ _MAX_TIED = 1000  # children with one score that are put in order
 _RANK_CONSTANT = 60  # of reciprocal rank fusion, as its authors set it
 
 
-def first_read(query: Query) -> int:
-    """Return how many children are read first."""
-    least = _MIN_NEIGHBOURS if query.retrieve == "passages" else 1
-    k = query.limit
-    if query.max_tokens is not None:
-        k = min(k, 1 + query.max_tokens // _TOKENS_PER_RESULT)
-    return max(k * _CHILDREN_PER_RESULT[query.retrieve], least)
-
-
 def first_depth(query: Query) -> int:
     """Return how many children are ranked first."""
-    depth = first_read(query)
-    if query.search_type == "hybrid":
-        return max(depth, _MIN_FUSED)
-    return min(depth, query.max_children or depth)
+    least = _MIN_FUSED if query.search_type == "hybrid" else 1
+    if query.retrieve == "passages":
+        results = math.ceil(Budget.of(query).characters / RESULT_SIZE)
+        return max(least, _MIN_POOL, results * _CHILDREN_PER_RESULT["passages"])
+    depth = max(least, _first_read(query))
+    return depth if query.search_type == "hybrid" else min(depth, query.max_children or depth)
 
 
-def is_enough(query: Query, results: Sequence[Entry]) -> bool:
-    """Return whether a query needs no more results."""
-    if len(results) >= query.limit or query.max_tokens is None:
-        return len(results) >= query.limit
-    return sum(count_tokens(result.text) for result in results) >= query.max_tokens
+def _first_read(query: Query) -> int:
+    """Return how many children are read first for parents or children."""
+    results = query.limit
+    if query.max_tokens is not None:
+        results = min(results, 1 + query.max_tokens // _TOKENS_PER_RESULT)
+    return results * _CHILDREN_PER_RESULT[query.retrieve]
 
 
-async def search(stores: Stores, query: Query) -> list[Entry]:
-    """Return the k best results, best first.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The results of a query, best first."""
 
-    Their metadata has the `score` and the `matches`. If a document was replaced in the meantime, so
-    that the parents of the old version are gone, the search is repeated once.
+    results: list[Entry]
+    is_full: bool
+    """Whether these are all that the query asks for, so that more children could add nothing."""
+
+
+async def search(stores: Stores, query: Query, rerank: Rerank | None = None) -> Answer:
+    """Return the best results; their metadata has the `score` and the `matches`.
+
+    If a document was replaced in the meantime, so that the parents of the old version are gone, the
+    search is repeated once.
+
+    Parameters:
+        rerank: scores the first children before results are made of them.
 
     Raises MissingParentsError if the docstore has lost parents.
     """
-    children, parents, results = await _search_once(stores, query)
-    if await were_replaced(stores, children, parents):
-        children, parents, results = await _search_once(stores, query)
-        await were_replaced(stores, children, parents)
-    return results
+    loader, answer = await _search_once(stores, query, rerank)
+    if await were_replaced(stores, loader.children, loader.parent_rows):
+        loader, answer = await _search_once(stores, query, rerank)
+        await were_replaced(stores, loader.children, loader.parent_rows)
+    return answer
 
 
 async def _search_once(
-    stores: Stores, query: Query
-) -> tuple[list[Match], dict[str, Entry | None], list[Entry]]:
+    stores: Stores, query: Query, rerank: Rerank | None
+) -> tuple[Loader, Answer]:
+    loader = Loader(stores, query)
     depth, previous = first_depth(query), -1
-    parents: dict[str, Entry | None] = {}
+    if rerank is not None:
+        depth = max(depth, query.rerank_k or RERANKED)
     while True:
-        ranking, is_complete = await _rank_children(stores, query, depth)
-        if query.max_children is not None:
-            is_complete = is_complete or depth >= query.max_children
-            ranking = ranking[: query.max_children]
-        children, results = await _results_from_ranking(stores, query, ranking, parents)
+        ranking = await _rank_children(stores, query, depth)
+        count = len(ranking.matches)
+        is_last = ranking.is_complete or depth >= (query.max_children or depth + 1)
+        ranking = replace(ranking, matches=ranking.matches[: query.max_children])
+        if rerank is not None:
+            ranking, is_last = await _rerank_children(loader, ranking, rerank), True
+        answer = await _build_answer(loader, ranking)
         # The last test is for stores that never return as many as they are asked for.
-        if is_enough(query, results) or is_complete or len(ranking) == previous:
+        if answer.is_full or is_last or count == previous:
             break
-        depth, previous = max(depth * 2, len(ranking) + 1), len(ranking)
-    if children and not _children_with_parent(stores, children):
-        raise _no_parents_error(stores, children)
-    return children, parents, results
+        depth, previous = max(depth * 2, count + 1), count
+    loader.check()
+    return loader, answer
 
 
-async def _results_from_ranking(
-    stores: Stores, query: Query, ranking: Sequence[Match], parents: dict[str, Entry | None]
-) -> tuple[list[Match], list[Entry]]:
-    """Load children from the top of the ranking until they yield k results.
-
-    Only hybrid search ranks children that are not loaded yet. `parents` collects what was read.
-    """
-    children: list[Match] = []
-    start, end = 0, len(ranking)
-    if query.search_type == "hybrid":
-        end = first_read(query)
+async def _build_answer(loader: Loader, ranking: Ranking) -> Answer:
+    """Make results of the best children."""
+    stores, query = loader.stores, loader.query
+    if query.retrieve == "passages":
+        return await _build_passages(loader, ranking)
+    build = build_parents if query.retrieve == "parents" else build_children
+    start, end = 0, _first_read(query)
+    matches: list[Match] = []
     while True:
-        batch = ranking[start:end]
-        children += await _load(stores, query, batch) if query.search_type == "hybrid" else batch
-        matches = await _load_parents(stores, children, parents)
-        results = await _build_results(stores, query, matches, parents, _worst_score(ranking))
-        if is_enough(query, results) or end >= len(ranking):
-            return children, results
+        matches += await loader.load(ranking.matches[start:end])
+        results = build(stores, matches, loader.parents, query.limit)
+        is_full = len(results) >= query.limit or _fills_budget(query, results)
+        if is_full or end >= len(ranking.matches):
+            return Answer(limit_results(query, results), is_full)
         start, end = end, 2 * end
 
 
-async def _rank_children(stores: Stores, query: Query, depth: int) -> tuple[list[Match], bool]:
-    """Return the best `depth` children above the threshold, and whether there are no more."""
+def _fills_budget(query: Query, results: Sequence[Entry]) -> bool:
+    if query.max_tokens is None:
+        return False
+    return sum(count_tokens(result.text) for result in results) >= query.max_tokens
+
+
+async def _build_passages(loader: Loader, ranking: Ranking) -> Answer:
+    """Find passages, load their children, and read what stands between their parents."""
+    stores, query = loader.stores, loader.query
+    while True:
+        passages, is_full = await find_passages(stores, query, ranking, loader.load, loader.parents)
+        if await loader.load_children_of(passages):
+            break  # otherwise some no longer exist, and the others make other passages
+    passages = await loader.read_texts(passages)
+    results = build_passages(stores, passages, loader.parents)
+    return Answer(limit_results(query, results), is_full)
+
+
+async def _rerank_children(loader: Loader, ranking: Ranking, rerank: Rerank) -> Ranking:
+    """Put the first children into the order of a reranker, which sees equal texts once."""
+    query, copies = loader.query, defaultdict(list)
+    for match in await loader.load_whole(ranking.matches[: query.rerank_k or RERANKED]):
+        copies[match.child.text].append(match)
+    groups = list(copies.values())
+    children = [restore_match(loader.stores, group[0], loader.parents) for group in groups]
+    matches = [
+        match if score is None else replace(match, score=score)
+        for number, score in (await rerank(query.text, children) if children else [])
+        for match in groups[number]
+    ]
+    return Ranking(matches, is_complete=True, worst=_worst_score(matches))
+
+
+async def _rank_children(stores: Stores, query: Query, depth: int) -> Ranking:
+    """Return the best `depth` children above the threshold."""
     if query.search_type == "hybrid":
-        ranking, is_complete = await _fuse(stores, query, depth)
+        matches, is_complete = await _fuse(stores, query, depth)
     elif query.search_type == "mmr":
         pool = max(query.fetch_k, depth)
-        ranking = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
-        is_complete = len(ranking) < depth
+        matches = await stores.children.find_diverse(query.text, depth, pool, query.lambda_mult)
+        is_complete = len(matches) < depth
     else:
-        ranking, is_complete = await _find_nearest(stores, query.text, depth)
-    threshold = query.score_threshold
+        matches, is_complete = await _find_nearest(stores, query.text, depth)
+    worst, threshold = _worst_score(matches), query.score_threshold
     if query.search_type == "similarity_score_threshold":
         threshold = threshold or 0.0
     if threshold is None:
-        return ranking, is_complete
-    if any(match.score is None for match in ranking):
+        return Ranking(matches, is_complete, worst)
+    if any(match.score is None for match in matches):
         raise InputError("a threshold needs scores, and this vector store returns none")
-    good = [match for match in ranking if (match.score or 0.0) >= threshold]
+    good = [match for match in matches if (match.score or 0.0) >= threshold]
     is_sorted = query.search_type != "mmr"
-    return good, is_complete or (is_sorted and len(good) < len(ranking))
+    return Ranking(good, is_complete or (is_sorted and len(good) < len(matches)), worst)
 
 
 async def _find_nearest(
@@ -299,116 +338,20 @@ async def _find_by_keyword(
     if children.has_filter and children.where is None:
         allowed_ids = await children.list_allowed()
     return await call(
-        keywords.find, text, depth, others, where=children.where, allowed_ids=allowed_ids
+        keywords.find,
+        text,
+        depth,
+        others,
+        where=children.where,
+        allowed_ids=allowed_ids,
+        with_neighbours=children.smoothing > 0,
     )
-
-
-async def _load(stores: Stores, query: Query, matches: Sequence[Match]) -> list[Match]:
-    """Return the matches with loaded or located children, without those that no longer exist."""
-    ids = [match.child.id or "" for match in matches if not match.child.metadata]
-    located = await _locate(stores, query, ids)
-    others = [name for name in ids if name not in located]
-    loaded = dict(zip(others, await stores.children.read(others), strict=True))
-    existing_matches = []
-    for match in matches:
-        name = match.child.id or ""
-        child = located.get(name) or loaded.get(name, match.child)
-        if child is not None:
-            existing_matches.append(Match(child, match.score, is_located=name in located))
-    return existing_matches
-
-
-async def _locate(stores: Stores, query: Query, ids: Sequence[str]) -> dict[str, Entry]:
-    """Return the children whose places in their parents the keyword index knows, without text.
-
-    That is enough to find parents and passages, and much faster than reading a child from the
-    vector store. The vector store must have told the similarities, and so that the children exist.
-    """
-    is_enough = query.retrieve != "children" and query.fusion == "relative"
-    if not is_enough or stores.keywords is None or not stores.children.tells_similarities:
-        return {}
-    children = {}
-    for name, place in (await call(stores.keywords.locate, ids, stores.id_key)).items():
-        positions = {"start_index": place.start_index, "end_index": place.end_index}
-        children[name] = Entry("", {stores.id_key: place.parent, **positions}, name)
-    return children
-
-
-async def _load_parents(
-    stores: Stores, children: Sequence[Match], parents: dict[str, Entry | None]
-) -> list[Match]:
-    """Return the children whose parents are in the docstore.
-
-    The parents that are read are added to `parents`. Children that are only located get their text.
-    """
-    key = stores.id_key
-    children = _children_with_parent(stores, children)
-    ids = list(dict.fromkeys(match.child.metadata[key] for match in children))
-    unread = [name for name in ids if name not in parents]
-    if unread:
-        parents.update(zip(unread, await stores.docstore.read(unread), strict=True))
-    pairs = [(match, parents[match.child.metadata[key]]) for match in children]
-    return [_with_text(match, parent) for match, parent in pairs if parent is not None]
-
-
-def _with_text(match: Match, parent: Entry) -> Match:
-    """Return a match whose child has its text, and its document's identity, from its parent."""
-    if not match.is_located or match.child.text or parent.span is None:
-        return match
-    child, offset = match.child, parent.span[0]
-    span = slice(child.metadata["start_index"] - offset, child.metadata["end_index"] - offset)
-    metadata = child.metadata | {SOURCE_KEY: without_surrogates(parent.id or "")}
-    return replace(match, child=Entry(parent.text[span], metadata, child.id))
-
-
-async def _build_results(
-    stores: Stores,
-    query: Query,
-    matches: Sequence[Match],
-    parents: Mapping[str, Entry | None],
-    worst: float | None,
-) -> list[Entry]:
-    present = {name: parent for name, parent in parents.items() if parent is not None}
-    if query.retrieve == "parents":
-        return build_parents(stores, matches, present, query.limit)
-    if query.retrieve == "children":
-        return build_children(stores, matches, present, query.limit)
-    passages = await _find_passages(stores, query, matches, present, worst)
-    return build_passages(stores, passages, present)
-
-
-async def _find_passages(
-    stores: Stores,
-    query: Query,
-    matches: Sequence[Match],
-    parents: Mapping[str, Entry],
-    worst: float | None,
-) -> list[Passage]:
-    """Find passages, and load their children."""
-    size, threshold = query.passage_size, query.passage_threshold
-    while True:
-        passages = find_passages(
-            matches, parents, stores.id_key, query.limit, worst, size, threshold
-        )
-        used_matches = [child.match for passage in passages for child in passage.children]
-        ids = list(dict.fromkeys(m.child.id or "" for m in used_matches if m.is_located))
-        children = dict(zip(ids, await stores.children.read(ids), strict=True))
-        loaded = {name: child for name, child in children.items() if child is not None}
-        if len(loaded) == len(ids):
-            return [passage.with_children(loaded) for passage in passages]
-        removed_ids = children.keys() - loaded.keys()
-        matches = [match for match in matches if match.child.id not in removed_ids]
 
 
 def _worst_score(ranking: Sequence[Match]) -> float | None:
     """Return the score that is farthest from the best child's; None if there are none."""
     scores = [match.score for match in ranking if match.score is not None]
     return max(scores, key=lambda score: abs(score - scores[0]), default=None)
-
-
-def _children_with_parent(stores: Stores, children: Sequence[Match]) -> list[Match]:
-    """Return the children that name a parent; the others belong to another program."""
-    return [m for m in children if isinstance(m.child.metadata.get(stores.id_key), str)]
 
 
 def _order_ties(matches: Sequence[Match]) -> list[Match]:
@@ -421,57 +364,65 @@ def _order_ties(matches: Sequence[Match]) -> list[Match]:
     return [match for group in ordered for match in group]
 
 
-def _no_parents_error(stores: Stores, children: Sequence[Match]) -> InputError:
-    keys = ", ".join(sorted(children[0].child.metadata))
-    return InputError(
-        f"none of the {len(children)} children that match names its parent under "
-        f"id_key={stores.id_key!r}; the first has {keys}: set id_key to the key that holds the "
-        "parent's id (langchain_classic's retriever uses 'doc_id')"
-    )
+def rerank_with(reranker: Reranker) -> Rerank:
+    """Return a `Rerank` that asks a user's function.
 
-
-def for_reranking(query: Query) -> Query:
-    """Return the query whose results a reranker puts into order."""
-    changes = {"k": max(query.limit, query.rerank_k or RERANKED), "max_tokens": None}
-    return query.model_copy(update=changes)
-
-
-async def rerank(reranker: Reranker, question: str, results: Sequence[Entry]) -> list[Entry]:
-    """Order results by the scores of a reranker, which replace their own.
-
-    Raises ValueError if the reranker does not return one score for each text, and TypeError if it
-    is a coroutine function and the caller is synchronous.
+    It raises ValueError if the function does not return one score for each text, and TypeError if
+    it is a coroutine function and the caller is synchronous.
 
     >>> from rag_splitters.calls import run
-    >>> results = [Entry("a", {}), Entry("abc", {})]
-    >>> by_length = lambda question, texts: [len(text) for text in texts]
-    >>> [result.text for result in run(rerank(by_length, "", results))]
-    ['abc', 'a']
+    >>> by_length = rerank_with(lambda question, texts: [len(text) for text in texts])
+    >>> run(by_length("", [Entry("a", {}), Entry("abc", {})]))
+    [(1, 3.0), (0, 1.0)]
     """
-    if not results:
-        return []
-    texts = [result.text for result in results]
 
-    def score() -> Any:
-        if inspect.iscoroutinefunction(reranker):
-            raise InputTypeError(
-                "the reranker is asynchronous: use await, or pass a plain function"
+    async def rerank(question: str, children: Sequence[Entry]) -> list[tuple[int, float | None]]:
+        texts = [child.text for child in children]
+
+        def score() -> Any:
+            if inspect.iscoroutinefunction(reranker):
+                raise InputTypeError("the reranker is asynchronous: use await, or pass a plain function")
+            return reranker(question, texts)
+
+        async def score_async() -> Any:
+            if inspect.iscoroutinefunction(reranker):
+                return await reranker(question, texts)
+            scores = await asyncio.to_thread(reranker, question, texts)
+            return await scores if inspect.isawaitable(scores) else scores
+
+        scores = [float(each) for each in await Call(score, score_async)]
+        if len(scores) != len(texts):
+            raise InputError(
+                f"the reranker must return a score for each of {len(texts)} texts, "
+                f"and returned {len(scores)}"
             )
-        return reranker(question, texts)
+        order = sorted(range(len(scores)), key=lambda number: -scores[number])
+        return [(number, scores[number]) for number in order]
 
-    async def score_async() -> Any:
-        if inspect.iscoroutinefunction(reranker):
-            return await reranker(question, texts)
-        scores = await asyncio.to_thread(reranker, question, texts)
-        return await scores if inspect.isawaitable(scores) else scores
+    return rerank
 
-    scores = [float(score) for score in await Call(score, score_async)]
-    if len(scores) != len(results):
-        raise InputError(
-            f"the reranker must return a score for each of {len(results)} texts, "
-            f"and returned {len(scores)}"
-        )
-    order = sorted(range(len(scores)), key=lambda number: -scores[number])
+
+def read_order(
+    children: Sequence[Entry], answer: Sequence[tuple[str, Any]]
+) -> list[tuple[int, float | None]]:
+    """Return the order in which a framework's reranker returned children, and their scores.
+
+    Children are known by their text, because some rerankers drop ids.
+
+    Parameters:
+        answer: the text and the score of each child that was returned; None if it has none.
+
+    >>> read_order([Entry("tea", {}), Entry("rain", {})], [("rain", 0.9), ("tea", None)])
+    [(1, 0.9), (0, None)]
+    """
+    numbers = {child.text: number for number, child in enumerate(children)}
+    for text, _ in answer:
+        if text not in numbers:
+            raise InputError(
+                f"the reranker returned a text that it was not given, {text[:80]!r}: a reranker "
+                "orders chunks and may leave some out; apply what rewrites texts to the results"
+            )
     return [
-        replace(results[n], metadata={**results[n].metadata, SCORE_KEY: scores[n]}) for n in order
+        (numbers[text], float(score) if isinstance(score, (int, float)) else None)
+        for text, score in answer
     ]

@@ -64,16 +64,18 @@ def test_an_index_that_was_updated_is_one_that_was_made_at_once(
         for name in rng.sample(range(30), 2):
             ids = rng.sample([f"{name}-{n}" for n in range(12)], rng.choice([0, 1, 3, 9]))
             changes[f"document {name}"] = [random_child(rng, each) for each in ids]
-        index.update(changes, None, with_neighbours)
+        index.update(changes)
         documents |= changes
         if number % 20 == 19:
             fresh = KeywordIndex(None)
-            fresh.update(documents, None, with_neighbours)
+            fresh.update(documents)
             assert index.list_ids() == fresh.list_ids()
             question = " ".join(rng.sample(WORDS, 5))
             where = {"$and": [{"n": {"$gt": 1}}, {"list": {"$contains": "a"}}]}
-            assert same_scores(index, fresh, question)
-            assert same_scores(index, fresh, question, where=where)
+            words = {"with_neighbours": with_neighbours}
+            assert same_scores(index, fresh, question, **words)
+            assert same_scores(index, fresh, question, where=where, **words)
+            assert index.neighbours(index.list_ids(), 3) == fresh.neighbours(fresh.list_ids(), 3)
             assert sorted(index.list_allowed(where)) == sorted(fresh.list_allowed(where))
             assert index.find(question, 1).coverage == fresh.find(question, 1).coverage
 

@@ -126,7 +126,6 @@ def test_results_know_their_pages(retrieve: Retrieve, pages: tuple[int, int], pd
         parent_splitter=RecursiveTextSplitter(chunk_size=60),
         child_metadata_fields=["source"],
         retrieve=retrieve,
-        passage_size=50,
     )
     (result,) = retriever.invoke("The second page goes on", k=1)
     assert (result.metadata["page_start"], result.metadata["page_end"]) == pages

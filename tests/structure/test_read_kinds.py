@@ -134,7 +134,6 @@ def test_results_of_parent_child_retrieval_know_their_times(retrieve: Any, tmp_p
         parent_splitter=SentenceTextSplitter(chunk_size=45),
         child_splitter=SentenceTextSplitter(chunk_size=22),
         retrieve=retrieve,
-        passage_size=10,
     )
     (result,) = retriever.invoke("three sheep", k=1)
     times = (result.metadata["start_time"], result.metadata["end_time"])
