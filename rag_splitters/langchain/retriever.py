@@ -362,8 +362,8 @@ def parent_document_retriever(
     characters; `parent_splitter=None` makes each document one parent, which is the default with
     `byte_store`, as in `langchain_classic`.
 
-    By default, a query returns "passages": the best children, each with its neighbours in the
-    parent that match, too. With `byte_store` or `id_key="doc_id"`, it returns whole "parents", as
+    By default, a query returns "passages": the best children, joined with the neighbours in the
+    document that they need. With `byte_store` or `id_key="doc_id"`, it returns whole "parents", as
     in `langchain_classic`.
 
     `k` is the number of results (default 4), and `search_kwargs={"k": ...}` the number of children

@@ -337,8 +337,8 @@ def parent_document_retriever(
     `RecursiveNodeParser(chunk_size=400, length_function="characters")`, and `parent_parser` to the
     same with 2,000 characters; `parent_parser=None` makes each document one parent.
 
-    By default, a query returns "passages": the best children, each with its neighbours in the
-    parent that match, too. With `id_key="doc_id"`, it returns whole "parents", as
+    By default, a query returns "passages": the best children, joined with the neighbours in the
+    document that they need. With `id_key="doc_id"`, it returns whole "parents", as
     `langchain_classic` does.
 
     `search_type`, `smoothing` and `headings` default to the values that retrieve best in the
