@@ -19,7 +19,12 @@ from rag_splitters.parent_child.metadata_index import RUNS, collect_runs, evalua
 from rag_splitters.parent_child.postings import POSTING, Corpus, collect_postings, rank
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.sqlite import Database, decode, delete_database, encode
-from rag_splitters.text.terms import final_characters, is_single_character, text_terms
+from rag_splitters.text.terms import (
+    final_characters,
+    identifier_terms,
+    is_single_character,
+    text_terms,
+)
 
 _MAX_TERMS = 256  # of a question
 _MAX_TIED = 2000  # children with one score that are put in order
@@ -89,7 +94,8 @@ class KeywordIndex:
 
     It is kept in a file or in memory, with k1 = 1.2 and b = 0.75. Words are stemmed, stop words
     dropped, and scripts without spaces taken in pairs of characters, as in `HashingEmbeddings`; a
-    question of one such character finds every word that has it. Every update is one transaction.
+    question of one such character finds every word that has it. Names in code are found whole and
+    by their parts. Every update is one transaction.
     `revision` tells which state of the docstore the index knows; see
     `rag_splitters.parent_child.revisions`.
 
@@ -179,7 +185,8 @@ class KeywordIndex:
             with_neighbours: also find a child by the words of its two neighbours in its document,
                 which count half.
         """
-        terms = list(dict.fromkeys(text_terms(question, {})))[:_MAX_TERMS]
+        terms = text_terms(question, {}) + identifier_terms(question)
+        terms = list(dict.fromkeys(terms))[:_MAX_TERMS]
         if not terms or n < 1:
             return KeywordMatches([], dict.fromkeys(others, 0.0), 0.0)
         with self._database.snapshot():
@@ -413,8 +420,8 @@ def _location(child: Entry, id_key: str) -> tuple[bytes, int, int] | tuple[None,
 
 
 def _terms(text: str, cache: dict[str, tuple[str, ...]]) -> list[str]:
-    """Return a text's terms, and what single characters of scripts without spaces match."""
-    return text_terms(text, cache) + final_characters(text)
+    """Return a text's terms, names in code, and characters of scripts without spaces."""
+    return text_terms(text, cache) + identifier_terms(text) + final_characters(text)
 
 
 def _runs_dtype(kind: str) -> np.dtype[np.void]:

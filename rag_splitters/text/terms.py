@@ -16,6 +16,10 @@ _UNSPACED = (
 _WORD = re.compile(f"[{_UNSPACED}]+|(?:[^\\W_{_UNSPACED}]|[\u0300-\u036f\u0900-\u0dff])+")
 _IS_UNSPACED = re.compile(f"[{_UNSPACED}]")
 _MAY_BE_UNSPACED = re.compile(f"[{_UNSPACED}\uff66-\uffdc]")  # half-width letters are widened
+_HAS_NAME = re.compile("[a-z][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z0-9]_[A-Za-z0-9]")
+_NAME = re.compile("[A-Za-z0-9_]+")
+_NAME_PART = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_MIN_PART, _MAX_NAME = 3, 100  # letters
 _STOP_WORDS = frozenset(
     """
     a about above according after again against all also am an and any are as at be because been
@@ -76,6 +80,31 @@ def final_characters(text: str) -> list[str]:
         return []
     words = _WORD.findall(_fold(text))
     return [word[-1] for word in words if len(word) > 1 and _IS_UNSPACED.match(word)]
+
+
+def identifier_terms(text: str) -> list[str]:
+    """Return what finds names in code: parts of camelCase names, and whole snake_case names.
+
+    A camelCase name counts if two of its parts have three letters or more, so that "mRNA" and
+    "iPhone" do not; shorter parts say nothing. `text_terms` has the words themselves: camelCase
+    names whole, and snake_case names in parts.
+
+    >>> identifier_terms("parseHTMLDocument(max_depth) of mRNA")
+    ['pars', 'html', 'document', 'max_depth']
+    """
+    terms: list[str] = []
+    if not _HAS_NAME.search(text):
+        return terms
+    for name in _NAME.findall(text):
+        if len(name) > _MAX_NAME:
+            continue
+        if "_" in name.strip("_"):
+            terms.append(name.strip("_").casefold())
+        for word in name.split("_"):
+            parts = [part for part in _NAME_PART.findall(word) if len(part) >= _MIN_PART]
+            if len(parts) > 1:
+                terms += [term for part in parts for term in word_terms(part.casefold())]
+    return terms
 
 
 def find_words(text: str) -> list[str]:
