@@ -4,8 +4,8 @@
 
 Each module becomes a document, from which docstrings are removed. A question is the first sentence
 of the docstring of a function or method; what answers it is the whole function. FOLDER gets
-`corpora/*.md` and `questions.csv`, as `benchmarks/retrieval.py` reads them, and `PACKAGES.md`, which
-names the packages with their versions and licences.
+`corpora/*.md` and `questions.csv`, as `benchmarks/retrieval.py` reads them, and `PACKAGES.md`,
+which names the packages with their versions.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def main(folder: Path) -> None:
         is_long = len(row[0].split()) >= _LEAST_WORDS
         if is_long and SIZES[0] <= row[3] - row[2] <= SIZES[1]:
             asked.setdefault(row[0], row)
-    chosen = random.Random(0).sample(list(asked.values()), min(QUESTIONS, len(asked)))  # noqa: S311
+    chosen = random.Random(0).sample(list(asked.values()), min(QUESTIONS, len(asked)))
     with (folder / "questions.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["question", "references", "corpus_id"])

@@ -45,7 +45,7 @@ from rag_splitters.parent_child.known_vectors import (
     children_to_write,
 )
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
-from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, read_matches
+from rag_splitters.parent_child.results import MATCHES_KEY, PARENT_IDS_KEY, SCORE_KEY, read_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import Vectors, embed_children
@@ -127,7 +127,9 @@ def to_node(entry: Entry, id_key: str) -> ResultNode:
     start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
     source = metadata.pop(SOURCE_KEY, None)
     metadata.pop(SCORE_KEY, None)
-    hidden = [key for key in (*POSITION_KEYS, id_key, MATCHES_KEY) if key in metadata]
+    hidden = [
+        key for key in (*POSITION_KEYS, id_key, MATCHES_KEY, PARENT_IDS_KEY) if key in metadata
+    ]
     fields: dict[str, Any] = {
         "id_": entry.id or "",
         "text": entry.text,

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rag_splitters.calls import call
+from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.passages import Budget, Passage, PassageBuilder, locate_child
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
@@ -78,8 +79,9 @@ async def find_passages(
     while True:
         # What the children below the first `count` could lend is less than what these are worth.
         builder = await _take_children(stores, query, ranking, count, load, parents)
+        passages = builder.passages()
         if builder.is_full or count >= len(ranking.matches):
-            return builder.passages(), builder.is_full
+            return passages, builder.is_full or len(passages) >= query.limit
         count *= 2
 
 
@@ -193,7 +195,11 @@ async def _neighbours_in_records(stores: Stores, matches: Iterable[Match]) -> Ne
     }
     identities = list(dict.fromkeys(sources.values()))
     neighbours: dict[str, list[Sequence[str]]] = {}
-    for record in await stores.read_records(identities) if identities else []:
+    try:
+        records = await stores.read_records(identities) if identities else []
+    except DamagedRowsError:  # `verify` reports them, and a query does without neighbours
+        return {}
+    for record in records:
         if record is None or record.pending:
             continue
         places = {name: place for place, name in enumerate(record.children)}

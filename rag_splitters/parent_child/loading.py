@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError
+from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.passages import LocatedChild, Passage, split_at_parents
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
@@ -33,8 +35,12 @@ class Loader:
             await self._load_parents(loaded)
             for match in loaded:
                 self._matches[match.child.id or ""] = self._with_text(match)
-        existing = [self._matches[match.child.id or ""] for match in matches]
-        return [match for match in existing if match and self._parent_id(match) in self.parents]
+        existing = [
+            replace(known, score=match.score)  # a reranker may have changed it
+            for match in matches
+            if (known := self._matches[match.child.id or ""]) is not None
+        ]
+        return [match for match in existing if self._parent_id(match) in self.parents]
 
     async def load_whole(self, matches: Sequence[Match]) -> list[Match]:
         """Load children and their parents as `load` does, with all the children's metadata."""
@@ -46,11 +52,10 @@ class Loader:
         matches = [child.match for passage in passages for child in passage.children]
         await self._complete(matches)
         children = {m.child.id or "": self._matches[m.child.id or ""] for m in matches}
-        if None in children.values():
-            return False
+        loaded = {name: m.child for name, m in children.items() if m is not None}
         for passage in passages:
-            passage.exchange_children({k: m.child for k, m in children.items() if m is not None})
-        return True
+            passage.exchange_children(loaded)
+        return len(loaded) == len(children)
 
     async def read_texts(self, passages: Sequence[Passage]) -> list[Passage]:
         """Give passages their texts, and split those for which the document has changed."""
@@ -168,7 +173,10 @@ class Loader:
         """
         parents = {child.parent: child for child in passage.inner_children}
         identity = self.parents[next(iter(parents))].id or ""
-        (record,) = await self.stores.read_records([identity])
+        try:
+            (record,) = await self.stores.read_records([identity])
+        except DamagedRowsError:  # `verify` reports it; the parts in its parents can be returned
+            return None
         if record is None:
             return None
         document, start, end = record.document, passage.start, passage.end

@@ -381,7 +381,9 @@ def rerank_with(reranker: Reranker) -> Rerank:
 
         def score() -> Any:
             if inspect.iscoroutinefunction(reranker):
-                raise InputTypeError("the reranker is asynchronous: use await, or pass a plain function")
+                raise InputTypeError(
+                    "the reranker is asynchronous: use await, or pass a plain function"
+                )
             return reranker(question, texts)
 
         async def score_async() -> Any:

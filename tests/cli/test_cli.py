@@ -208,8 +208,9 @@ def test_pages_of_a_pdf_are_shown_and_cited(folder: Path) -> None:
     assert "page" in run("split", "report.pdf").stdout.splitlines()[2]
     sizes = ("--parent-size", "30", "--child-size", "30")
     assert run("index", "idx", "report.pdf", *sizes).exit_code == 0
-    assert "1. report.pdf  page 2  " in run("query", "idx", "dogs", "-k", "1").stdout
-    assert rows("query", "idx", "dogs", "-k", "1")[0]["metadata"]["page_start"] == 2
+    alone = ("--retrieve", "children")
+    assert "1. report.pdf  page 2  " in run("query", "idx", "dogs", "-k", "1", *alone).stdout
+    assert rows("query", "idx", "dogs", "-k", "1", *alone)[0]["metadata"]["page_start"] == 2
 
 
 def test_split_table_shows_positions_and_no_markup(folder: Path) -> None:
@@ -725,7 +726,7 @@ def test_query_marks_the_match_inside_the_passage(docs: Path) -> None:
 def test_query_rows_stand_where_they_say(docs: Path, more: list[str]) -> None:
     run("index", "idx", "docs")
     found = rows("query", "idx", "rye flour", "-k", "3", *more)
-    assert len(found) == 3
+    assert len(found) == 3 if more else 1 <= len(found) <= 3
     assert [row["score"] for row in found] == sorted((r["score"] for r in found), reverse=True)
     for row in found:
         source = read_text(row["source"])

@@ -218,7 +218,9 @@ def test_hybrid_search_finds_what_reading_everything_finds(
             if len(by_vector) < 100:  # others tie with the last one: the search goes deeper
                 continue
             compared += 1
-            everything = retriever.shared.keywords.find(question, collection.count())
+            everything = retriever.shared.keywords.find(
+                question, collection.count(), with_neighbours=True
+            )
             pool = {*by_vector, *(name for name, _ in everything.best[:100])}
             distances, keywords = {name: -value for value, name in near}, dict(everything.best)
             expected = dict.fromkeys(pool, 0.0)

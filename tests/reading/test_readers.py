@@ -117,7 +117,7 @@ def test_a_pdf_of_one_page_has_a_page_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("retrieve", "pages"), [("parents", (1, 2)), ("children", (2, 2)), ("passages", (1, 2))]
+    ("retrieve", "pages"), [("parents", (1, 2)), ("children", (2, 2)), ("passages", (1, 3))]
 )
 def test_results_know_their_pages(retrieve: Retrieve, pages: tuple[int, int], pdf: Path) -> None:
     retriever = parent_document_retriever(

@@ -137,7 +137,8 @@ def test_results_of_parent_child_retrieval_know_their_times(retrieve: Any, tmp_p
     )
     (result,) = retriever.invoke("three sheep", k=1)
     times = (result.metadata["start_time"], result.metadata["end_time"])
-    assert times == ((3.0, 4.5) if retrieve == "parents" else (3.0, 3.5))
+    expected = {"parents": (3.0, 4.5), "children": (3.0, 3.5), "passages": (1.0, 4.5)}
+    assert times == expected[retrieve]
     assert "origin" not in result.metadata
 
 
