@@ -200,7 +200,7 @@ async def _neighbours_in_records(stores: Stores, matches: Iterable[Match]) -> Ne
     except DamagedRowsError:  # `verify` reports them, and a query does without neighbours
         return {}
     for record in records:
-        if record is None or record.pending:
+        if record is None or not record.is_complete:
             continue
         places = {name: place for place, name in enumerate(record.children)}
         for name in places.keys() & sources.keys():
