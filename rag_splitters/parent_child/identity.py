@@ -16,7 +16,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.errors import IndexMismatchError, MissingParentsError
 from rag_splitters.parent_child.records import FORMAT, INDEX_KEY, SOURCE_KEY, Entry, Identity
-from rag_splitters.parent_child.revisions import new_revision, read_revision, revision_row
+from rag_splitters.parent_child.revisions import new_revision, revision_row
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.turns import Docstore
 from rag_splitters.parent_child.writing import process_lock
@@ -167,12 +167,13 @@ async def ensure_identity(
             identity = Identity(
                 uuid.uuid4().hex, children.collection_name, children.model, dimension
             )
-            await turn.docstore.write([revision_row(new_revision()), identity.to_row()])
+            first = new_revision()
+            await turn.docstore.write([revision_row(first), identity.to_row()])
+            if stores.keywords is not None and stores.keywords.revision is None:
+                await call(stores.keywords.update, {}, first)  # it is as empty
     labels = {INDEX_LABEL: identity.id, MODEL_LABEL: identity.model}
     await stores.children.write_labels({k: v for k, v in labels.items() if v})
     stores.writer.identity = identity
-    if stores.keywords is not None and stores.keywords.revision is None:  # it is as empty
-        await call(stores.keywords.update, {}, await read_revision(stores))
     return identity
 
 
