@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import tempfile
 import time
 from functools import partial
 from pathlib import Path
@@ -17,12 +16,10 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
-import pyarrow.parquet
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from rag_splitters.distributed.runs import make_job
-from rag_splitters.distributed.stages import Worker
+from rag_splitters.distributed.indexing import IndexTask, Worker, index_for_workers
 from rag_splitters.models import HashingEmbeddings
 from tests.support.servers import ChromaServer, PostgresServer
 
@@ -54,34 +51,26 @@ def main() -> None:
     chance = random.Random(1)
     rows = [{"id": f"doc-{n}", "text": text(chance), "team": "red"} for n in range(COUNT)]
     table = pa.Table.from_pylist(rows)
-    folder = Path(tempfile.mkdtemp())
     with PostgresServer() as postgres, ChromaServer() as chroma:
         opening = partial(open_index, postgres.url, chroma.port)
-        job = make_job(opening, folder / "run", "text", "id", None, None, 256, "raise")
-        worker = Worker(job)
-        for name in ("new", "unchanged"):
-            began, cpu = time.perf_counter(), time.process_time()
-            batches = list(worker.prepare(table))
-            print_seconds(f"cut and compare, {name}", began, cpu)
-            if name == "new":
-                Path(job.checkpoint.chunks).mkdir(parents=True)
-                path = f"{job.checkpoint.chunks}/one.parquet"
-                pyarrow.parquet.write_table(pa.Table.from_batches(batches), path)
-                print_bytes("Parquet", Path(path).stat().st_size)
-                with psycopg.connect(postgres.url, autocommit=True) as connection:
-                    wal = "SELECT pg_current_wal_lsn() - '0/0'"
-                    before = connection.execute(wal).fetchone()
-                    began, cpu = time.perf_counter(), time.process_time()
-                    worker.write([path])
-                    print_seconds("embed, write and read back", began, cpu)
+        task = IndexTask(opening, "text", "id", None, None, 256, "raise")
+        with (
+            index_for_workers(task) as (own_task, _),
+            psycopg.connect(postgres.url, autocommit=True) as connection,
+        ):
+            worker = Worker(own_task)
+            wal = "SELECT pg_current_wal_lsn() - '0/0'"
+            before = connection.execute(wal).fetchone()
+            for name in ("new", "unchanged"):
+                began, cpu = time.perf_counter(), time.process_time()
+                for start in range(0, COUNT, 256):
+                    worker.add(table.slice(start, 256))
+                print_seconds(f"cut, compare, embed and write, {name}", began, cpu)
+                if name == "new":
                     after = connection.execute(wal).fetchone()
                     size = "SELECT pg_total_relation_size('rag_splitters')"
                     print_bytes("PostgreSQL's log", int(after[0] - before[0]))
                     print_bytes("PostgreSQL's table", connection.execute(size).fetchone()[0])
-                (result,) = [worker.count([f"{n:02x}" for n in range(256)])]
-                print(f"{result['parents'] / COUNT:.2f} parents, ", end="")
-                print(f"{result['children'] / COUNT:.2f} children per document of ", end="")
-                print(f"{sum(len(row['text']) for row in rows) / COUNT:.0f} characters")
         usage = subprocess.check_output(["du", "-sb", chroma.folder / "data"])
         print_bytes("Chroma's folder", int(usage.split()[0]))
 

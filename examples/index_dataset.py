@@ -53,7 +53,7 @@ try:
         {"id": f"day-{n}", "text": f"On day {n} the keeper lit {n * n} lamps.", "year": 1871}
         for n in range(1, 201)
     ]
-    options = {"id_column": "id", "checkpoint": folder / "run", "scope": {"year": 1871}}
+    options = {"id_column": "id", "scope": {"year": 1871}}
     opening = partial(open_index, folder, port)
     print(index_dataset(ray.data.from_items(rows), opening, **options))
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.distributed.runs import IndexSummary, Progress, make_job, run_job
-from rag_splitters.distributed.splitter import TableSplitter, asks_model, load_splitter
-from rag_splitters.distributed.stages import (
-    Job,
+from rag_splitters.distributed.indexing import (
+    IDENTITY,
+    VERSION,
+    IndexSummary,
+    IndexTask,
     OpenIndex,
-    Row,
-    WorkStage,
-    prepare,
-    work,
+    check_repeated,
+    index_for_workers,
+    load_worker,
 )
+from rag_splitters.distributed.splitter import TableSplitter, asks_model, load_splitter
 from rag_splitters.errors import InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parameters.checks import whole_number
@@ -120,7 +119,6 @@ def index_dataset(
     dataset: Dataset,
     open_index: OpenIndex,
     *,
-    checkpoint: str | Path,
     text_column: str = "text",
     id_column: str | None = None,
     metadata_columns: Sequence[str] | None = None,
@@ -128,21 +126,17 @@ def index_dataset(
     writers: int = 2,
     batch_size: int = 256,
     on_error: Literal["raise", "row"] = "raise",
-    resume: bool = False,
-    progress: Progress | None = None,
     **options: Any,
 ) -> IndexSummary:
     """Write a Ray Dataset's documents into a parent-child index on servers.
 
-    The result is the index that one process would have written with `add_documents`: the same
-    records, parents, children, vectors and keywords, which every retriever can read. Documents that
+    The result is the index that one process would have written with `add_documents`. Documents that
     have not changed since they were last indexed are skipped, changed ones are replaced, and with
     `scope` those that are no longer in the dataset are removed.
 
-    Tasks cut the documents and write parents and children to Parquet files. Actors read these,
-    embed the children, and write them to the index. If a worker dies, Ray repeats its work, without
-    embedding again what has been written. If the run ends early, run it again, or with
-    `resume=True` to continue from the Parquet files.
+    This process keeps other writers out while actors cut, embed and write the documents, each of
+    which goes to one of them. If an actor dies, Ray repeats its batch. If the run ends early, call
+    the function again: what has been written is not embedded again.
 
     Parameters:
         dataset: the documents.
@@ -150,117 +144,63 @@ def index_dataset(
             `parent_document_retriever` of either framework with a `client` of a Chroma server and a
             `docstore` on a server. It is pickled and called once in every process; let it read
             passwords and keys from the environment.
-        checkpoint: a new folder, or that of an earlier run, which all machines see under the same
-            path: a network drive or a URI such as `s3://bucket/run`. The run overwrites it.
         text_column: the column with the texts: strings of any Arrow type.
         id_column: the column with the documents' ids: strings or whole numbers, without duplicates.
             Without ids, text and metadata identify a document, so a changed document is a new one.
         metadata_columns: the columns with the documents' metadata; None: all other columns.
         scope: which documents to remove if they are not in the dataset: those with this metadata,
             which every document in the dataset must have, too. None removes no documents; {}
-            removes all that are not in the dataset.
-        writers: number of actors that embed and write concurrently; each has a model of its own.
-        batch_size: number of documents to cut, or to embed and write, at once. The number of texts
-            that go to the model and to Chroma at once is set by the retriever's `batch_size` and by
+            removes all that are not in the dataset. This process holds their ids in memory.
+        writers: number of actors that work concurrently; each has a model of its own.
+        batch_size: number of documents to cut, embed and write at once. The number of texts that go
+            to the model and to Chroma at once is set by the retriever's `batch_size` and by
             `Embedder`.
         on_error: what to do about a document that cannot be cut or stored. "raise": raise an error.
-            "row": leave it out and count it as failed; its row in the checkpoint says why.
-        resume: whether to continue with the documents that an interrupted run has already cut,
-            without reading the dataset again.
-        progress: a function (written, total) that is called from a thread every few seconds with
-            numbers of documents; None: progress is logged.
+            "row": leave it out and count it as failed.
         options: options of `Dataset.map_batches` for the actors: `num_gpus`, `num_cpus`, `memory`.
 
-    Returns: how many documents were added, changed, unchanged, failed and deleted. All documents
-    that were written have been checked in the stores.
+    Returns: how many documents were added, changed, unchanged, failed and deleted.
 
     Raises: ImportError if Ray is not installed; TypeError for another kind of dataset; ValueError
     for stores to which only one process may write, for documents outside of the scope, for ids that
-    several documents share, and for a document that fails; RuntimeError if documents that were
-    written are missing in a store afterwards.
+    several documents share, and for a document that fails.
     """
     ray = _ray("index_dataset", dataset)
     whole_number(writers, "writers", 1)
-    job = make_job(
-        open_index,
-        checkpoint,
-        text_column,
-        id_column,
-        metadata_columns,
-        scope,
-        batch_size,
-        on_error,
+    own_task = IndexTask(
+        open_index, text_column, id_column, metadata_columns, scope, batch_size, on_error
     )
     schema = _known_schema(dataset)
     if schema is not None:
-        job.check_columns(schema)
-    engine = _Engine(ray, dataset, writers, options)
-    return run_job(job, engine, resume=resume, progress=progress)
-
-
-class _Engine:
-    """Runs the stages of indexing; see `rag_splitters.distributed.runs.Engine`."""
-
-    def __init__(self, ray: Any, dataset: Dataset, writers: int, options: Mapping[str, Any]):
-        self._ray, self._dataset = ray, dataset
-        self._writers, self._options = writers, options
-
-    def prepare(self, job: Job) -> None:
-        blocks = self._dataset.repartition(
-            target_num_rows_per_block=_BATCHES_PER_TASK * job.batch_size
-        )
-        task: Any = _prepare
-        rows = blocks.map_batches(
-            task,
-            batch_size=job.batch_size,
-            batch_format="pyarrow",
-            fn_kwargs={"payload": self._pickle(job)},
-        )
-        rows.write_parquet(job.checkpoint.chunks)
-
-    def work(self, job: Job, stage: WorkStage, items: Sequence[Sequence[str]]) -> list[Row]:
-        # The items are in memory: tasks that read them would wait for the actors' CPUs.
-        table = [{"item": json.dumps(item)} for item in items]
-        worker: Any = _work
-        size = min(self._writers, len(items))
-        options: dict[str, Any] = {"compute": self._ray.data.TaskPoolStrategy(size)}
-        if stage == "write":
-            pool = self._ray.data.ActorPoolStrategy(min_size=1, max_size=size)
-            worker, options = _Writing, {**self._options, "compute": pool}
-        results = self._ray.data.from_items(table, override_num_blocks=len(table)).map_batches(
-            worker,
-            batch_size=1,
-            batch_format="pyarrow",
-            fn_kwargs={"payload": self._pickle(job), "stage": stage},
+        own_task.check_columns(schema)
+    with index_for_workers(own_task) as (task, finish):
+        if not dataset.limit(1).count():  # Ray has no columns then
+            return finish([])
+        options = {
+            "batch_format": "pyarrow",
+            "batch_size": batch_size,
+            "fn_kwargs": {"payload": ray.cloudpickle.dumps(task)},
+            "compute": ray.data.ActorPoolStrategy(min_size=1, max_size=writers),
             **options,
-        )
-        return [json.loads(row["result"]) for row in results.take_all()]
-
-    def _pickle(self, job: Job) -> bytes:
-        payload: bytes = self._ray.cloudpickle.dumps(job)
-        return payload
-
-
-def _prepare(batch: pa.Table, payload: bytes) -> Iterator[pa.Table]:
-    """A task: cut a batch of documents."""
-    import pyarrow as pa
-
-    for rows in prepare(payload, batch):
-        yield pa.Table.from_batches([rows])
+        }
+        documents = dataset.map_batches(task.identify, batch_format="pyarrow")
+        distinct = documents.groupby(IDENTITY).map_groups(_one_version, batch_format="pyarrow")
+        adding: Any = _Adding
+        return finish(distinct.map_batches(adding, **options).iter_rows())
 
 
-def _work(batch: pa.Table, payload: bytes, stage: WorkStage) -> pa.Table:
-    """A task: run the stage "count" or "settle"."""
-    import pyarrow as pa
+def _one_version(documents: pa.Table) -> pa.Table:
+    """Return the first of several documents with the same id. Raises ValueError if they differ."""
+    if len(set(documents.column(VERSION).to_pylist())) > 1:
+        check_repeated(documents.column(IDENTITY).slice(0, 1).to_pylist())
+    return documents.slice(0, 1)
 
-    return pa.Table.from_batches([work(payload, stage, batch)])
 
+class _Adding:
+    """An actor that cuts, embeds and writes documents."""
 
-class _Writing:
-    """An actor that embeds and writes."""
-
-    def __call__(self, batch: pa.Table, payload: bytes, stage: WorkStage) -> pa.Table:
-        return _work(batch, payload, stage)
+    def __call__(self, batch: pa.Table, payload: bytes) -> pa.Table:
+        return load_worker(payload).add(batch)
 
 
 def _ray(function: str, dataset: object) -> Any:

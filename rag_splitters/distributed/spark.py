@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.distributed.checkpoint import document_schema
 from rag_splitters.distributed.columns import arrow, chunk_fields, input_columns, wrong_type
-from rag_splitters.distributed.runs import IndexSummary, Progress, make_job, run_job
+from rag_splitters.distributed.indexing import (
+    IDENTITY,
+    MAX_EXAMPLES,
+    RESULT,
+    VERSION,
+    IndexSummary,
+    IndexTask,
+    OpenIndex,
+    check_repeated,
+    index_for_workers,
+    load_task,
+    load_worker,
+)
 from rag_splitters.distributed.splitter import TableSplitter, load_splitter
-from rag_splitters.distributed.stages import Job, OpenIndex, Row, WorkStage, prepare, work
 from rag_splitters.errors import InputTypeError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parameters.checks import whole_number
@@ -92,7 +100,6 @@ def index_dataframe(
     dataframe: DataFrame,
     open_index: OpenIndex,
     *,
-    checkpoint: str | Path,
     text_column: str = "text",
     id_column: str | None = None,
     metadata_columns: Sequence[str] | None = None,
@@ -100,84 +107,72 @@ def index_dataframe(
     writers: int = 2,
     batch_size: int = 256,
     on_error: Literal["raise", "row"] = "raise",
-    resume: bool = False,
-    progress: Progress | None = None,
 ) -> IndexSummary:
     """Write a DataFrame's documents into a parent-child index on servers.
 
     It does what `rag_splitters.distributed.ray.index_dataset` does, and has the same parameters.
     Spark's Python workers do the work; each opens the index once and keeps it, with the model, for
-    its next task. Each task writes one Parquet file of the checkpoint, so that there are as many
-    files as the DataFrame has partitions; if it has few, use `dataframe.repartition(n)`.
+    its next task.
 
     If a worker dies, Spark repeats its task as often as `spark.task.maxFailures` allows, which is
     not at all with `local[n]`. What has been written is not embedded again.
 
     Parameters:
         dataframe: the documents.
-        checkpoint: a folder, or a URI that both Arrow and Spark read.
-        writers: number of tasks that embed and write at once.
-        open_index, text_column, id_column, metadata_columns, scope, batch_size, on_error, resume,
-            progress: see `rag_splitters.distributed.ray.index_dataset`.
+        writers: number of tasks that cut, embed and write; Spark runs as many of them at once as
+            the cluster has cores.
+        open_index, text_column, id_column, metadata_columns, scope, batch_size, on_error: see
+            `rag_splitters.distributed.ray.index_dataset`.
 
     Raises: ImportError if Spark is not installed; TypeError if this is not a DataFrame; and what
     `index_dataset` raises; Spark wraps an error that a worker raised in one of its own.
     """
     pyspark = _pyspark("index_dataframe", dataframe)
+    from pyspark.sql.types import StringType, StructField, StructType
+
     whole_number(writers, "writers", 1)
-    job = make_job(
-        open_index,
-        checkpoint,
-        text_column,
-        id_column,
-        metadata_columns,
-        scope,
-        batch_size,
-        on_error,
+    own_task = IndexTask(
+        open_index, text_column, id_column, metadata_columns, scope, batch_size, on_error
     )
-    names = job.check_columns(_arrow_schema(dataframe.schema, text_column, id_column))
+    names = own_task.check_columns(_arrow_schema(dataframe.schema, text_column, id_column))
     inputs = list(dict.fromkeys([*input_columns(text_column, id_column), *names]))
-    engine = _Engine(pyspark, dataframe, inputs, writers)
-    return run_job(job, engine, resume=resume, progress=progress)
+    columns = _select_by_number(dataframe, inputs)
+    identities = [StructField(name, StringType()) for name in (IDENTITY, VERSION)]
+    with index_for_workers(own_task) as (task, finish):
+        payload: bytes = pyspark.cloudpickle.dumps(task)
 
-
-class _Engine:
-    """Runs the stages of indexing; see `rag_splitters.distributed.runs.Engine`."""
-
-    def __init__(self, pyspark: Any, dataframe: DataFrame, inputs: Sequence[str], writers: int):
-        self._pyspark, self._dataframe = pyspark, dataframe
-        self._inputs, self._writers = list(inputs), writers
-
-    def prepare(self, job: Job) -> None:
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        payload, inputs = self._pickle(job), self._inputs
-
-        def cut(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        def identify(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
+                numbers = batch.schema.names
                 documents = arrow().Table.from_batches([batch]).rename_columns(inputs)
-                yield from prepare(payload, documents)
+                named = load_task(payload).identify(documents)
+                yield from named.rename_columns([*numbers, IDENTITY, VERSION]).to_batches()
 
-        rows = _select_by_number(self._dataframe, inputs).mapInArrow(
-            cut, from_arrow_schema(document_schema())
-        )
-        rows.write.parquet(job.checkpoint.chunks)
+        def add(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for documents in _tables(batches, [*inputs, IDENTITY, VERSION], batch_size):
+                yield from load_worker(payload).add(documents).to_batches()
 
-    def work(self, job: Job, stage: WorkStage, items: Sequence[Sequence[str]]) -> list[Row]:
-        payload = self._pickle(job)
+        documents = columns.mapInArrow(identify, StructType([*columns.schema, *identities]))
+        distinct = documents.dropDuplicates([IDENTITY, VERSION])
+        counts = distinct.groupBy(IDENTITY).count().where("count > 1").limit(MAX_EXAMPLES)
+        check_repeated([row[IDENTITY] for row in counts.collect()])
+        schema = StructType([StructField(name, StringType()) for name in RESULT])
+        results = distinct.repartition(writers, IDENTITY).mapInArrow(add, schema).persist()
+        try:
+            results.count()  # in parallel, which the iterator is not
+            return finish(row.asDict() for row in results.toLocalIterator())
+        finally:
+            results.unpersist()
 
-        def do(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                yield work(payload, stage, arrow().Table.from_batches([batch]))
 
-        table = [(json.dumps(item),) for item in items]
-        frame = self._dataframe.sparkSession.createDataFrame(table, "item string")
-        results = frame.repartition(min(len(table), self._writers)).mapInArrow(do, "result string")
-        return [json.loads(row.result) for row in results.collect()]
-
-    def _pickle(self, job: Job) -> bytes:
-        payload: bytes = self._pyspark.cloudpickle.dumps(job)
-        return payload
+def _tables(
+    batches: Iterable[pa.RecordBatch], names: Sequence[str], size: int
+) -> Iterator[pa.Table]:
+    """Yield the rows of Spark's batches in tables of at most `size` rows, under these names."""
+    for batch in batches:
+        table = arrow().Table.from_batches([batch]).rename_columns(list(names))
+        for start in range(0, table.num_rows, size):
+            yield table.slice(start, size)
 
 
 def _pyspark(function: str, dataframe: object) -> Any:

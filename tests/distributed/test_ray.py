@@ -53,6 +53,7 @@ def ray() -> Iterator[Any]:
         )
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
+    context.default_hash_shuffle_parallelism = 2
     yield ray
     ray.shutdown()
 

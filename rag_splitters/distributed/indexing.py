@@ -1,0 +1,283 @@
+"""Indexing a dataset: `add` over its batches in workers, under the one turn that the driver holds.
+
+The framework does the rest: it drops duplicates, so that every document is in one batch, and it
+repeats the work of a worker that dies. The index skips what has been written before.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from rag_splitters.calls import run
+from rag_splitters.distributed.columns import (
+    arrow,
+    check_id_type,
+    check_names,
+    check_options,
+    check_text_type,
+    input_columns,
+)
+from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.ids import source_identity
+from rag_splitters.models import ModelError
+from rag_splitters.parent_child.consistency import check_scope
+from rag_splitters.parent_child.drafts import Draft, draft_documents
+from rag_splitters.parent_child.index import ParentChildIndex, stores_of_workers
+from rag_splitters.parent_child.indexing import (
+    add_drafts,
+    find_documents,
+    find_refusal,
+    remove_documents,
+)
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.stores import Stores
+from rag_splitters.text.surrogates import without_surrogates
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OpenIndex = Callable[[], ParentChildIndex[Any, Any]]
+Status = Literal["added", "changed", "unchanged", "failed"]
+
+IDENTITY, VERSION = "rag_splitters_id", "rag_splitters_version"
+"""The columns that are added to documents, to find those that occur several times."""
+
+RESULT = ("document_id", "status", "error")
+"""The columns in which a worker says what became of each document."""
+
+MAX_EXAMPLES = 5
+"""Maximum number of documents that a message names."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSummary:
+    """The result of indexing a dataset, in numbers of documents.
+
+    `documents` is the sum of `added`, `changed`, `unchanged` and `failed`.
+    """
+
+    documents: int
+    """Documents in the dataset; equal ones with the same id count once."""
+    added: int
+    """Documents that were not in the index before."""
+    changed: int
+    """Documents that were replaced because they, the splitters or the settings have changed, or
+    because parts of them were missing."""
+    unchanged: int
+    """Documents that were already in the index; nothing was embedded or written for them. If a
+    worker died, what it had written is among them or, if it was half written, among `changed`."""
+    failed: int
+    """Documents that could not be cut or stored; earlier versions stay in the index."""
+    deleted: int
+    """Documents that were removed because they were in the scope, but not in the dataset."""
+    errors: tuple[str, ...] = ()
+    """Messages for the first documents that failed."""
+
+
+Finish = Callable[[Iterable[Mapping[str, Any]]], IndexSummary]
+"""Takes what became of all documents, in rows with the columns of `RESULT`."""
+
+
+@dataclass(frozen=True)
+class IndexTask:
+    """The index to write and how documents are read from a table, as sent to the workers."""
+
+    open_index: OpenIndex
+    text_column: str
+    id_column: str | None
+    metadata_columns: Sequence[str] | None
+    scope: Mapping[str, Any] | None
+    batch_size: int
+    on_error: Literal["raise", "row"]
+
+    def __post_init__(self) -> None:
+        if not callable(self.open_index):
+            raise InputTypeError(
+                "open_index must be a function without parameters that opens the index, got "
+                f"{type(self.open_index).__name__}: open stores cannot be sent to workers"
+            )
+        check_options(
+            self.text_column, self.id_column, self.metadata_columns, self.batch_size, self.on_error
+        )
+
+    def check_columns(self, schema: pa.Schema) -> list[str]:
+        """Return the names of the metadata columns.
+
+        Raises ValueError if a column is missing or occurs twice, and TypeError if texts or ids have
+        the wrong type.
+        """
+        inputs = input_columns(self.text_column, self.id_column)
+        others = [name for name in schema.names if name not in (*inputs, IDENTITY, VERSION)]
+        names = others if self.metadata_columns is None else list(self.metadata_columns)
+        check_names(schema, [*inputs, *names])
+        check_text_type(self.text_column, schema.field(self.text_column).type)
+        if self.id_column is not None:
+            check_id_type(self.id_column, schema.field(self.id_column).type)
+        return names
+
+    def identify(self, table: pa.Table) -> pa.Table:
+        """Return a table with the ids of the documents, and of their versions, in two columns."""
+        documents = self.documents(table)
+        ids = [source_identity(each.text, each.metadata, each.id) for each in documents]
+        versions = [source_identity(each.text, each.metadata) for each in documents]
+        string = arrow().string()
+        table = table.append_column(IDENTITY, arrow().array(ids, string))
+        return table.append_column(VERSION, arrow().array(versions, string))
+
+    def documents(self, table: pa.Table) -> list[Entry]:
+        """Return the documents in the rows of a table."""
+        metadata = self.check_columns(table.schema)
+        texts = table.column(self.text_column).to_pylist()
+        ids = [None] * len(texts)
+        if self.id_column is not None:
+            ids = table.column(self.id_column).to_pylist()
+        details = table.select(metadata).to_pylist() if metadata else [{} for _ in texts]
+        return [
+            Entry(text or "", values, None if name is None else str(name))
+            for text, values, name in zip(texts, details, ids, strict=True)
+        ]
+
+
+class Worker:
+    """A process that adds documents, with the index open."""
+
+    def __init__(self, task: IndexTask) -> None:
+        self._task = task
+        self._index = _open(task)
+        self._stores = stores_of_workers(self._index)
+
+    def add(self, table: pa.Table) -> pa.Table:
+        """Add the documents of a table, and return the id of each, its status, and its error."""
+        documents: dict[str, Entry] = {}
+        errors: dict[str, str] = {}
+        for document in check_scope(self._task.documents(table), self._task.scope):
+            identity = source_identity(document.text, document.metadata, document.id)
+            documents[identity] = document
+            if refusal := find_refusal(self._stores, document, len(documents) - 1):
+                errors[identity] = refusal
+        drafts: list[Draft] = []
+        for identity, result in self._cut(
+            {identity: each for identity, each in documents.items() if identity not in errors}
+        ):
+            if isinstance(result, Draft):
+                drafts.append(result)
+            else:
+                errors[identity] = _failure(documents[identity], result)
+        if errors and self._task.on_error == "raise":
+            raise InputError(next(iter(errors.values())))
+        outcomes = run(add_drafts(self._stores, drafts))
+        rows = [(each, _status(outcomes.get(each)), errors.get(each)) for each in documents]
+        pa = arrow()
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        arrays = [pa.array(map(_plain, column), pa.string()) for column in columns]
+        return pa.Table.from_arrays(arrays, names=list(RESULT))
+
+    def _cut(self, documents: Mapping[str, Entry]) -> Iterator[tuple[str, Draft | Exception]]:
+        """Yield each document with its draft, or with the error that it causes.
+
+        If the documents cannot be cut together, they are cut one by one.
+        """
+        if not documents:
+            return
+        try:
+            drafts = run(draft_documents(self._stores, documents))
+        except ImportError:  # not the fault of a document
+            raise
+        except Exception as error:
+            if isinstance(error, ModelError) and error.fatal:
+                raise
+            if len(documents) == 1:
+                yield next(iter(documents)), error
+                return
+            for identity, document in documents.items():
+                yield from self._cut({identity: document})
+            return
+        yield from zip(documents, drafts, strict=True)
+
+
+@lru_cache(maxsize=1)
+def load_worker(payload: bytes) -> Worker:
+    """Return the worker for a pickled task, one per process, so that its model loads once."""
+    return Worker(load_task(payload))
+
+
+@lru_cache(maxsize=1)
+def load_task(payload: bytes) -> IndexTask:
+    """Return a pickled task."""
+    task: IndexTask = pickle.loads(payload)  # noqa: S301  (our own, from the driver)
+    return task
+
+
+@contextmanager
+def index_for_workers(task: IndexTask) -> Iterator[tuple[IndexTask, Finish]]:
+    """Open the index while workers add documents.
+
+    Yields the task for the workers, and a function that reads their results, removes the documents
+    in the scope that are not among them, and returns the summary.
+    """
+    index = _open(task)
+    with closing(index):
+        yield task, partial(_finish, stores_of_workers(index), task.scope)
+
+
+def _finish(
+    stores: Stores, scope: Mapping[str, Any] | None, results: Iterable[Mapping[str, Any]]
+) -> IndexSummary:
+    others = set[str]() if scope is None else set(run(find_documents(stores, scope)))
+    counts = dict.fromkeys(("added", "changed", "unchanged", "failed"), 0)
+    errors: list[str] = []
+    for row in results:
+        counts[row["status"]] += 1
+        others.discard(row["document_id"])
+        if row["error"] and len(errors) < MAX_EXAMPLES:
+            errors.append(row["error"])
+    deleted = run(remove_documents(stores, sorted(others), scope)) if others else []
+    documents = sum(counts.values())
+    return IndexSummary(documents, **counts, deleted=len(deleted), errors=tuple(errors))
+
+
+def check_repeated(ids: Sequence[str]) -> None:
+    """Raise ValueError if there are ids that several different documents share."""
+    if ids:
+        raise InputError(
+            f"different documents have the same id, such as {', '.join(map(repr, ids))}: ids must "
+            "be unique, because the rows of a dataset have no order, so none of them is the last"
+        )
+
+
+def _open(task: IndexTask) -> ParentChildIndex[Any, Any]:
+    """Open the index. Raises ValueError if only one process may write to its stores."""
+    index = task.open_index()
+    if not isinstance(index, ParentChildIndex):
+        raise InputTypeError(
+            "open_index must return what parent_document_retriever returns, got "
+            f"{type(index).__name__}"
+        )
+    try:
+        stores_of_workers(index)
+    except ValueError:
+        index.close()
+        raise
+    return index
+
+
+def _status(outcome: Any) -> Status:
+    if outcome is None:
+        return "failed"
+    if not outcome.was_written:
+        return "unchanged"
+    return "changed" if outcome.existed else "added"
+
+
+def _plain(text: str | None) -> str | None:
+    return None if text is None else without_surrogates(text)
+
+
+def _failure(document: Entry, error: Exception) -> str:
+    name = repr(document.id) if document.id is not None else f"(no id) {document.text[:60]!r}"
+    return f"document {name} could not be split: {type(error).__name__}: {error}"
