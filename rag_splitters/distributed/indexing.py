@@ -9,7 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -27,7 +27,11 @@ from rag_splitters.ids import source_identity
 from rag_splitters.models import ModelError
 from rag_splitters.parent_child.consistency import check_scope
 from rag_splitters.parent_child.drafts import Draft, draft_documents
-from rag_splitters.parent_child.index import ParentChildIndex, stores_of_workers
+from rag_splitters.parent_child.index import (
+    ParentChildIndex,
+    stores_of_workers,
+    turn_for_workers,
+)
 from rag_splitters.parent_child.indexing import (
     add_drafts,
     find_documents,
@@ -94,6 +98,8 @@ class IndexTask:
     scope: Mapping[str, Any] | None
     batch_size: int
     on_error: Literal["raise", "row"]
+    turn: int | None = None
+    """The number of the driver's turn to write, which the workers share."""
 
     def __post_init__(self) -> None:
         if not callable(self.open_index):
@@ -149,7 +155,7 @@ class Worker:
     def __init__(self, task: IndexTask) -> None:
         self._task = task
         self._index = _open(task)
-        self._stores = stores_of_workers(self._index)
+        self._stores = stores_of_workers(self._index, task.turn)
 
     def add(self, table: pa.Table) -> pa.Table:
         """Add the documents of a table, and return the id of each, its status, and its error."""
@@ -215,14 +221,15 @@ def load_task(payload: bytes) -> IndexTask:
 
 @contextmanager
 def index_for_workers(task: IndexTask) -> Iterator[tuple[IndexTask, Finish]]:
-    """Open the index while workers add documents.
+    """Keep other writers out of the index while workers add documents.
 
     Yields the task for the workers, and a function that reads their results, removes the documents
     in the scope that are not among them, and returns the summary.
     """
     index = _open(task)
-    with closing(index):
-        yield task, partial(_finish, stores_of_workers(index), task.scope)
+    with closing(index), turn_for_workers(index) as turn:
+        stores = stores_of_workers(index, turn)
+        yield replace(task, turn=turn), partial(_finish, stores, task.scope)
 
 
 def _finish(
