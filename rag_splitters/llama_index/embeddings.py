@@ -41,7 +41,7 @@ class HashingEmbedding(BaseEmbedding):
     @property
     def description(self) -> str:
         """The name that `rag_splitters.models.describe_model` gives it."""
-        return repr(self._model)
+        return self._model.description
 
     @property
     def _model(self) -> HashingEmbeddings:

@@ -22,7 +22,7 @@ from rag_splitters.models.clients import (
 )
 from rag_splitters.models.describing import describe_model, load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
-from rag_splitters.models.hashing import HashingEmbeddings
+from rag_splitters.models.hashing import HASHING_NAME, HashingEmbeddings
 from rag_splitters.models.limits import Request, limits, requests, token_counts
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.models.validating import BatchError, as_vectors
@@ -419,8 +419,8 @@ def _embedder(value: Any) -> Embedder:
 
 
 def _load(value: Any) -> Embedder:
-    if isinstance(value, str) and value.startswith("HashingEmbeddings(dimensions="):
-        value = HashingEmbeddings(dimensions=int(value.partition("=")[2].rstrip(")")))
+    if isinstance(value, str) and (name := HASHING_NAME.fullmatch(value)):
+        value = HashingEmbeddings(dimensions=int(name["dimensions"]))
     embedder: Embedder = load_model(value, "embeddings", _KINDS, _embedder)
     return embedder
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ _BATCH = 1000  # texts that are hashed at once
 _GRAM_SHARE = 0.6
 _BIGRAM_SHARE = 0.3
 _VERSION = 1  # increase it when texts get other vectors: an index must not mix them
+HASHING_NAME = re.compile(
+    rf"HashingEmbeddings\(dimensions=(?P<dimensions>\d+)\) version {_VERSION}"
+)
+"""The description of a model of this version, by which a configuration names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

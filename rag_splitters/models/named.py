@@ -30,7 +30,7 @@ def load_embeddings(name: str, base_url: str | None = None) -> Embedder:
     Raises: ValueError if there is no such model, or if its API key is not in the environment.
 
     >>> load_embeddings("hashing:256")
-    Embedder(HashingEmbeddings(dimensions=256))
+    Embedder(HashingEmbeddings(dimensions=256) version 1)
     """
     kind, _, rest = name.partition(":")
     if kind == "hashing" and (rest.isdecimal() or not rest):

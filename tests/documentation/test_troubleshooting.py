@@ -252,7 +252,7 @@ RAISED: dict[str, Callable[[], object]] = {
     "RateLimitError: Error code: 429": lambda: split_with(429),
     "answered with a vector of 2 numbers": lambda: split_with(change=with_two_numbers),
     "answered with zeros for text 0": lambda: split_with(change=with_zeros),
-    "cannot be pickled safely because of": pickle_model_with_headers,
+    "cannot be pickled safely, because": pickle_model_with_headers,
     "names a function that is not registered, and a configuration never imports one": (
         lambda: RecursiveChunker(length_function="function:my_length")
     ),

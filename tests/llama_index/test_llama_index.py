@@ -279,6 +279,7 @@ OTHER: dict[str, Any] = {
     "keywords": ("other",),
     "language": "python",
     "length_function": letters,
+    "like_langchain": True,
     "min_chunk_size": 5,
     "overlap_sentences": 1,
     "page_break": "\n",

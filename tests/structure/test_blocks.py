@@ -140,7 +140,8 @@ def test_blocks_of_the_markdown_specification() -> None:
     for example in EXAMPLES:
         for text in (example["markdown"], example["markdown"].replace("\n", "\r\n")):
             blocks = check_blocks(text, "markdown")
-            check_blocks(text, "auto")
+            if detect_format(text) != "xml":  # whose tags are in no block
+                check_blocks(text, "auto")
             kinds = {block.kind for block in blocks}
             page = re.sub(r"<(blockquote|li)>.*</\1>", "", example["html"], flags=re.DOTALL)
             if not example["markdown"].startswith("---\n") and "<div" not in page:
