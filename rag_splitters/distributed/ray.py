@@ -136,7 +136,8 @@ def index_dataset(
 
     This process keeps other writers out while actors cut, embed and write the documents, each of
     which goes to one of them. If an actor dies, Ray repeats its batch. If the run ends early, call
-    the function again: what has been written is not embedded again.
+    the function again: what has been written is not embedded again. The dataset is read twice, and
+    this process holds the ids of its documents in memory.
 
     Parameters:
         dataset: the documents.
@@ -150,7 +151,7 @@ def index_dataset(
         metadata_columns: the columns with the documents' metadata; None: all other columns.
         scope: which documents to remove if they are not in the dataset: those with this metadata,
             which every document in the dataset must have, too. None removes no documents; {}
-            removes all that are not in the dataset. This process holds their ids in memory.
+            removes all that are not in the dataset.
         writers: number of actors that work concurrently; each has a model of its own.
         batch_size: number of documents to cut, embed and write at once. The number of texts that go
             to the model and to Chroma at once is set by the retriever's `batch_size` and by
@@ -184,15 +185,31 @@ def index_dataset(
             **options,
         }
         documents = dataset.map_batches(task.identify, batch_format="pyarrow")
-        distinct = documents.groupby(IDENTITY).map_groups(_one_version, batch_format="pyarrow")
+        if _has_repeated(documents):
+            documents = documents.groupby(IDENTITY).map_groups(_first, batch_format="pyarrow")
         adding: Any = _Adding
-        return finish(distinct.map_batches(adding, **options).iter_rows())
+        return finish(documents.map_batches(adding, **options).iter_rows())
 
 
-def _one_version(documents: pa.Table) -> pa.Table:
-    """Return the first of several documents with the same id. Raises ValueError if they differ."""
-    if len(set(documents.column(VERSION).to_pylist())) > 1:
-        check_repeated(documents.column(IDENTITY).slice(0, 1).to_pylist())
+def _has_repeated(documents: Dataset) -> bool:
+    """Whether the same document stands in a dataset more than once.
+
+    The ids are compared here, because a shuffle of the whole dataset would cost more than reading
+    it twice. Raises ValueError if different documents have the same id.
+    """
+    versions: dict[str, str] = {}
+    has_repeated = False
+    names = documents.select_columns([IDENTITY, VERSION])
+    for row in names.iter_rows():
+        identity, version = row[IDENTITY], row[VERSION]
+        has_repeated |= identity in versions
+        if versions.setdefault(identity, version) != version:
+            check_repeated([identity])
+    return has_repeated
+
+
+def _first(documents: pa.Table) -> pa.Table:
+    """Return the first of several equal documents."""
     return documents.slice(0, 1)
 
 
