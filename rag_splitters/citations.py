@@ -59,7 +59,8 @@ class Quotation:
 
     Parameters:
         text: the quotation, without its quotation marks.
-        start, end: its position in the answer, in code points.
+        start: where it begins in the answer, in code points, with its quotation mark.
+        end: where it ends.
         citation: the passage that has it; None if no passage has it, or anything like it.
         place: start and end of the same words in the passage's text.
         differences: how it differs from the passage, as `[-only quoted-]` and `{+only there+}`;

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rag_splitters.errors import InputError
 from rag_splitters.reading.fonts import Line
@@ -18,12 +19,16 @@ _YELLOW = (255, 225, 0)
 _WORDS = 3  # at the end of a chunk: they must be the same in the file
 
 
-class Box(NamedTuple):
+@dataclass(frozen=True, order=True)
+class Box:
     """A rectangle on a page.
 
     Parameters:
         page: the number of the page, counted from 1.
-        left, bottom, right, top: its edges in points, from the lower left corner as in PDF.
+        left: its left edge in points, from the lower left corner of the page as in PDF.
+        bottom: its bottom edge.
+        right: its right edge.
+        top: its top edge.
     """
 
     page: int
@@ -85,7 +90,8 @@ def mark_pages(path: str | Path, chunks: Iterable[Any]) -> bytes:
 
 def _highlight(page: Any, raw: Any, boxes: Sequence[Box]) -> None:
     """Add one highlight for each box to a page."""
-    for _, left, bottom, right, top in boxes:
+    for box in boxes:
+        left, bottom, right, top = box.left, box.bottom, box.right, box.top
         annotation = raw.FPDFPage_CreateAnnot(page, raw.FPDF_ANNOT_HIGHLIGHT)
         quad = raw.FS_QUADPOINTSF(left, top, right, top, left, bottom, right, bottom)
         raw.FPDFAnnot_SetColor(annotation, raw.FPDFANNOT_COLORTYPE_Color, *_YELLOW, 255)

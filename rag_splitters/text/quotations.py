@@ -20,7 +20,8 @@ class Occurrence(NamedTuple):
     """A part of a text that has the words of a quotation, or most of them.
 
     Parameters:
-        start, end: its position, in code points.
+        start: where it begins, in code points.
+        end: where it ends.
         likeness: the share of the words that are the same and in the same order: 1 for all.
     """
 

@@ -48,8 +48,10 @@ def text_in(path: Path, boxes: Sequence[Box]) -> str:
     with closing(pypdfium2.PdfDocument(path)) as document:
         pages = {box.page: document[box.page - 1].get_textpage() for box in boxes}
         return " ".join(
-            pages[page].get_text_bounded(left - 0.2, bottom - 0.2, right + 0.2, top + 0.2)
-            for page, left, bottom, right, top in boxes
+            pages[box.page].get_text_bounded(
+                box.left - 0.2, box.bottom - 0.2, box.right + 0.2, box.top + 0.2
+            )
+            for box in boxes
         )
 
 
