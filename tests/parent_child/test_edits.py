@@ -173,12 +173,17 @@ def state(front: FrontEnd, retriever: Any) -> tuple[Any, Any, Any]:
     """The children and their metadata, the docstore's rows, and the vectors."""
     collection = front.collection(retriever)
     rows = collection.get(include=["documents", "metadatas", "embeddings"])
+    for metadata in rows["metadatas"]:
+        del metadata["_edition"]  # the number of the turn that wrote the child
     order = np.argsort(rows["ids"])
     names = ("ids", "documents", "metadatas")
     children = [[rows[name][number] for name in names] for number in order]
     store = rows_store(retriever)
     keys = [key for key in store.yield_keys() if not key.startswith("state/")]
-    return children, dict(zip(keys, store.mget(keys), strict=True)), rows["embeddings"][order]
+    records = dict(zip(keys, store.mget(keys), strict=True))
+    for record in records.values():
+        record["metadata"].pop("turn", None)
+    return children, records, rows["embeddings"][order]
 
 
 @every_front_end
