@@ -117,8 +117,9 @@ def test_wheel_holds_the_package_alone(distributions: Distributions) -> None:  #
     files = {name for name in names if name.startswith("rag_splitters/")}
     assert "rag_splitters/py.typed" in files
     assert files == {path for path in tracked_files() if path.startswith("rag_splitters/")}
-    (licence,) = [name for name in names if name.endswith("LICENSE")]
-    assert ".dist-info/licenses/" in licence
+    licences = {name.partition(".dist-info/licenses/")[2] for name in names} - {""}
+    listed = project().partition("license-files = [")[2].partition("]")[0]
+    assert licences == set(re.findall(r'"(.*)"', listed))
 
 
 @pytest.mark.slow
