@@ -15,7 +15,6 @@ from urllib.parse import urlencode
 
 import uvicorn
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 from rag_splitters.playground import create_app
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS
@@ -33,6 +32,9 @@ SETTINGS = {
 
 def screenshot() -> bytes:
     """The page with these settings, as PNG."""
+    # Here, because the tests' modules are imported for their doctests where Playwright is missing.
+    from playwright.sync_api import sync_playwright
+
     with socket.create_server(("127.0.0.1", 0)) as listener, sync_playwright() as driver:
         server = uvicorn.Server(uvicorn.Config(create_app(), log_level="warning", ws="none"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
