@@ -42,8 +42,10 @@ class Database:
     def __init__(self, path: Path | None, schema: str, *, durable: bool = True) -> None:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(OSError):  # the error of SQLite below says more
-                os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            # Only a new file: to close one that is there drops the locks that SQLite holds on it in
+            # this process, and another process that closes it then deletes its log.
+            with suppress(OSError):  # it is there, or the error of SQLite below says more
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         self.lock = threading.RLock()
         """Hold it for several reads with no write of another thread in between."""
         self._connection = sqlite3.connect(

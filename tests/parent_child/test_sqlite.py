@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rag_splitters.sqlite import Database, decode, delete_database, encode
+from tests.support.processes import run_python
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS numbers (number INTEGER PRIMARY KEY, name BLOB)"
 INSERT = "INSERT INTO numbers VALUES (?, ?)"
@@ -45,6 +46,23 @@ def test_many_connections_may_create_and_write_the_same_file_at_once(tmp_path: P
         list(pool.map(write, range(64)))
     with closing(Database(tmp_path / "file.sqlite", SCHEMA)) as database:
         assert database.read("SELECT COUNT(*) FROM numbers") == [(64,)]
+
+
+def test_another_process_that_closes_a_file_takes_nothing_from_two_connections(
+    tmp_path: Path,
+) -> None:
+    """SQLite's locks are POSIX locks, which a process loses when it closes the file in any way."""
+    path = tmp_path / "file.sqlite"
+    with closing(Database(path, SCHEMA)) as first, closing(Database(path, SCHEMA)) as second:
+        first.write_many(INSERT, [(1, b"")])
+        run_python(
+            "from pathlib import Path; from rag_splitters.sqlite import Database; "
+            f"Database(Path({str(path)!r}), {SCHEMA!r}).close()"
+        )
+        first.write_many(INSERT, [(2, b"")])
+        with closing(Database(path, SCHEMA)) as third:
+            for database in (first, second, third):
+                assert database.read("SELECT COUNT(*) FROM numbers") == [(2,)]
 
 
 def test_threads_share_one_connection() -> None:
