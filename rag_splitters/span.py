@@ -50,6 +50,10 @@ class Details(TypedDict, total=False):
     """The keyword that a section begins with."""
     language: str
     """The programming language of code."""
+    line_end: int
+    """The line of the file on which a chunk ends, counted from 1."""
+    line_start: int
+    """The line of the file on which a chunk begins, counted from 1."""
     proposition: bool
     """True for a proposition; False for sentences from which no proposition was made."""
     row_end: int

@@ -25,6 +25,8 @@ from rag_splitters.text.coloured import printable
 from rag_splitters.text.sizing import sizer
 
 _HIGHLIGHT = "bold black on yellow"
+_PLACES = ("page", "line")
+"""What a chunk's place in its file is counted in; the metadata has the first and last of them."""
 
 
 def console(*, error: bool = False, file: IO[str] | None = None) -> Console:
@@ -88,14 +90,16 @@ def chunk_table(source: str, chunks: Sequence[Chunk], chunker: Chunker) -> Table
     caption = Text(f"{count}, length in {name}")
     table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, title_justify="left")
     table.caption_justify, table.expand = "left", True
-    has_pages = any("page_start" in chunk.metadata for chunk in chunks)
-    for heading in ("#", *(["page"] if has_pages else []), "start", "end", "length"):
+    places = [
+        name for name in _PLACES if any(f"{name}_start" in chunk.metadata for chunk in chunks)
+    ]
+    for heading in ("#", *places, "start", "end", "length"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
     for number, chunk in enumerate(chunks):
         length = measure(chunk.text).length(0, len(chunk.text))
-        pages = [_page_range(chunk.metadata)] if has_pages else []
-        figures = (number, *pages, chunk.start, chunk.end, length)
+        ranges = [_range(chunk.metadata, name) for name in places]
+        figures = (number, *ranges, chunk.start, chunk.end, length)
         table.add_row(*map(str, figures), Text(" ".join(printable(chunk.text[:500]).split())))
     return table
 
@@ -127,8 +131,9 @@ def passage_view(result: Any, number: str = "", limit: int | None = None) -> Ren
     row = passage_row(result)
     score = "" if row["score"] is None else f"  score {row['score']:.3f}"
     place = "" if row["start"] is None else f"  {row['start']}-{row['end']}"
-    if pages := _page_range(row["metadata"]):
-        place = f"  page{'s' if '-' in pages else ''} {pages}{place}"
+    for name in _PLACES:
+        if numbers := _range(row["metadata"], name):
+            place = f"  {name}{'s' if '-' in numbers else ''} {numbers}{place}"
     heading = Text(f"{number}{printable(str(row['source']))}{place}{score}", style="bold cyan")
     titles = [row["metadata"].get("title"), *(row["metadata"].get("headings") or ())]
     if title := " > ".join(dict.fromkeys(str(each) for each in titles if each)):
@@ -189,7 +194,7 @@ def _cut_before(text: str, limit: int) -> str:
     return f"... {end.partition(' ')[2] or end}"
 
 
-def _page_range(metadata: Mapping[str, Any]) -> str:
-    """The pages of a chunk, such as "7" or "7-8", or "" if they are not known."""
-    first, last = metadata.get("page_start", ""), metadata.get("page_end", "")
+def _range(metadata: Mapping[str, Any], name: str) -> str:
+    """The pages or lines of a chunk, such as "7" or "7-8", or "" if they are not known."""
+    first, last = metadata.get(f"{name}_start", ""), metadata.get(f"{name}_end", "")
     return str(first) if first == last else f"{first}-{last}"

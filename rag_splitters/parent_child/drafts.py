@@ -139,7 +139,7 @@ def _make_draft(
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
         if parent.start is not None and chunk.span is not None:
             start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
-            metadata |= places_of(source.metadata, len(source.text), start, end)
+            metadata |= places_of(source.metadata, source.text, start, end)
         headings = above(metadata) if above else []
         if headings:
             metadata.setdefault("headings", headings)

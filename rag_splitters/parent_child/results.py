@@ -20,6 +20,7 @@ SCORE_KEY, MATCHES_KEY = "score", "matches"
 PARENT_IDS_KEY = "parent_ids"
 """The key in a passage's metadata that holds the ids of all its parents, if it has several."""
 
+_MATCH_KEYS = ("start_index", "end_index", "line_start", "line_end")
 _MAX_MATCHES = 100  # of a result; the same text may stand in thousands of places
 
 
@@ -104,8 +105,8 @@ def restore_match(stores: Stores, match: Match, parents: Mapping[str, Entry]) ->
 def describe_matches(matches: Sequence[Match], id_key: str) -> dict[str, Any]:
     """Return the metadata that a result has of its matches, the best first.
 
-    These are the identity of the document, the score, and position and score of each match; of one
-    that stands in another parent, with the same text, also the parent's id.
+    These are the identity of the document, the score, and position, lines and score of each match;
+    of one that stands in another parent, with the same text, also the parent's id.
     """
     best = matches[0].child.metadata
     added = {key: value for key, value in best.items() if key == SOURCE_KEY}
@@ -116,7 +117,7 @@ def describe_matches(matches: Sequence[Match], id_key: str) -> dict[str, Any]:
         metadata = match.child.metadata
         # Some stores return numbers of NumPy's, which JSON does not take.
         score = None if match.score is None else float(match.score)
-        keys = ["start_index", "end_index"] + [id_key] * (metadata.get(id_key) != best.get(id_key))
+        keys = [*_MATCH_KEYS] + [id_key] * (metadata.get(id_key) != best.get(id_key))
         described.append(
             {key: metadata[key] for key in keys if key in metadata} | {SCORE_KEY: score}
         )

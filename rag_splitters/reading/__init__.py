@@ -5,5 +5,6 @@ three short texts for trying things out.
 """
 
 from rag_splitters.reading.places import Box, locate, mark_pages
+from rag_splitters.text.origin import line_range
 
-__all__ = ["Box", "locate", "mark_pages"]
+__all__ = ["Box", "line_range", "locate", "mark_pages"]

@@ -22,6 +22,7 @@ from rag_splitters.text.origin import (
     Reading,
     ReadingOptions,
     UnreadableError,
+    line_range,
     write_origin,
 )
 
@@ -144,7 +145,8 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
     """Read the bytes of a file. Its kind is detected by the name, which becomes id and `source`.
 
     Text of most kinds (Markdown, HTML, source code) stays as it is, with its line breaks and tags,
-    but without a byte order mark; see `decode` for its encoding. From notebooks, subtitles and
+    but without a byte order mark; see `decode` for its encoding. Its metadata has `line_start` and
+    `line_end`, from which every strategy gets the lines of its chunks. From notebooks, subtitles and
     mails, the text is read without the markup; see `read_kind`. The metadata records the origin of
     each part, so that each chunk has `file_start` and `file_end`: offsets in code points in the
     file's text without a byte order mark, or in bytes in a mail that is not UTF-8. The id of a
@@ -179,7 +181,8 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
         raise InputError(f"{name} cannot be read: {_REFUSED[suffix]}")
     kind = kind_of_name(name)
     if kind not in READ_KINDS:
-        return [Source(decode(data, name), {"source": name}, name)]
+        text = decode(data, name)
+        return [Source(text, {"source": name, **line_range(text)}, name)]
     text, is_bytes = _decode_mail(data, name) if kind == "mail" else (decode(data, name), False)
     try:
         readings = read_kind(text, kind, options, is_bytes=is_bytes, name=name)

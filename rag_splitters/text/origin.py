@@ -1,4 +1,4 @@
-"""The origin of text that was read from a file: positions in the file, times, cells and pages.
+"""The origin of text that was read from a file: lines, pages, times, cells and positions.
 
 A reader stores it in the document's metadata, and every strategy gives each chunk its own part of
 it.
@@ -7,6 +7,7 @@ it.
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,10 +27,13 @@ _KEYS = {
     "time": ("start_time", "end_time"),
     "cell": ("cell_start", "cell_end"),
     "page": ("page_start", "page_end"),
+    "line": ("line_start", "line_end"),
     "file": ("file_start", "file_end"),
 }
 PLACES = tuple(key for keys in _KEYS.values() for key in keys)
 """The metadata keys for the origin of a chunk."""
+
+_LINE_BREAK = re.compile(r"\r\n|[\r\n]")
 
 Row: TypeAlias = "tuple[int, float, float]"
 """The offset in the text at which values begin to apply, and the first and last value."""
@@ -119,29 +123,27 @@ def has_origin(metadata: Mapping[str, Any] | None) -> bool:
 def add_places(spans: list[Span], text: str, metadata: Mapping[str, Any]) -> list[Span]:
     """Add their origin to spans, if the metadata of the text has it.
 
-    For pages between form feeds see `add_known_pages`. Otherwise, the first value of a span is the
-    smallest one of its parts, and the last value is the largest.
+    For pages between form feeds see `add_known_pages`, for lines `line_range`. Otherwise, the first
+    value of a span is the smallest one of its parts, and the last value is the largest.
 
     >>> metadata = write_origin("Hello. Bye.", {"time": [(0, 1.5, 2.0), (7, 4.0, 5.0)]})
     >>> add_places([Span(0, 11)], "Hello. Bye.", metadata)[0].to_metadata()
     {'start_time': 1.5, 'end_time': 5.0}
     """
     spans = add_known_pages(spans, text, metadata)
-    tables = _tables_in(metadata, len(text))
+    tables = _tables_in(metadata, text)
     return _with_places(spans, tables) if tables else spans
 
 
-def places_of(
-    metadata: Mapping[str, Any], length: int, start: int, end: int
-) -> dict[str, int | float]:
-    """Return the origin of a chunk from `start` to `end` in a text of this length.
+def places_of(metadata: Mapping[str, Any], text: str, start: int, end: int) -> dict[str, float]:
+    """Return the origin of a chunk from `start` to `end` in a text with this metadata.
 
     >>> metadata = write_origin("Hello. Bye.", {"time": [(0, 1.5, 2.0), (7, 4.0, 5.0)]})
-    >>> places_of(metadata, 11, 7, 11)
+    >>> places_of(metadata, "Hello. Bye.", 7, 11)
     {'start_time': 4.0, 'end_time': 5.0}
     """
-    places: dict[str, int | float] = {}
-    for name, table in _tables_in(metadata, length).items():
+    places: dict[str, float] = {}
+    for name, table in _tables_in(metadata, text).items():
         if start < end and (bounds := table.bounds(start, end)):
             places.update(zip(_KEYS[name], bounds, strict=True))
     return places
@@ -162,7 +164,41 @@ def merged_places(chunks: Sequence[Mapping[str, Any]]) -> dict[str, int | float]
     return places
 
 
-def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table]) -> list[Span]:
+def line_range(text: str) -> dict[str, int]:
+    """Return metadata with the first and last line of a text, so that its chunks get theirs.
+
+    Lines are counted from 1. Files that this package reads as they are, such as code, have this
+    metadata already. Chunks get no lines if the two numbers do not agree with the line breaks in
+    the text.
+
+    >>> metadata = line_range("one\\ntwo\\nthree")
+    >>> metadata
+    {'line_start': 1, 'line_end': 3}
+    >>> add_places([Span(4, 7)], "one\\ntwo\\nthree", metadata)[0].to_metadata()
+    {'line_start': 2, 'line_end': 2}
+    """
+    return {"line_start": 1, "line_end": 1 + len(_line_breaks(text))}
+
+
+@lru_cache(maxsize=4)
+def _line_breaks(text: str) -> list[int]:
+    """Return the offsets at which the lines of a text begin, except the first."""
+    return [match.end() for match in _LINE_BREAK.finditer(text)]
+
+
+class _Lines:
+    """The lines of a text, the first of which has a number."""
+
+    def __init__(self, breaks: Sequence[int], first: int) -> None:
+        self._breaks, self._first = breaks, first
+
+    def bounds(self, start: int, end: int) -> tuple[int, int]:
+        """Return the lines on which the text between two offsets begins and ends."""
+        first, last = (bisect_right(self._breaks, each) for each in (start, max(start, end - 1)))
+        return self._first + first, self._first + last
+
+
+def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table | _Lines]) -> list[Span]:
     results = []
     for span in spans:
         details: dict[str, Any] = {}
@@ -204,9 +240,15 @@ class _Table:
         return is_copied(self._offsets, self._length, self._lows, self._highs, index)
 
 
-def _tables_in(metadata: Mapping[str, Any], length: int) -> Mapping[str, _Table]:
-    """Return the values in the metadata of a text; none if its length does not match."""
-    return _tables(metadata[ORIGIN], length) if has_origin(metadata) else {}
+def _tables_in(metadata: Mapping[str, Any], text: str) -> dict[str, _Table | _Lines]:
+    """Return the values in the metadata of a text, as far as they agree with the text."""
+    tables: dict[str, _Table | _Lines] = {}
+    if has_origin(metadata):
+        tables.update(_tables(metadata[ORIGIN], len(text)))
+    first, last = (metadata.get(key) for key in _KEYS["line"])
+    if type(first) is type(last) is int and last - first == len(_line_breaks(text)):
+        tables["line"] = _Lines(_line_breaks(text), first)
+    return tables
 
 
 @lru_cache(maxsize=8)

@@ -21,6 +21,7 @@ from rag_splitters.chunkers.by_name import parameter_docs
 from rag_splitters.cli import app
 from rag_splitters.cli.demo import answers, positions
 from rag_splitters.extras import install_command
+from rag_splitters.reading import line_range
 from rag_splitters.reading.files import read_file, read_text
 from rag_splitters.reading.samples import SAMPLE_QUESTIONS, sample_texts
 from rag_splitters.text.coloured import printable
@@ -111,7 +112,7 @@ def test_split_gives_the_chunks_of_the_strategy() -> None:
     separators = 'separators=["\\r\\n\\r\\n", " "]'
     found = rows("split", "a.txt", "-s", "recursive", "-p", "chunk_size=30", "-p", separators)
     chunker = RecursiveChunker(chunk_size=30, separators=("\r\n\r\n", " "))
-    chunks = chunker.chunk(TEXT, metadata={"source": "a.txt"})
+    chunks = chunker.chunk(TEXT, metadata={"source": "a.txt", **line_range(TEXT)})
     assert [row["id"] for row in found] == [chunk.id for chunk in chunks]
     assert [row["text"] for row in found] == [chunk.text for chunk in chunks]
 
