@@ -146,9 +146,9 @@ def read_bytes(data: bytes, name: str, options: ReadingOptions = READ_ALL) -> li
 
     Text of most kinds (Markdown, HTML, source code) stays as it is, with its line breaks and tags,
     but without a byte order mark; see `decode` for its encoding. Its metadata has `line_start` and
-    `line_end`, from which every strategy gets the lines of its chunks. From notebooks, subtitles and
-    mails, the text is read without the markup; see `read_kind`. The metadata records the origin of
-    each part, so that each chunk has `file_start` and `file_end`: offsets in code points in the
+    `line_end`, from which every strategy gets the lines of its chunks. From notebooks, subtitles
+    and mails, the text is read without the markup; see `read_kind`. The metadata records the origin
+    of each part, so that each chunk has `file_start` and `file_end`: offsets in code points in the
     file's text without a byte order mark, or in bytes in a mail that is not UTF-8. The id of a
     message in a mailbox is the name, "#" and the Message-ID.
 
