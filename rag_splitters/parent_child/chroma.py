@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.errors import UnreachableStoreError
+from rag_splitters.parent_child.errors import StoreError, UnreachableStoreError
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.known_vectors import (
     ChildrenToWrite,
@@ -51,6 +51,7 @@ _CONFIGURATION: CreateCollectionConfiguration = {
 _WRITE_BATCH = 4000  # Chroma writes its index again for each call
 _READ_BATCH = 1000  # also well under what SQLite, on which Chroma is built, takes in one statement
 _SAMPLE = 100
+_QUERIES = 20  # while others delete what is found
 _INCLUDED: dict[Detail, list[str]] = {
     "id": [],
     "metadata": ["metadatas"],
@@ -337,17 +338,28 @@ class ChromaChildren(ChildStore):
         self, query: str, n: int, include: list[str], where: Mapping[str, Any]
     ) -> dict[str, list[Any]]:
         vector = await self._vectors.embed_question(query)
-        results = await self._call(
-            self._collection.query,
-            query_embeddings=[vector],
-            n_results=n,
-            include=include,
-            **where,
+        results = await self._query_again(
+            query_embeddings=[vector], n_results=n, include=include, **where
         )
         rows = {key: list(results[key][0]) for key in ("ids", *include)}
         if len(rows["ids"]) < n:
             await self._add_missing(rows, vector, where)
         return rows
+
+    async def _query_again(self, **kwargs: Any) -> Any:
+        """Query, and repeat that if a child that was found is deleted before Chroma has read it."""
+        for _ in range(_QUERIES):
+            try:
+                return await self._call(self._collection.query, **kwargs)
+            except Exception as error:
+                if "Error finding id" not in str(error):
+                    raise
+                reason = error
+        raise StoreError(
+            f"Chroma found children in the collection {self._collection.name!r} that it does not "
+            f"have, {_QUERIES} times in a row: ask again; if nobody is deleting children, the "
+            "collection is damaged: index the documents into another one"
+        ) from reason
 
     async def _add_missing(
         self, rows: dict[str, list[Any]], vector: NDArray[np.float32], where: Mapping[str, Any]

@@ -41,7 +41,12 @@ from rag_splitters.parent_child.records import (
     is_parent_key,
     record_key,
 )
-from rag_splitters.parent_child.revisions import is_in_step, read_revision, rebuild_keyword_index
+from rag_splitters.parent_child.revisions import (
+    REVISION_KEY,
+    is_in_step,
+    read_revision,
+    rebuild_keyword_index,
+)
 from rag_splitters.parent_child.stores import Stores, UnsupportedError
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -81,7 +86,8 @@ class VerifyReport:
     damaged: list[str] = field(default_factory=list)
     """Documents whose text, or whose parents, are not what was written; for a record that cannot be
     read at all, its key in the docstore. With `repair`, such a record is removed with all that
-    belongs to it: add the document again."""
+    belongs to it: add the document again. The key "state/revision" is the row by which keyword
+    indexes are brought in step; `repair` begins a new one."""
     failed: dict[str, str] = field(default_factory=dict)
     """With `repair`, the documents that could not be repaired, and why."""
 
@@ -162,8 +168,8 @@ async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyRe
     if index is None:
         await refuse_classic(stores)
         index = Identity("a new index", "", "")
-    revision = await read_revision(stores)
-    unreadable = await _find_unreadable_records(stores)
+    unreadable = await _find_unreadable_rows(stores)
+    revision = None if REVISION_KEY in unreadable else await read_revision(stores)
     scan = await _scan(stores, unreadable)
     if repair and not remove_most:
         _check_removal(scan)
@@ -219,9 +225,13 @@ class _Scan:
     """Parents that no record lists, by document."""
 
 
-async def _find_unreadable_records(stores: Stores) -> list[str]:
-    """Return the keys of records that cannot be read: nobody can write these documents either."""
+async def _find_unreadable_rows(stores: Stores) -> list[str]:
+    """Return the keys of records, and of the revision, that nobody can read, and so not write."""
     unreadable: list[str] = []
+    try:
+        await read_revision(stores)
+    except DamagedRowsError as error:
+        unreadable += error.keys
     for keys in batched(await stores.docstore.list_keys(RECORD_PREFIX), _GROUP_DOCUMENTS):
         unreadable += (await _read_records(stores, keys))[1]
     return unreadable

@@ -14,7 +14,11 @@ from typing import Any
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError
 from rag_splitters.parent_child.chroma import MODEL_LABEL
-from rag_splitters.parent_child.errors import IndexMismatchError, MissingParentsError
+from rag_splitters.parent_child.errors import (
+    DamagedRowsError,
+    IndexMismatchError,
+    MissingParentsError,
+)
 from rag_splitters.parent_child.records import FORMAT, INDEX_KEY, SOURCE_KEY, Entry, Identity
 from rag_splitters.parent_child.revisions import new_revision, revision_row
 from rag_splitters.parent_child.stores import Stores
@@ -29,12 +33,19 @@ _NEW_INDEX = "a new index"
 async def read_identity(docstore: Docstore) -> Identity | None:
     """Return what the docstore says; None if no document was ever added to it.
 
-    Raises IndexMismatchError for an index in another format.
+    Raises IndexMismatchError for an index in another format, and DamagedRowsError if the row is not
+    what was written.
     """
     (row,) = await docstore.read([INDEX_KEY])
     if row is None:
         return None
     number = row.metadata.get("format")
+    if not isinstance(number, int):
+        raise DamagedRowsError(
+            "the row of the docstore that says what the index is is damaged: restore it from a "
+            "backup, or index the documents into another collection",
+            [INDEX_KEY],
+        )
     if number != FORMAT:
         raise IndexMismatchError(
             f"this index was written in format {number}, and this version of rag_splitters reads "

@@ -25,7 +25,7 @@ from typing import Any
 from rag_splitters.calls import Call, arun, run
 from rag_splitters.errors import InputTypeError
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
-from rag_splitters.parent_child.records import STATE_PREFIX, Entry
+from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_digits
 from rag_splitters.parent_child.turns import Docstore, Process, Turn, lock_file
 from rag_splitters.sqlite import Database, decode, encode
 
@@ -45,7 +45,6 @@ _HOLDER_KEY = encode(f"{STATE_PREFIX}holder")
 _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
 _SCALARS = {str, float, bool, type(None)}
-_MAX_BITS = 13_000  # Python converts no more than 4,300 digits
 
 
 class KeyValueStore(ABC):
@@ -399,6 +398,7 @@ def _is_entry(value: Any) -> bool:
         and value.keys() >= {"text", "metadata", "id"}
         and isinstance(value["text"], str)
         and isinstance(value["metadata"], dict)
+        and isinstance(value["id"], str | None)
     )
 
 
@@ -420,12 +420,9 @@ def check_json(value: object, where: str) -> None:
         elif isinstance(item, list | tuple):
             if not _SCALARS.issuperset(map(type, item)):
                 pending += [(inner, f"{place}[{index}]") for index, inner in enumerate(item)]
-        elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
-            raise InputTypeError(
-                f"{place} is a whole number of more than 4,000 digits, which JSON cannot hold: "
-                "store it as a string"
-            )
-        elif not isinstance(item, str | int | float | None):
+        elif isinstance(item, int):
+            check_digits(item, place)
+        elif not isinstance(item, str | float | None):
             kind = type(item).__qualname__
             kind = "dict with keys that are not strings" if kind == "dict" else kind
             raise InputTypeError(

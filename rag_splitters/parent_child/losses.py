@@ -19,6 +19,7 @@ from rag_splitters.parent_child.identity import read_identity
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, Record
 from rag_splitters.parent_child.stores import Match, Stores
+from rag_splitters.text.surrogates import without_surrogates
 
 _SAMPLE = 64
 """Documents: if one in twenty has lost children, a sample has one of them 19 times in 20."""
@@ -91,7 +92,8 @@ async def were_replaced(
     }
     rows = zip(listed, await stores.docstore.read(list(listed)), strict=True)
     lost = [listed[name] for name, row in rows if row is None]
-    if lost:
+    again = zip(lost, await stores.read_records(lost), strict=True)  # was it just replaced?
+    if lost := [name for name, record in again if record == records[without_surrogates(name)]]:
         raise MissingParentsError(
             f"the docstore has lost parents of documents such as {', '.join(map(repr, lost[:3]))}: "
             "call verify(repair=True), or add the documents again"

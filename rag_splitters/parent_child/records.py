@@ -29,7 +29,8 @@ _OWN_KEYS = (SOURCE_KEY, NESTED_KEY, EDITION_KEY, *PLACE_KEYS)
 MAX_VALUES = 200
 MAX_CHARACTERS = 10_000
 _MAX_DEPTH = 100
-_CONTAINERS = (Mapping, list, tuple)
+_MAX_BITS = 13_000  # Python converts no more than 4,300 digits
+_CHECKED = (Mapping, list, tuple, int)
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
 FORMAT = 4
@@ -298,7 +299,8 @@ def _by_importance(
 def check_metadata(metadata: Mapping[Any, Any]) -> None:
     """Raise a TypeError that names the place of what no store can keep.
 
-    That is a key that is not a string, and a value that is nested more than 100 levels deep.
+    That is a key that is not a string, a value that is nested more than 100 levels deep, and a
+    whole number of more than 4,000 digits, which Python does not write.
 
     >>> check_metadata({"sizes": {1: "small"}})
     Traceback (most recent call last):
@@ -317,14 +319,25 @@ def check_metadata(metadata: Mapping[Any, Any]) -> None:
                     raise InputTypeError(
                         f"{place} has the key {key!r} ({kind}): keys must be strings"
                     )
-                if isinstance(value, _CONTAINERS):
+                if isinstance(value, _CHECKED):
                     pending.append((value, f"{place}[{key!r}]", depth + 1))
+        elif isinstance(item, int):
+            check_digits(item, place)
         else:
             pending += [
                 (value, f"{place}[{number}]", depth + 1)
                 for number, value in enumerate(item)
-                if isinstance(value, _CONTAINERS)
+                if isinstance(value, _CHECKED)
             ]
+
+
+def check_digits(number: int, place: str) -> None:
+    """Raise a TypeError that names the place of a whole number that Python does not write."""
+    if number.bit_length() > _MAX_BITS:
+        raise InputTypeError(
+            f"{place} is a whole number of more than 4,000 digits, which JSON cannot hold: "
+            "store it as a string"
+        )
 
 
 def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None = None) -> Entry:

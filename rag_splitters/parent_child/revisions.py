@@ -16,7 +16,7 @@ from dataclasses import replace
 from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.drafts import heading_context
-from rag_splitters.parent_child.errors import LockLostError
+from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError
 from rag_splitters.parent_child.keyword_index import KeywordIndex, Revision
 from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
@@ -113,7 +113,7 @@ async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
     names: dict[str, None] = {}
     last = known.name
     for row in await stores.docstore.read([_log_key(number) for number in numbers]):
-        if row is None or row.metadata["before"] != last:
+        if row is None or row.metadata.get("before") != last:
             return False
         last = row.text
         names.update(dict.fromkeys(row.metadata["documents"]))
@@ -178,8 +178,17 @@ async def read_revision(stores: Stores) -> Revision | None:
 
 
 def revision_from_row(row: Entry | None) -> Revision | None:
-    """Return the revision that a row of the docstore holds."""
-    return None if row is None else Revision(row.metadata["number"], row.text)
+    """Return the revision that a row of the docstore holds.
+
+    Raises DamagedRowsError if it is not what was written.
+    """
+    if row is None:
+        return None
+    if not isinstance(row.metadata.get("number"), int):
+        raise DamagedRowsError(
+            "the docstore's revision is damaged: call verify(repair=True)", [REVISION_KEY]
+        )
+    return Revision(row.metadata["number"], row.text)
 
 
 def revision_row(revision: Revision) -> tuple[str, Entry]:

@@ -21,6 +21,7 @@ from rag_splitters.parent_child import (
     IndexMismatchError,
     MissingParentsError,
     RefusedDocumentsError,
+    StoreError,
 )
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from tests.support.front_ends import FrontEnd, Page, every_front_end, sentence
@@ -298,6 +299,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "deep": lambda value: b"[" * 100_000,
     "no text": lambda value: value.replace(b'"text"', b'"txet"'),
     "no record": lambda value: b'{"text": "", "metadata": {}, "id": "p1"}',
+    "a number as id": lambda value: b'{"text": "", "metadata": {}, "id": 1}',
 }
 
 
@@ -317,6 +319,53 @@ def test_damaged_rows_are_named_and_repaired(
         front.do(retriever, "add_documents", front.documents(PAGES))
         assert front.do(retriever, "verify").is_sound
         assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+
+
+@every_front_end
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_revision_is_named_and_repaired(
+    front: FrontEnd, damage: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    with closing(front.build(PAGES, path=tmp_path, search_type="hybrid")) as retriever:
+        store = getattr(retriever.docstore, "rows", retriever.docstore)
+        key = b"state/revision"
+        store._change({}, {key: damage(store._read([key])[key])}, [])
+        with pytest.raises(DamagedRowsError, match=r"verify\(repair=True\)"):
+            front.do(retriever, "add_documents", front.documents([("p9", sentence(9), {})]))
+        assert front.do(retriever, "verify", repair=True).damaged == [key.decode()]
+        front.do(retriever, "add_documents", front.documents([("p9", sentence(9), {})]))
+        assert front.do(retriever, "verify").is_sound
+        assert sentence(9) in front.find(retriever, sentence(9))[0].text
+
+
+@every_front_end
+def test_a_number_that_cannot_be_written_is_refused_in_memory_too(front: FrontEnd) -> None:
+    retriever = front.build()
+    pages: list[Page] = [("bad", "Bad.", {"deep": [{"number": 10**5000}]}), *PAGES]
+    with pytest.raises(RefusedDocumentsError, match=r"\['deep'\]\[0\]\['number'\].*digits"):
+        front.do(retriever, "add_documents", front.documents(pages))
+    assert ids(front, retriever) == ["p0", "p1", "p2", "p3"]
+
+
+@every_front_end
+def test_a_query_reads_again_while_children_are_deleted(
+    front: FrontEnd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from chromadb.api.models.Collection import Collection
+    from chromadb.errors import InternalError
+
+    retriever, query, failures = front.build(PAGES), Collection.query, iter(range(3))
+
+    def fail_at_first(self: Collection, **kwargs: Any) -> Any:
+        if next(failures, None) is not None:
+            raise InternalError("Error executing plan: Internal error: Error finding id")
+        return query(self, **kwargs)
+
+    monkeypatch.setattr(Collection, "query", fail_at_first)
+    assert front.find(retriever, sentence(0))
+    failures = iter(range(1000))
+    with pytest.raises(StoreError, match="ask again"):
+        front.find(retriever, sentence(1))
 
 
 @every_front_end
