@@ -1,6 +1,8 @@
-"""What docs/benchmarks.md says of our structure strategies."""
+"""What docs/benchmarks.md says of our structure strategies, and the README repeats of it."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -10,3 +12,13 @@ from benchmarks.structures import HTML_CASES, MARKDOWN_CASES, Case, of_ours
 @pytest.mark.parametrize("case", MARKDOWN_CASES + HTML_CASES, ids=lambda case: case.title)
 def test_difficult_case_is_right_in_ours(case: Case) -> None:
     assert case.judge(case.text, of_ours(case.chunker)(case.text)) == "right"
+
+
+def test_the_evidence_of_the_readme_stands_among_the_benchmarks() -> None:
+    root = Path(__file__).parents[2]
+    benchmarks = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8").splitlines()
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    evidence = readme.partition("\n## Evidence\n")[2].partition("\n## ")[0]
+    rows = [line for line in evidence.splitlines() if line.startswith("|")]
+    assert len(rows) > 8
+    assert [row for row in rows if row not in benchmarks] == []

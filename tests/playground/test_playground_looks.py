@@ -1,6 +1,6 @@
 """How the playground's page looks: what comes first, is marked, is said, and that all can use it.
 
-`python -m tests.playground_picture` draws the picture of the README.
+`python -m tests.support.playground_picture` draws the picture of the README.
 """
 
 from __future__ import annotations
