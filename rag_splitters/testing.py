@@ -229,9 +229,9 @@ def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tu
         for mention in span.metadata.get("entities", ())
     ]
     if hasattr(chunker, "segmenter"):
-        kept = "`~|" if hasattr(chunker, "window_size") else ""
+        markers = "`~|" if hasattr(chunker, "window_size") else ""
         marked = find_unbreakable(text)
-        ranges += [part for part in marked if not kept or text[part[0]] in kept]
+        ranges += [part for part in marked if not markers or text[part[0]] in markers]
     structure = Structure(text, unbreakable=lambda: ranges)
     return list(structure.fit(chunker.sizes).unbreakable)
 

@@ -27,13 +27,13 @@ def chunk_documents(
         ids: creates the ids of the chunks.
         add_positions: whether to add `start_index`, `end_index` and `chunk_index`.
 
-    A key of the source's metadata is kept: ours of the same name is left out.
+    A key of the source's metadata wins: ours of the same name is left out.
     """
     text, metadata = source.text, source.metadata
     copied = copier(repeated_metadata(metadata))
     offset, bound = offset_in_source(metadata.get("start_index"), metadata.get("end_index"), text)
     is_chunk = "start_index" in metadata and "end_index" in metadata and "chunk_index" in metadata
-    kept = frozenset() if is_chunk else users_keys(metadata, ())
+    users = frozenset() if is_chunk else users_keys(metadata, ())
     chunks: list[Document] = []
     for index, span in enumerate(spans):
         own = copied()
@@ -45,7 +45,7 @@ def chunk_documents(
             details["end_index"] = span.end + offset if bound is None else bound
         if add_positions:
             details["chunk_index"] = index
-        own.update(details if kept.isdisjoint(details) else without(details, kept))
+        own.update(details if users.isdisjoint(details) else without(details, users))
         new_id = ids.of(*chunk_key(span, index))
         fields = {"page_content": span.text_of(text), "metadata": own, "id": new_id}
         chunks.append(_new_document(fields))

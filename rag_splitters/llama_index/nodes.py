@@ -99,7 +99,7 @@ def chunk_nodes(
     usual = _excluded(node, ("chunk_index",))
     is_chunk = own.get("start_char_idx") is not None
     added = node.excluded_llm_metadata_keys if is_chunk else ()
-    kept = users_keys(node.metadata, added) if include_metadata else frozenset()
+    users = users_keys(node.metadata, added) if include_metadata else frozenset()
     new_node = copies_of(TextNode(**shared), _OWN) if kind is TextNode else None
     chunks: list[TextNode] = []
     for index, (span, new_id) in enumerate(zip(spans, ids, strict=True)):
@@ -109,12 +109,12 @@ def chunk_nodes(
             if span.modality == "image":
                 image = {field: details.pop(key, None) for key, field in _IMAGE.items()}
                 cls, inherited = ImageNode, {**shared, **image}
-            if "context" in details and "context" not in kept:
+            if "context" in details and "context" not in users:
                 # It stays in the metadata: for the embedding model, not for the LLM.
                 content = content.removeprefix(f"{span.context}\n\n")
         details["chunk_index"] = index
-        if not kept.isdisjoint(details):
-            details = without(details, kept)
+        if not users.isdisjoint(details):
+            details = without(details, users)
         if details.keys() != {"chunk_index"}:
             excluded = _excluded(node, details)
         metadata.update(details)

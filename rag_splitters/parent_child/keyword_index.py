@@ -260,9 +260,9 @@ class KeywordIndex:
         with self._database.snapshot():
             numbers, corpus = self._numbers(ids), self._read_corpus()
             sides = [corpus.neighbours(number, steps) for number in numbers.values()]
-            wanted = {number for pair in sides for side in pair for number in side}
+            side_numbers = {number for pair in sides for side in pair for number in side}
             query = "SELECT number, id FROM children WHERE number IN ({})"
-            names = dict(self._database.read_in(query, list(wanted)))
+            names = dict(self._database.read_in(query, list(side_numbers)))
         return {
             name: [[names[number] for number in side if number in names] for side in pair]
             for name, pair in zip(numbers, sides, strict=True)

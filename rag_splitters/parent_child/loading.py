@@ -36,9 +36,9 @@ class Loader:
             for match in loaded:
                 self._matches[match.child.id or ""] = self._with_text(match)
         existing = [
-            replace(known, score=match.score)  # a reranker may have changed it
+            replace(earlier, score=match.score)  # a reranker may have changed it
             for match in matches
-            if (known := self._matches[match.child.id or ""]) is not None
+            if (earlier := self._matches[match.child.id or ""]) is not None
         ]
         return [match for match in existing if self._parent_id(match) in self.parents]
 

@@ -104,14 +104,14 @@ async def is_in_step(stores: Stores, keywords: KeywordIndex) -> bool:
 
 async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
     """Apply what the index missed; False if the log does not go back so far."""
-    known, current = keywords.revision, await read_revision(stores)
-    if known is None or current is None:
+    own, current = keywords.revision, await read_revision(stores)
+    if own is None or current is None:
         return False
-    numbers = range(known.number + 1, current.number + 1)
-    if len(numbers) > LOG_SIZE or known.number > current.number:
+    numbers = range(own.number + 1, current.number + 1)
+    if len(numbers) > LOG_SIZE or own.number > current.number:
         return False
     names: dict[str, None] = {}
-    last = known.name
+    last = own.name
     for row in await stores.docstore.read([_log_key(number) for number in numbers]):
         if row is None or row.metadata.get("before") != last:
             return False
@@ -126,7 +126,7 @@ async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
         documents = await _read_documents(stores, [row for row in rows if row is not None])
         changes = {name: documents.get(name, ()) for name in group}
         # Until the last group, the index knows no more than before: a crash repeats them all.
-        revision = current if group is groups[-1] else known
+        revision = current if group is groups[-1] else own
         await _update(stores, keywords, changes, revision)
     return True
 

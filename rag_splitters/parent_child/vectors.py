@@ -84,7 +84,7 @@ async def embed_children(
     vectors: Vectors,
     batch_size: int,
     smoothing: float,
-    known: KnownVectors,
+    known_vectors: KnownVectors,
 ) -> AsyncIterator[Embedded]:
     """Embed the children of some documents, and return them with their vectors in batches.
 
@@ -102,7 +102,8 @@ async def embed_children(
     window: NDArray[np.float32] | None = None  # the vectors of children[start:end]
     start = returned = 0
     for batch in batched(children, batch_size):
-        new = await _embed_unknown([embedded_text(child) for child in batch], vectors, known)
+        texts = [embedded_text(child) for child in batch]
+        new = await _embed_unknown(texts, vectors, known_vectors)
         window = new if window is None else np.concatenate([window, new])
         end = start + len(window)
         # The last few wait for the neighbours that follow them.
@@ -113,7 +114,7 @@ async def embed_children(
         for numbers in batched(range(returned, ready), batch_size):
             rows = slice(numbers[0] - start, numbers[-1] + 1 - start)
             own = children[numbers[0] : numbers[-1] + 1]
-            vectors_to_store, stored = known.settle(own, mixed[rows])
+            vectors_to_store, stored = known_vectors.settle(own, mixed[rows])
             numbers_of_owners = owners[numbers[0] : numbers[-1] + 1].tolist()
             yield Embedded(numbers_of_owners, own, vectors_to_store, stored)
         returned = ready
@@ -123,17 +124,17 @@ async def embed_children(
 
 
 async def _embed_unknown(
-    texts: Sequence[str], vectors: Vectors, known: KnownVectors
+    texts: Sequence[str], vectors: Vectors, known_vectors: KnownVectors
 ) -> NDArray[np.float32]:
     """Return a row for each text, of which only the unknown ones are embedded."""
     import numpy as np
 
-    rows = [known.own(text) for text in texts]
+    rows = [known_vectors.own(text) for text in texts]
     unknown = [number for number, row in enumerate(rows) if row is None]
     if unknown:
         new_texts = [texts[number] for number in unknown]
         new = await vectors.embed_texts(new_texts)
-        known.add_own(new_texts, new)
+        known_vectors.add_own(new_texts, new)
         if len(unknown) == len(texts):
             return new
         for number, row in zip(unknown, new, strict=True):

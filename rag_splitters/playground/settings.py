@@ -119,12 +119,12 @@ def changed_fields(fields: Mapping[str, str]) -> Mapping[str, str]:
         count = _whole_number(fields.get(name)) or 0
         numbers = [at for at in range(count) if at != _whole_number(number)]
         stages = [f"{name}.{at}" for at in range(count)]
-        kept = {k: v for k, v in fields.items() if _stage_of(k, stages) is None}
+        remaining = {k: v for k, v in fields.items() if _stage_of(k, stages) is None}
         for at, old in enumerate(numbers):
             for key, value in fields.items():
                 if _stage_of(key, stages) == f"{name}.{old}":
-                    kept[f"{name}.{at}{key.removeprefix(f'{name}.{old}')}"] = value
-        fields = {**kept, name: str(len(numbers))}
+                    remaining[f"{name}.{at}{key.removeprefix(f'{name}.{old}')}"] = value
+        fields = {**remaining, name: str(len(numbers))}
     return fields
 
 

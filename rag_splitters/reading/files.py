@@ -57,8 +57,8 @@ def find_files(paths: Sequence[Path], *, skip: Path | None = None) -> tuple[list
         if not path.exists():
             raise MissingFileError(f"{path}: no such file or folder")
         inside = list(_files_inside(path, skip)) if path.is_dir() else []
-        readable = [file for file in inside if _is_known(file)]
-        passed_over = [file for file in inside if not _is_known(file)]
+        readable = [file for file in inside if _has_readable_suffix(file)]
+        passed_over = [file for file in inside if not _has_readable_suffix(file)]
         if path.is_dir() and not readable:
             contents = f": there are only {describe_files(passed_over)}" if passed_over else ""
             raise InputError(f"{path} holds no files of a known kind{contents}")
@@ -99,7 +99,7 @@ def describe_files(files: Sequence[Path]) -> str:
     return f"{total}: {', '.join(names)}{f', {rest} others' if rest else ''}"
 
 
-def _is_known(file: Path) -> bool:
+def _has_readable_suffix(file: Path) -> bool:
     """Whether a file's name is that of a text of a known kind, a PDF or an Office file."""
     return file.suffix.lower() in _OTHER_SUFFIXES or kind_of_name(file.name) is not None
 

@@ -446,13 +446,13 @@ def _attribution_start(text: str) -> int:
 
 def _without_html_quotations(page: str) -> str:
     """Remove `blockquote` elements from HTML."""
-    kept, position, depth = [], 0, 0
+    remaining, position, depth = [], 0, 0
     for tag in _HTML_QUOTATION.finditer(page):
         if tag[1]:
             depth = max(0, depth - 1)
             position = tag.end() if depth == 0 else position
         else:
             if depth == 0:
-                kept.append(page[position : tag.start()])
+                remaining.append(page[position : tag.start()])
             depth += 1
-    return "".join([*kept, page[position:] if depth == 0 else ""])
+    return "".join([*remaining, page[position:] if depth == 0 else ""])

@@ -164,8 +164,8 @@ class Judge:
     async def judge(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
         """`ask` as a coroutine for `calls.run` and `calls.arun`."""
         prompt_of = {self._key(task.name, task.version, prompt): prompt for prompt in prompts}
-        known = {key: self._judgements[key] for key in prompt_of if key in self._judgements}
-        judgements = {key: each for key, each in known.items() if each.failure is None}
+        earlier = {key: self._judgements[key] for key in prompt_of if key in self._judgements}
+        judgements = {key: each for key, each in earlier.items() if each.failure is None}
 
         def read(index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
             content = answer if isinstance(answer, str) else answer.model_dump(mode="json")

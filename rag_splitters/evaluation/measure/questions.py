@@ -110,8 +110,8 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
     rows = lines.read(enumerate(read_text(path).split("\n"), 1), _json_object)
     rows = [(number, row) for number, row in rows if row]
     lines.read([row for row in rows if "question" not in row[1]], partial(_add_document, texts))
-    asked = [row for row in rows if "question" in row[1]]
-    questions = lines.read(asked, partial(_json_question, texts))
+    question_rows = [row for row in rows if "question" in row[1]]
+    questions = lines.read(question_rows, partial(_json_question, texts))
     lines.check()
     if not questions:
         raise InputError(f'{path} has no questions: a question is a line with a "question"')
