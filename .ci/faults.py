@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Puts one fault at a time into the package, and reports those that no test notices.
 
-Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER]
+Usage: .ci/faults.py [--number 100] [--seed N] [--only FOLDER] [--part 2/5] [--own] [--workers 2]
 
 A fault changes one operator, number, condition or argument. Every folder of the package gets some,
-large ones more. A fault is first tried by the tests of its own folder, then by all tests that run
-by default. It works on a copy, so the checkout stays as it is. Exits with 1 if more than 15 %
-survive.
+large ones more. A fault is tried by the tests that are named after its module, then by those of its
+folder, then by all tests that run by default, unless --own ends after its folder. --part tries a
+share of the sample, so that several runs with the same seed try all of it. It works on a copy, so
+the checkout stays as it is. Exits with 1 if more than 15 % survive.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 MOST_SURVIVORS = 0.15
 SECONDS = 900  # a run of the tests that takes longer has met an endless loop
+TESTS_OF_FOLDER = {"": "contract", "parameters": "contract", "meaning": "chunkers", "web": "cli"}
+"""The folders of tests for folders of the package whose tests have another name."""
+NO_TESTS = 5  # how pytest exits if it finds no test
 SWAPS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Lt: ("<", "<="),
     ast.LtE: ("<=", "<"),
@@ -124,7 +128,7 @@ def sample(number: int, chance: random.Random, only: str) -> list[Fault]:
     return chance.sample(chosen, min(number, len(chosen)))
 
 
-def is_noticed(fault: Fault, copy: Path) -> bool:
+def is_noticed(fault: Fault, copy: Path, options: argparse.Namespace) -> bool:
     """Whether a test fails with the fault."""
     path, number, _, changed = fault
     target = copy / path.relative_to(ROOT)
@@ -132,21 +136,32 @@ def is_noticed(fault: Fault, copy: Path) -> bool:
     lines = source.split("\n")
     lines[number] = changed
     target.write_text("\n".join(lines), encoding="utf-8")
-    parts = target.relative_to(copy / "rag_splitters").parts
-    own = copy / "tests" / (parts[0] if len(parts) > 1 else "contract")
     try:
-        return (own.exists() and not passes(copy, str(own), str(target))) or not passes(copy)
+        return not all(
+            passes(copy, tests, options.workers) for tests in rounds(target, copy, options)
+        )
     finally:
         target.write_text(source, encoding="utf-8")
 
 
-def passes(copy: Path, *tests: str) -> bool:
+def rounds(target: Path, copy: Path, options: argparse.Namespace) -> Iterator[list[str]]:
+    """Yield the tests to run for a file, those that notice its faults most probably first."""
+    parts = target.relative_to(copy / "rag_splitters").parts
+    folder = parts[0] if len(parts) > 1 else ""
+    own = copy / "tests" / TESTS_OF_FOLDER.get(folder, folder)
+    yield [str(target), *map(str, sorted(own.rglob(f"test_{target.stem.strip('_')}*.py")))]
+    yield [str(own)]
+    if not options.own:
+        yield []
+
+
+def passes(copy: Path, tests: list[str], workers: str) -> bool:
     """Whether the tests pass, up to the first that fails."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "auto", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", workers]
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
-        done = subprocess.run(
-            command,
+        run = subprocess.run(
+            [*command, *tests],
             cwd=copy,
             env=environment,
             timeout=SECONDS,
@@ -156,7 +171,7 @@ def passes(copy: Path, *tests: str) -> bool:
         )
     except subprocess.TimeoutExpired:
         return False
-    return done.returncode == 0
+    return run.returncode in (0, NO_TESTS)
 
 
 def main() -> int:
@@ -165,15 +180,20 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=100, help="how many faults to try")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--only", default="", help="one folder of the package")
+    parser.add_argument("--part", default="1/1", help="which share of the sample to try: 2/5")
+    parser.add_argument("--own", action="store_true", help="run only the tests of a fault's folder")
+    parser.add_argument("--workers", default="auto", help="processes of pytest-xdist")
     options = parser.parse_args()
-    faults = sample(options.number, random.Random(options.seed), options.only)
+    part, parts = map(int, options.part.split("/"))
+    faults = sample(options.number, random.Random(options.seed), options.only)[part - 1 :: parts]
     print(f"{len(faults)} faults, seed {options.seed}", flush=True)
     survivors = 0
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "*cache*"))
+        ignored = shutil.ignore_patterns(".git", ".venv", ".*cache*", "__pycache__")
+        shutil.copytree(ROOT, copy, ignore=ignored)
         for count, fault in enumerate(faults, 1):
-            noticed = is_noticed(fault, copy)
+            noticed = is_noticed(fault, copy, options)
             survivors += not noticed
             path, number, line, changed = fault
             if not noticed:
