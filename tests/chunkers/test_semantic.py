@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from langchain_core.documents import Document as LangChainDocument
-from langchain_core.embeddings import Embeddings as LangChainEmbeddings
 from langchain_openai import OpenAIEmbeddings
 from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.ingestion import IngestionPipeline
@@ -30,23 +29,23 @@ from rag_splitters.text.sentences import sentence_cuts
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Unbreakable
 from rag_splitters.text.unbreakable import marked_structure
-from tests.models.test_embedding import LangChainModel, LlamaIndexModel, Secretive, called
+from tests.models.test_embedding import Secretive
 from tests.support.borders import CASES as BORDERS
 from tests.support.borders import llama_index, subjects
 from tests.support.cases import SIZES, halves
-from tests.support.openai_server import Fault, OpenAIServer
+from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
+from tests.support.openai_server import OpenAIServer
 from tests.support.splitting import asplit_texts, split_texts
 
-SMALL = HashingEmbeddings(dimensions=32)
 SECRET = "sk-very-secret-0123456789"
 KINDS: tuple[type[EmbeddingSizes], ...] = (SemanticChunker, EmbeddingChunker, ClusterChunker)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 CASES: list[EmbeddingSizes] = [
-    *(kind(embeddings=SMALL, **size) for kind in KINDS for size in ({}, *SIZES)),
+    *(kind(embeddings=MODEL, **size) for kind in KINDS for size in ({}, *SIZES)),
     *(
         SemanticChunker(
-            embeddings=SMALL,
+            embeddings=MODEL,
             buffer_size=0,
             breakpoint_threshold_type=name,
             chunk_size=80,
@@ -54,17 +53,17 @@ CASES: list[EmbeddingSizes] = [
         )
         for name in ("percentile", "standard_deviation", "interquartile", "gradient", "absolute")
     ),
-    SemanticChunker(embeddings=SMALL, number_of_chunks=3, chunk_size=80, segmenter=halves),
-    SemanticChunker(embeddings=SMALL, buffer_size=3, breakpoint_threshold_amount=50.0),
+    SemanticChunker(embeddings=MODEL, number_of_chunks=3, chunk_size=80, segmenter=halves),
+    SemanticChunker(embeddings=MODEL, buffer_size=3, breakpoint_threshold_amount=50.0),
     EmbeddingChunker(
-        embeddings=SMALL,
+        embeddings=MODEL,
         chunk_size=120,
         chunk_overlap=20,
         min_chunk_size=60,
         similarity_threshold=0.1,
     ),
     ClusterChunker(
-        embeddings=SMALL, chunk_size=100, piece_size=10, min_chunk_size=30, chunk_overlap=12
+        embeddings=MODEL, chunk_size=100, piece_size=10, min_chunk_size=30, chunk_overlap=12
     ),
 ]
 
@@ -96,7 +95,7 @@ def test_chunker_keeps_the_guarantees(chunker: EmbeddingSizes, text: str) -> Non
     ids=["no_space", "newlines", "repeated", "short", "unpunctuated"],
 )
 def test_chunker_survives_large_degenerate_texts(kind: Any, text: str) -> None:
-    spans = kind(embeddings=SMALL, chunk_size=500).spans(text)
+    spans = kind(embeddings=MODEL, chunk_size=500).spans(text)
     assert all(span.end - span.start <= 500 for span in spans)
     covered = sum(len(text[span.start : span.end].replace(" ", "")) for span in spans)
     assert covered == len("".join(text.split()))
@@ -105,27 +104,9 @@ def test_chunker_survives_large_degenerate_texts(kind: Any, text: str) -> None:
 # Counts: requests, texts, characters
 
 
-class Counting(LangChainEmbeddings):
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.calls.append(texts)
-        return SMALL.embed_documents(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        raise AssertionError("no strategy embeds a query")
-
-    @property
-    def counts(self) -> tuple[int, int, int]:
-        """Requests, texts, characters."""
-        texts = [text for call in self.calls for text in call]
-        return len(self.calls), len(texts), sum(map(len, texts))
-
-
 @every_kind
 def test_chunker_asks_once_for_all_documents(kind: Any) -> None:
-    model = Counting()
+    model = LangChainEmbedder()
     texts = [text for text, _ in GLUED] + ["", "  \n", "One sentence alone.", TEXT]
     results = split_texts(kind(embeddings=model), texts)
     assert len(model.calls) == 1
@@ -138,7 +119,7 @@ def test_chunker_asks_once_for_all_documents(kind: Any) -> None:
 @every_kind
 @pytest.mark.parametrize("text", ["", " \n\t ", "One sentence, and no other, stands here."])
 def test_chunker_asks_nothing_where_there_is_nothing_to_ask(kind: Any, text: str) -> None:
-    model = Counting()
+    model = LangChainEmbedder()
     assert len(kind(embeddings=model).spans(text)) == bool(text.strip())
     assert model.calls == []
 
@@ -150,7 +131,7 @@ def test_chunker_asks_nothing_where_there_is_nothing_to_ask(kind: Any, text: str
 )
 def test_chunker_asks_no_more_than_langchain(kind: Any, text: str) -> None:
     experimental = pytest.importorskip("langchain_experimental.text_splitter")
-    theirs, ours = Counting(), Counting()
+    theirs, ours = LangChainEmbedder(), LangChainEmbedder()
     experimental.SemanticChunker(theirs).split_text(text)
     kind(embeddings=ours).spans(text)
     assert all(own <= other for own, other in zip(ours.counts, theirs.counts, strict=True))
@@ -158,7 +139,7 @@ def test_chunker_asks_no_more_than_langchain(kind: Any, text: str) -> None:
 
 @every_kind
 def test_chunker_asks_less_than_llama_index(kind: Any) -> None:
-    theirs, ours = LlamaIndexModel(), LlamaIndexModel()
+    theirs, ours = LlamaIndexEmbedder(), LlamaIndexEmbedder()
     llama_index(theirs)(TEXT)
     kind(embeddings=ours).spans(TEXT)
     assert len(ours.calls) * 5 <= len(theirs.calls)
@@ -180,9 +161,15 @@ class Parser(SemanticChunker, ChunkerNodeParser):
 @every_kind
 def test_chunker_cuts_at_the_same_places_whichever_framework_the_model_is_from(kind: Any) -> None:
     async def awaited(texts: list[str]) -> Any:
-        return called(texts)
+        return embed(texts)
 
-    models = (LangChainModel(), LlamaIndexModel(), called, awaited, Embedder(called, max_texts=7))
+    models = (
+        LangChainEmbedder(),
+        LlamaIndexEmbedder(),
+        embed,
+        awaited,
+        Embedder(embed, max_texts=7),
+    )
     options = {"chunk_size": 700, "chunk_overlap": 50}
     results = [
         split_texts(kind(embeddings=model, **options), [TEXT, TEXT[:900]]) for model in models
@@ -205,7 +192,7 @@ def test_chunker_cuts_at_the_same_places_in_either_encoding(kind: Any) -> None:
     assert all(result == results[0] for result in results)
 
 
-@pytest.mark.parametrize("model", [LangChainModel(), LlamaIndexModel()], ids=["lc", "li"])
+@pytest.mark.parametrize("model", [LangChainEmbedder(), LlamaIndexEmbedder()], ids=["lc", "li"])
 def test_front_ends_cut_where_the_chunker_does(model: Any) -> None:
     chunker = SemanticChunker(embeddings=model)
     source = LangChainDocument(page_content=TEXT, metadata={"a": 1}, id="one")
@@ -229,12 +216,12 @@ def test_chunker_awaits_requests_side_by_side(kind: Any) -> None:
         most = max(most, busy)
         await asyncio.sleep(0.005)
         busy -= 1
-        return called(texts)
+        return embed(texts)
 
     embedder = Embedder(model, max_texts=5, max_concurrency=3)
     results = asyncio.run(asplit_texts(kind(embeddings=embedder), [TEXT, TEXT[:2000]]))
     assert most == 3
-    assert results == split_texts(kind(embeddings=called), [TEXT, TEXT[:2000]])
+    assert results == split_texts(kind(embeddings=embed), [TEXT, TEXT[:2000]])
 
 
 # Configuration
@@ -242,23 +229,23 @@ def test_chunker_awaits_requests_side_by_side(kind: Any) -> None:
 
 @every_kind
 def test_chunker_is_written_with_a_stable_name_of_its_model(kind: Any) -> None:
-    chunker = kind(embeddings=SMALL, chunk_size=300)
+    chunker = kind(embeddings=MODEL, chunk_size=300)
     written = chunker.model_dump()
     assert written["embeddings"] == "HashingEmbeddings(dimensions=32) version 1"
     assert kind(**written) == chunker == pickle.loads(pickle.dumps(chunker))
-    assert kind(embeddings=called).model_dump()["embeddings"].endswith(":called")
+    assert kind(embeddings=embed).model_dump()["embeddings"].endswith(":embed")
     with pytest.raises(ValueError, match="pass the model again as embeddings="):
-        kind(**kind(embeddings=LangChainModel()).model_dump())
+        kind(**kind(embeddings=LangChainEmbedder()).model_dump())
     with pytest.raises(ValueError, match="define it with def at the top level"):
-        kind(embeddings=lambda texts: called(texts)).model_dump()
+        kind(embeddings=lambda texts: embed(texts)).model_dump()
 
 
 def test_parser_round_trip_and_cache_key() -> None:
-    parser = Parser(embeddings=SMALL, buffer_size=2)
+    parser = Parser(embeddings=MODEL, buffer_size=2)
     assert Parser.from_dict(parser.to_dict()).to_dict() == parser.to_dict()
-    other = Parser(embeddings=LlamaIndexModel(model_name="small"))
+    other = Parser(embeddings=LlamaIndexEmbedder(model_name="small"))
     assert "0x" not in str(other.to_dict())
-    again = Parser.from_dict(other.to_dict(), embeddings=LlamaIndexModel(model_name="small"))
+    again = Parser.from_dict(other.to_dict(), embeddings=LlamaIndexEmbedder(model_name="small"))
     assert again.to_dict() == other.to_dict()
 
 
@@ -291,38 +278,16 @@ def test_chunker_tells_no_secret() -> None:
 )
 def test_chunker_refuses_what_makes_no_sense(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        SemanticChunker(**{"embeddings": SMALL, **options})
+        SemanticChunker(**{"embeddings": MODEL, **options})
 
 
 # Faults
 
 
 @every_kind
-@pytest.mark.parametrize("is_async", [False, True])
-@pytest.mark.parametrize(
-    "fault",
-    [Fault(429, b"{}", {"Retry-After": "0"}), Fault(500), Fault(cut=True)],
-    ids=["429", "500", "truncated"],
-)
-def test_chunker_loses_no_document_to_a_fault(kind: Any, fault: Fault, is_async: bool) -> None:
-    texts = [TEXT, GLUED[1][0], "Short."]
-    with OpenAIServer() as server:
-        server.faults = [fault, Fault(), fault]
-        model = OpenAIEmbeddings(
-            base_url=server.url, api_key="any", check_embedding_ctx_length=False, chunk_size=40
-        )
-        chunker = kind(embeddings=model)
-        results = (
-            asyncio.run(asplit_texts(chunker, texts)) if is_async else split_texts(chunker, texts)
-        )
-    wanted = split_texts(kind(embeddings=HashingEmbeddings(dimensions=64)), texts)
-    assert results == wanted
-
-
-@every_kind
 def test_chunker_names_the_document_and_the_place_of_a_useless_answer(kind: Any) -> None:
     def model(texts: list[str]) -> Any:
-        vectors = called(texts)
+        vectors = embed(texts)
         place = next(i for i, text in enumerate(texts) if text.startswith("The miller"))
         vectors[place] = [0.0] * 32
         return vectors

@@ -15,13 +15,13 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableLambda
 from langchain_openai import AzureChatOpenAI, ChatOpenAI
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from pydantic import BaseModel
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.models import ChatModel, Llm, ModelError, chat_model, describe_model
 from rag_splitters.span import Span
-from tests.support.openai_server import Fault, OpenAIServer
+from tests.support.chat_doubles import LlamaIndexDouble
+from tests.support.openai_server import OpenAIServer
 
 SECRET = "sk-very-secret-0123456789"
 
@@ -47,23 +47,6 @@ class Structured(BaseChatModel):
         return RunnableLambda(lambda prompt: schema(numbers=[len(prompt)]))
 
 
-class LlamaIndexModel(CustomLLM):
-    """A LlamaIndex LLM; its structured answers come as JSON in text."""
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name="llama")
-
-    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        if "JSON schema" in prompt:
-            given = prompt.partition("\n")[0]
-            return CompletionResponse(text=json.dumps({"numbers": [len(given)]}))
-        return CompletionResponse(text=prompt.upper())
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
-        yield self.complete(prompt)
-
-
 async def awaited(prompt: str) -> str:
     return prompt.upper()
 
@@ -72,9 +55,16 @@ def called(prompt: str) -> str:
     return prompt.upper()
 
 
+def scripted(prompt: str) -> str:
+    """Structured answers come as JSON in text."""
+    if "JSON schema" in prompt:
+        return json.dumps({"numbers": [len(prompt.partition("\n")[0])]})
+    return prompt.upper()
+
+
 KINDS: dict[str, Callable[[], Any]] = {
     "langchain": Structured,
-    "llama_index": LlamaIndexModel,
+    "llama_index": lambda: LlamaIndexDouble(script=scripted),
     "function": lambda: called,
     "async_function": lambda: awaited,
     "runnable": lambda: RunnableLambda(called),
@@ -236,9 +226,11 @@ def test_chat_field_is_written_as_a_stable_name() -> None:
     assert chunker == pickle.loads(pickle.dumps(chunker))
     with pytest.raises(ValueError, match="pass the function again as llm="):
         Asking(**written)
-    assert Asking(llm=LlamaIndexModel()).model_dump() == {"llm": "tests.LlamaIndexModel"}
+    assert Asking(llm=LlamaIndexDouble(script=called)).model_dump() == {
+        "llm": "tests.LlamaIndexDouble"
+    }
     with pytest.raises(ValueError, match="pass the model again as llm="):
-        Asking(llm="tests.LlamaIndexModel")
+        Asking(llm="tests.LlamaIndexDouble")
     with pytest.raises(ValueError, match="define it with def at the top level"):
         Asking(llm=lambda prompt: prompt).model_dump()
     with pytest.raises(ValueError, match="llm must be a LangChain chat model"):
@@ -289,62 +281,6 @@ def test_openai_answers_with_a_schema(client: Any, is_async: bool, server: OpenA
     assert model.is_structured
     assert ask(model, ["ab"], Borders, is_async) == [Borders(numbers=[2])]
     assert server.requests[0]["body"]["response_format"]["type"] == "json_schema"
-
-
-@every_client
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault(429, b"{}", {"Retry-After": "0"}),
-        Fault(500, b"oops"),
-        Fault(delay=1.5),
-        Fault(cut=True),
-    ],
-    ids=["429", "500", "time_out", "truncated"],
-)
-def test_openai_recovers_from_a_fault(client: Any, fault: Fault, server: OpenAIServer) -> None:
-    server.faults = [fault]
-    assert ask(chat_model(client(server, timeout=0.7)), ["a"]) == ["A"]
-    assert len(server.requests) == 2
-
-
-def refused(answer: dict[str, Any]) -> None:
-    answer["choices"][0]["message"] |= {"content": None, "refusal": "I will not."}
-
-
-@every_client
-@pytest.mark.parametrize(
-    ("answer", "fault", "message"),
-    [
-        ("not json", Fault(), "failed on prompt 0"),
-        (f"not json {SECRET}", Fault(), "failed on prompt 0"),
-        ('{"numbers": ["x"]}', Fault(), "failed on prompt 0"),
-        ('{"numbers": [1]', Fault(), "failed on prompt 0"),
-        ("", Fault(change=refused), "failed on prompt 0|answered prompt 0 with"),
-        ("", Fault(body=b"{cut"), "failed on prompt 0"),
-        ("", Fault(400, b'{"error": {"message": "bad text %s"}}' % SECRET.encode()), "bad text"),
-    ],
-    ids=["text", "secret", "wrong_type", "truncated_json", "refusal", "malformed", "refused"],
-)
-def test_openai_failure_is_named_and_the_next_prompt_goes_on(
-    client: Any, answer: str, fault: Fault, message: str, server: OpenAIServer
-) -> None:
-    server.answer = lambda prompt: answer if prompt == "bad" else '{"numbers": [7]}'
-    server.faults = [fault]
-    error, found = ask(chat_model(client(server), max_concurrency=1), ["bad", "good"], Borders)
-    assert found == Borders(numbers=[7])
-    assert isinstance(error, ModelError)
-    assert message.partition("|")[0] in str(error) or "answered prompt 0" in str(error)
-    is_refused = "I will not." in str(error) or "bad text" in str(error)
-    assert error.answered is not is_refused
-    assert SECRET not in str(error) + repr(error) + str(error.__cause__)
-
-
-def test_openai_retries_do_not_multiply(server: OpenAIServer) -> None:
-    server.faults = [Fault(429, b"{}", {"Retry-After": "0"})] * 20
-    (error,) = ask(chat_model(openai(server)), ["a"])
-    assert isinstance(error, ModelError)
-    assert len(server.requests) == 3
 
 
 @every_client

@@ -5,63 +5,26 @@ from __future__ import annotations
 import asyncio
 import math
 import pickle
-import threading
-import time
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from langchain_core.embeddings import Embeddings as LangChainEmbeddings
 from langchain_openai import AzureOpenAIEmbeddings, OpenAIEmbeddings
 from llama_index.core import Document
 from llama_index.core.base.embeddings.base import BaseEmbedding
-from pydantic import Field
 
 from rag_splitters.llama_index import SemanticNodeParser
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError, describe_model
 from rag_splitters.models.calling import retry_after
 from rag_splitters.text.encodings import load_encoding
+from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.processes import run_python
 
-MODEL = HashingEmbeddings(dimensions=32)
 TEXTS = ["Cats sleep.", "Taxes rise.", "日本語の文章", "x" * 50]
 SECRET = "sk-very-secret-0123456789"
-
-
-class LangChainModel(LangChainEmbeddings):
-    """Counts its calls."""
-
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.calls.append(texts)
-        return MODEL.embed_documents(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        return MODEL.embed_query(text)
-
-
-class LlamaIndexModel(BaseEmbedding):
-    """Counts its requests, which LlamaIndex makes of a call."""
-
-    calls: list[list[str]] = Field(default_factory=list)
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return MODEL.embed_query(query)
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return MODEL.embed_query(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        self.calls.append(texts)
-        return MODEL.embed_documents(texts)
 
 
 class Secretive(BaseEmbedding):
@@ -79,21 +42,17 @@ class Secretive(BaseEmbedding):
 
 
 async def awaited(texts: list[str]) -> list[list[float]]:
-    return MODEL.embed_documents(texts)
-
-
-def called(texts: list[str]) -> list[list[float]]:
-    return MODEL.embed_documents(texts)
+    return embed(texts)
 
 
 KINDS: dict[str, Callable[[], Any]] = {
     "hashing": lambda: MODEL,
-    "langchain": LangChainModel,
-    "llama_index": LlamaIndexModel,
-    "function": lambda: called,
+    "langchain": LangChainEmbedder,
+    "llama_index": LlamaIndexEmbedder,
+    "function": lambda: embed,
     "async_function": lambda: awaited,
-    "array": lambda: lambda texts: np.array(called(texts)),
-    "list_of_arrays": lambda: lambda texts: list(np.array(called(texts), dtype=np.float16)),
+    "array": lambda: lambda texts: np.array(embed(texts)),
+    "list_of_arrays": lambda: lambda texts: list(np.array(embed(texts), dtype=np.float16)),
 }
 
 
@@ -117,7 +76,7 @@ def test_embedder_gives_the_same_vectors_whatever_the_model_came_in(kind: str) -
 
 
 def test_embedder_asks_a_framework_model_once_and_embeds_equal_texts_once() -> None:
-    model = LangChainModel()
+    model = LangChainEmbedder()
     texts = [f"text {number % 700}" for number in range(3000)]
     vectors = Embedder(model).embed(texts)
     assert [len(call) for call in model.calls] == [700]
@@ -127,7 +86,7 @@ def test_embedder_asks_a_framework_model_once_and_embeds_equal_texts_once() -> N
 
 @pytest.mark.parametrize(("given", "wanted"), [(10, 100), (25, 25), (200, 200)])
 def test_embedder_raises_the_small_default_batch_of_llama_index(given: int, wanted: int) -> None:
-    model = LlamaIndexModel(embed_batch_size=given, calls=[])
+    model = LlamaIndexEmbedder(embed_batch_size=given, calls=[])
     texts = [f"text {number}" for number in range(250)]
     Embedder(model).embed(texts)
     assert max(map(len, model.calls)) == min(wanted, 250)
@@ -200,7 +159,7 @@ def test_embedder_bounds_the_tokens_of_a_client_without_being_asked(server: Open
 
 
 def test_embedder_bounds_bytes_where_the_tokenizer_is_not_known() -> None:
-    model = LlamaIndexModel(embed_batch_size=50, model_name="small")
+    model = LlamaIndexEmbedder(embed_batch_size=50, model_name="small")
     texts = [f"{number} " + "\u6c34" * (number % 20) for number in range(200)]
     for limits in ({}, {"max_texts": 80}):
         model.calls.clear()
@@ -228,7 +187,7 @@ def test_embedder_awaits_several_calls_at_once_but_no_more_than_it_may() -> None
 
 @pytest.mark.parametrize("is_async", [False, True])
 def test_embedder_shows_requests_only_where_asked(is_async: bool, capsys: Any) -> None:
-    parser = SemanticNodeParser(embeddings=Embedder(called, max_texts=2))
+    parser = SemanticNodeParser(embeddings=Embedder(embed, max_texts=2))
     documents = [Document(text="A sentence that is long enough to be a unit by itself. " * 5)]
     for shown in (True, False):
         if is_async:
@@ -236,22 +195,6 @@ def test_embedder_shows_requests_only_where_asked(is_async: bool, capsys: Any) -
         else:
             parser.get_nodes_from_documents(documents, show_progress=shown)
         assert ("Asking the model: 100%" in capsys.readouterr().err) is shown
-
-
-def test_embedder_does_not_block_the_event_loop() -> None:
-    released = threading.Event()
-
-    def model(texts: list[str]) -> list[list[float]]:
-        assert released.wait(5)
-        return [[1.0]] * len(texts)
-
-    async def run() -> None:
-        task = asyncio.create_task(Embedder(model).aembed(["one"]))
-        await asyncio.sleep(0.01)
-        released.set()
-        await task
-
-    asyncio.run(run())
 
 
 class Flaky:
@@ -402,7 +345,7 @@ def test_embedder_refuses_bounds_of_nothing(name: str) -> None:
 
 
 def test_embedder_sends_no_lone_surrogates() -> None:
-    model = LangChainModel()
+    model = LangChainEmbedder()
     Embedder(model).embed(["a \ud800 b", "\U0001f600"])
     assert model.calls == [["a \ufffd b", "\U0001f600"]]
 
@@ -459,7 +402,7 @@ class PlainWithKey:
     def __init__(self) -> None:
         self.api_key = SECRET
 
-    __call__ = staticmethod(called)
+    __call__ = staticmethod(embed)
 
 
 def test_embedder_does_not_pickle_a_key_unasked() -> None:
@@ -471,9 +414,9 @@ def test_embedder_does_not_pickle_a_key_unasked() -> None:
     ("model", "name"),
     [
         (MODEL, "HashingEmbeddings(dimensions=32) version 1"),
-        (called, f"function:{__name__}:called"),
-        (LangChainModel(), "tests.LangChainModel"),
-        (LlamaIndexModel(model_name="small"), "small"),
+        (embed, "function:tests.support.embedding_doubles:embed"),
+        (LangChainEmbedder(), "tests.LangChainEmbedder"),
+        (LlamaIndexEmbedder(model_name="small"), "small"),
     ],
 )
 def test_embedder_description_is_stable_and_survives_pickling(model: Any, name: str) -> None:
@@ -507,80 +450,23 @@ def test_openai_answers_in_both_encodings(client: Any, encoding: str, server: Op
     assert len(server.requests) == 2
 
 
-@every_client
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault(429, b'{"error": {"message": "slow"}}', {"Retry-After": "0"}),
-        Fault(500, b"oops"),
-        Fault(503, b"{}"),
-        Fault(delay=1.5),
-        Fault(cut=True),
-    ],
-    ids=["429", "500", "503", "time_out", "truncated"],
-)
-def test_openai_recovers_from_a_fault(client: Any, fault: Fault, server: OpenAIServer) -> None:
-    server.faults = [fault]
-    found = Embedder(client(server, timeout=0.7)).embed(TEXTS)
-    assert len(found) == len(TEXTS)
-    assert len(server.requests) == 2
-
-
-def without_one(answer: dict[str, Any]) -> None:
-    del answer["data"][-1]
-
-
-def with_nan(answer: dict[str, Any]) -> None:
-    answer["data"][2]["embedding"] = [math.nan] * 64
-
-
-def without_data(answer: dict[str, Any]) -> None:
-    answer["data"] = []
-
-
-@every_client
-@pytest.mark.parametrize(
-    ("fault", "message"),
-    [
-        (Fault(change=without_one), "text 0 .document 5, offset 0.*No embedding data received"),
-        (Fault(change=with_nan), r"not finite for text 2 \(document 5, offset 7\)"),
-        (Fault(change=without_data), "failed on call 1 of 1|answered with 0 vectors"),
-        (Fault(body=b"{not json"), "failed on call 1 of 1"),
-        (Fault(body=b""), "failed on call 1 of 1"),
-        (Fault(401, b'{"error": {"message": "bad key %s"}}' % SECRET.encode()), "401.*bad key"),
-    ],
-    ids=["count", "nan", "no_data", "malformed", "empty", "key"],
-)
-def test_openai_failure_is_named(
-    client: Any, fault: Fault, message: str, server: OpenAIServer
-) -> None:
-    server.faults = [fault] * 3
-    places = [(5, 0), (5, 3), (5, 7), (6, 0)]
-    with pytest.raises(ModelError, match=message) as caught:
-        Embedder(client(server)).embed(TEXTS, places)
-    assert SECRET not in str(caught.value) + str(caught.value.__cause__)
-    assert "OpenAIEmbeddings" in str(caught.value)
-
-
-@every_client
-def test_openai_retries_do_not_multiply(client: Any, server: OpenAIServer) -> None:
-    server.faults = [Fault(429, b"{}", {"Retry-After": "0"})] * 20
-    with pytest.raises(ModelError, match="RateLimitError"):
-        Embedder(client(server)).embed(TEXTS)
-    assert len(server.requests) == 3
-
-
 def test_embedder_retries_for_a_client_that_was_told_not_to(server: OpenAIServer) -> None:
     server.faults = [Fault(429, b"{}", {"Retry-After": "0"})] * 3
     assert len(Embedder(openai(server, max_retries=0)).embed(TEXTS)) == 4
     assert len(server.requests) == 4
 
 
-def test_openai_requests_go_side_by_side_when_awaited(server: OpenAIServer) -> None:
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize(
+    ("options", "busiest"), [({}, 4), ({"max_concurrency": 3}, 3), ({"max_concurrency": 1}, 1)]
+)
+def test_openai_requests_go_side_by_side(
+    options: dict[str, int], busiest: int, is_async: bool, server: OpenAIServer
+) -> None:
     server.faults = [Fault(delay=0.05)] * 10
     texts = [f"text {number}" for number in range(100)]
-    started = time.monotonic()
-    found = asyncio.run(Embedder(openai(server, chunk_size=10), max_concurrency=3).aembed(texts))
-    assert (len(found), len(server.requests)) == (100, 10)
-    assert server.busiest == 3, time.monotonic() - started
-    assert server.texts == texts or sorted(server.texts) == sorted(texts)
+    embedder = Embedder(openai(server, chunk_size=10), **options)
+    rows = asyncio.run(embedder.aembed(texts)) if is_async else embedder.embed(texts)
+    assert (len(rows), len(server.requests)) == (100, 10)
+    assert server.busiest == busiest
+    assert sorted(server.texts) == sorted(texts)

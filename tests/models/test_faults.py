@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,6 @@ from rag_splitters import AgenticChunker, EmbeddingChunker, RecursiveChunker, Sp
 from rag_splitters.models import Embedder, ModelError, chat_model, collect_failures
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import asplit_texts, split_texts
-
-pytestmark = pytest.mark.slow
 
 SECRET = "sk-very-secret-0123456789"
 TIMEOUT = 0.6
@@ -274,9 +272,16 @@ def agentic(kind: str, server: OpenAIServer, **others: Any) -> AgenticChunker:
     return AgenticChunker(llm=llm, prompt=form, max_retries=1, **others)
 
 
-every_chat = pytest.mark.parametrize("kind", CHATS)
-every_embedding = pytest.mark.parametrize("kind", EMBEDDINGS)
-both_ways = pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def slow_but(name: Any, names: Iterable[Any]) -> list[Any]:
+    """One case for the tests that run by default, and the others with --all."""
+    return [each if each == name else pytest.param(each, marks=pytest.mark.slow) for each in names]
+
+
+every_chat = pytest.mark.parametrize("kind", slow_but("openai", CHATS))
+every_embedding = pytest.mark.parametrize("kind", slow_but("openai", EMBEDDINGS))
+both_ways = pytest.mark.parametrize(
+    "is_async", slow_but(True, [False, True]), ids=["sync", "async"]
+)
 
 
 def spans_of_words() -> list[list[Span]]:

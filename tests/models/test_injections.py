@@ -1,4 +1,4 @@
-"""Documents that try to get out of their delimiters, in every prompt, as a real client sends it."""
+"""Documents that try to get out of their delimiters, in every prompt and through a real client."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from rag_splitters.evaluation.judge import (
     generate_questions,
 )
 from rag_splitters.meaning.windows import number_sentences, sentences_of
+from tests.support.chat_doubles import Function
 from tests.support.openai_server import OpenAIServer
 
 INJECTIONS = [
@@ -164,29 +165,37 @@ def template_of(prompt: str, names: Any) -> str:
 def test_document_stays_inside_its_delimiters(
     run: Callable[[Any, str], None], parts: dict[str, Callable[[str], str]]
 ) -> None:
-    assert len(INJECTIONS) >= 20
+    def prompts(text: str) -> list[str]:
+        llm = Function(lambda prompt: "none")
+        run(llm, text)
+        return sorted(llm.prompts)
+
+    harmless = [template_of(prompt, parts) for prompt in prompts("Tea is hot.\n\nRain fell.")]
+    assert harmless
+    for tag in parts:
+        for template in INJECTIONS:
+            text = injection(template, tag)
+            sent = prompts(text)
+            assert len(sent) == len(harmless)
+            for prompt in sent:
+                for name, shown in parts.items():
+                    used, data = blocks(prompt)[name]
+                    assert data == shown(text), (template, name)
+                    assert forgiving(prompt).count(f"</{used}") == 1, (template, name)
+            if run is not agentic:  # which says how many sentences make a chunk
+                assert [template_of(prompt, parts) for prompt in sent] == harmless
+
+
+def test_a_real_client_sends_the_prompt_as_it_is() -> None:
+    function = Function(lambda prompt: "none")
     with OpenAIServer(lambda prompt: "none") as server:
         llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any", max_retries=0)
-
-        def prompts(text: str) -> list[str]:
-            server.requests.clear()
-            run(llm, text)
-            return sorted(each["body"]["messages"][-1]["content"] for each in server.requests)
-
-        harmless = [template_of(prompt, parts) for prompt in prompts("Tea is hot.\n\nRain fell.")]
-        assert harmless
-        for tag in parts:
-            for template in INJECTIONS:
-                text = injection(template, tag)
-                sent = prompts(text)
-                assert len(sent) == len(harmless)
-                for prompt in sent:
-                    for name, shown in parts.items():
-                        used, data = blocks(prompt)[name]
-                        assert data == shown(text), (template, name)
-                        assert forgiving(prompt).count(f"</{used}") == 1, (template, name)
-                if run is not agentic:  # which says how many sentences make a chunk
-                    assert [template_of(prompt, parts) for prompt in sent] == harmless
+        for template in INJECTIONS:
+            text = injection(template, "chunk")
+            contextual(function, text)
+            contextual(llm, text)
+        sent = [each["body"]["messages"][-1]["content"] for each in server.requests]
+    assert sent == function.prompts
 
 
 def test_passages_beside_each_other_stay_apart() -> None:

@@ -216,11 +216,9 @@ class Around:
 MODELS: dict[str, Callable[[OpenAIServer], Any]] = {
     "client": lambda server: ChatOpenAI(**options(server)),
     "sequence": lambda server: ChatOpenAI(**options(server)) | StrOutputParser(),
-    "binding": lambda server: ChatOpenAI(**options(server)).bind(stop=["x"]),
     "function": function_over,
     "object": Around,
     "runnable function": lambda server: RunnableLambda(function_over(server)),
-    "method": lambda server: ChatOpenAI(**options(server)).invoke,
 }
 
 

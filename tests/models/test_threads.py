@@ -9,14 +9,18 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from langchain_core.embeddings import Embeddings as LangChainEmbeddings
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.llms import CompletionResponse
 from llama_index.core.llms.callbacks import llm_completion_callback
 from pydantic import BaseModel
 
 from rag_splitters.models import Embedder, chat_model
 from tests.support.chat_doubles import LangChainDouble, LlamaIndexDouble
+from tests.support.embedding_doubles import (
+    AsyncLangChainEmbedder,
+    AsyncLlamaIndexEmbedder,
+    LangChainEmbedder,
+    LlamaIndexEmbedder,
+)
 
 THREADS: list[threading.Thread] = []
 """The thread of each call of a model."""
@@ -35,46 +39,6 @@ def embed(texts: list[str]) -> list[list[float]]:
 
 async def async_embed(texts: list[str]) -> list[list[float]]:
     return embed(texts)
-
-
-class LangChainModel(LangChainEmbeddings):
-    """Has only the synchronous methods."""
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return embed(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        return embed([text])[0]
-
-
-class AsyncLangChainModel(LangChainModel):
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        return embed(texts)
-
-    async def aembed_query(self, text: str) -> list[float]:
-        return embed([text])[0]
-
-
-class LlamaIndexModel(BaseEmbedding):
-    """Has only the synchronous methods, but for the one that LlamaIndex demands."""
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return embed([query])[0]
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return embed([text])[0]
-
-
-class AsyncLlamaIndexModel(LlamaIndexModel):
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        await asyncio.sleep(0)
-        return embed([text])[0]
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await self._aget_text_embedding(query)
 
 
 def answer(prompt: str) -> str:
@@ -111,15 +75,15 @@ def ran_on_loop(work: Callable[[], Awaitable[Any]]) -> set[bool]:
     [
         embed,
         async_embed,
-        LangChainModel,
-        AsyncLangChainModel,
-        LlamaIndexModel,
-        AsyncLlamaIndexModel,
+        LangChainEmbedder,
+        AsyncLangChainEmbedder,
+        LlamaIndexEmbedder,
+        AsyncLlamaIndexEmbedder,
     ],
     ids=lambda model: model.__name__,
 )
 def test_embedding_model_blocks_only_a_thread(model: Any, is_question: bool) -> None:
-    embedder = Embedder(model() if isinstance(model, type) else model)
+    embedder = Embedder(model(function=embed) if isinstance(model, type) else model)
     awaited = embedder.aembed_questions if is_question else embedder.aembed
     assert ran_on_loop(lambda: awaited(["one", "two"])) == {False}
 

@@ -13,17 +13,16 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from langchain_core.embeddings import Embeddings
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_text_splitters import CharacterTextSplitter
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.storage.kvstore import SimpleKVStore
 
 import rag_splitters
 from rag_splitters import Chunker, Span, langchain, llama_index
 from rag_splitters.models import HashingEmbeddings
+from tests.support.embedding_doubles import LangChainEmbedder, LlamaIndexEmbedder
 from tests.support.front_ends import FRONT_ENDS, FrontEnd, sentence
 
 PACKAGE = Path(rag_splitters.__file__).parent
@@ -44,29 +43,6 @@ def note_thread() -> None:
 def embed(texts: list[str]) -> list[list[float]]:
     note_thread()
     return HASHING.embed_documents(texts)
-
-
-class LangChainModel(Embeddings):
-    """A model without asynchronous methods of its own."""
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return embed(texts)
-
-    def embed_query(self, text: str) -> list[float]:
-        return embed([text])[0]
-
-
-class LlamaIndexModel(BaseEmbedding):
-    """A model whose asynchronous methods only call the synchronous ones."""
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return embed([text])[0]
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return embed([query])[0]
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_query_embedding(query)
 
 
 class Halves(Chunker):
@@ -177,8 +153,8 @@ def options_of(front: FrontEnd, kind: str) -> dict[str, Any]:
 MODELS: dict[str, Callable[[], Any]] = {
     "function": lambda: embed,
     "hashing": lambda: HASHING,
-    "langchain": LangChainModel,
-    "llama_index": lambda: LlamaIndexModel(embed_batch_size=100),
+    "langchain": lambda: LangChainEmbedder(embed),
+    "llama_index": lambda: LlamaIndexEmbedder(function=embed, embed_batch_size=100),
 }
 
 
@@ -221,7 +197,7 @@ def test_what_runs_on_the_thread_is_noticed() -> None:
 
 def test_another_vector_store_is_searched_off_the_loop_too() -> None:
     retriever = langchain.ParentDocumentRetriever(
-        vectorstore=InMemoryVectorStore(LangChainModel()),
+        vectorstore=InMemoryVectorStore(LangChainEmbedder(embed)),
         docstore=InMemoryStore(),
         child_splitter=HalvesTextSplitter(),
     )

@@ -55,7 +55,8 @@ def test_requests_go_side_by_side_and_bounded(front: FrontEnd) -> None:
 @every_front_end
 def test_the_model_says_how_many(front: FrontEnd) -> None:
     model = Meeting(together=1)
-    front.build(PAGES, embeddings=Embedder(model, max_concurrency=1))
+    front.build(PAGES[:12], embeddings=Embedder(model, max_concurrency=1))
+    assert model.requests == 2
     assert model.most == 1
 
 

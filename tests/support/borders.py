@@ -17,7 +17,7 @@ from llama_index.core.node_parser import SemanticSplitterNodeParser
 
 from rag_splitters import Chunker, FixedSizeChunker
 from rag_splitters.text.sentences import sentence_cuts, sentence_spans
-from tests.models.test_embedding import LlamaIndexModel
+from tests.support.embedding_doubles import LlamaIndexEmbedder
 
 __all__ = [
     "CASES",
@@ -148,16 +148,16 @@ def langchain(model: Any) -> Cut:
 def llama_index(model: Any) -> Cut:
     """LlamaIndex's `SemanticSplitterNodeParser`, with our sentences; its own need NLTK's data."""
 
-    class Wrapped(LlamaIndexModel):
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            return [list(map(float, each)) for each in model.embed_documents(texts)]
-
     def split(part: str) -> list[str]:
         edges = [0, *sentence_cuts(part), len(part)]
         return [part[start:end] for start, end in pairwise(edges)]
 
     def cut(text: str) -> list[int]:
-        known = model if isinstance(model, BaseEmbedding) else Wrapped()
+        known = (
+            model
+            if isinstance(model, BaseEmbedding)
+            else LlamaIndexEmbedder(function=model.embed_documents)
+        )
         parser = SemanticSplitterNodeParser(embed_model=known, sentence_splitter=split)
         nodes = parser.get_nodes_from_documents([Document(text=text)])
         lengths = np.cumsum([len(node.get_content()) for node in nodes])

@@ -152,11 +152,24 @@ FRONT_ENDS = [
     for asynchronous in (False, True)
 ]
 
+
+def is_default(front: FrontEnd) -> bool:
+    return front.asynchronous == (front.framework == "llama_index")
+
+
 every_front_end = pytest.mark.parametrize(
     "front",
-    FRONT_ENDS,
-    ids=[f"{f.framework}-{'async' if f.asynchronous else 'sync'}" for f in FRONT_ENDS],
+    [
+        pytest.param(
+            front,
+            marks=() if is_default(front) else pytest.mark.slow,
+            id=f"{front.framework}-{'async' if front.asynchronous else 'sync'}",
+        )
+        for front in FRONT_ENDS
+    ],
 )
+"""Each framework and each form once by default, all four with --all: one coroutine is behind both
+forms, and one core behind both frameworks."""
 
 
 def sentence(number: int) -> str:
