@@ -16,6 +16,8 @@ _LINE_END = re.compile(  # in a wrapped paragraph
     rf"\n(?:(?=[ \t]*\r?\n|[ \t]{{0,8}}(?:{MARK}|{DECIMAL}|[{DASHES}|>#][ \t]))"
     rf"|{AFTER_CLAUSE}(?=[ \t]{{0,8}}{LETTERED}))"
 )
+_SLACK = 30  # characters that a wrapped line may lack: a joined word, narrow letters in a PDF
+_INNER_END = re.compile(r"[^\W\d_]{2}[.!?][\"'”»)]?[ \t]+[\"'“«(]?[^\W\d_a-z]")  # of a sentence
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
 _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\s)")
 
@@ -24,7 +26,8 @@ def unwrapped_lines(text: str) -> Finder:
     """Return the finder of line ends, except those inside a paragraph wrapped to a width.
 
     In a wrapped paragraph, lines have several words, hardly any has room for the first word of the
-    next line, and many continue in lower case. So verse, addresses, lists and lines of data keep
+    next line, and many continue in lower case. A line of sentences may also lack a word or two, as
+    in the text of a PDF in which divided words were joined. So verse, addresses, lists and lines of data keep
     their lines. Wrapped lines between others, as in the text of a PDF, are recognised in the same
     way.
 
@@ -89,19 +92,26 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
 def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     """Return for each line but the last whether its line break only wraps a paragraph."""
     lengths = list(map(len, rows))
-    if len(rows) < 2 or max(lengths) not in _WIDTHS:
+    width = max((length for length in lengths if length in _WIDTHS), default=0)
+    if len(rows) < 2 or not width:
         return [False] * (len(rows) - 1)
-    room = [max(lengths) - length for length in lengths]
-    full = [
-        len((following.split(None, 1) or [""])[0]) >= rest
-        for following, rest in zip(rows[1:], room, strict=False)
+    missing = [  # what a line lacks to be full, even with the next word
+        width - length - len((following.split(None, 1) or [""])[0])
+        for length, following in zip(lengths, rows[1:], strict=False)
     ]
-    if 3 * sum(full) >= 2 * len(full) and _goes_on(rows):
+    is_even, full = width == max(lengths), [each <= 0 for each in missing]
+    if is_even and 3 * sum(full) >= 2 * len(full) and _goes_on(rows):
         return [True] * len(full)
+    if is_prose := any(map(_INNER_END.search, rows)):
+        full = [each <= _SLACK for each in missing]
+    elif not is_even:
+        return [False] * len(full)
     result: list[bool] = []
     for is_full, group in groupby(full):
         run = rows[len(result) : len(result) + len(list(group)) + 1]
-        result += [is_full and len(run) > 2 and _goes_on(run)] * (len(run) - 1)
+        wraps = is_full and len(run) > 2 and _goes_on(run)
+        pairs = zip(run, run[1:], strict=False)
+        result += [wraps or (is_full and is_prose and _goes_on(pair)) for pair in pairs]
     return result
 
 
