@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Literal, TypeAlias
 
+from rag_splitters.text.boundaries import trim_space
 from rag_splitters.text.lines import is_bullet, is_item, keyword_heading, line_kind
 from rag_splitters.text.sentences import last_sentence_cut
 
@@ -40,6 +41,16 @@ _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
 _SPEECH = '"“„«'
 _ENDS = frozenset(f"{mark}\n\n" for mark in _STOPS if mark != ",")
+_ANSWERS = (
+    *("A:", "**A:", "**A.", "Answer", "ANSWER", "**Answer", "**ANSWER", "<details"),
+    *("Antwort:", "**Antwort", "Réponse", "**Réponse", "Respuesta:", "答：", "答:"),
+)
+_QUESTION = re.compile(
+    r"^[ \t]*(?:[>#*-]+[ \t]*)?(?:(?:(?:Q|QUESTION|Question|Frage|Pregunta)\b[ \d]*|问|問)[:：.)]"
+    r"|[^\n]*[?？][*_]*[ \t]*\r?$)",
+    re.MULTILINE,
+)
+_COMMENT_MARKS = ("#", "//", "--", ";;", "%", "/*", "*")
 _LONGEST_GREETING = 60  # characters
 _LONG_LINE = 100  # characters: longer lines that end with such a mark are not leads
 
@@ -57,9 +68,17 @@ def lead_start(text: str, low: int, cut: int) -> int:
     >>> lead_start("It ends. You need:\\n- a pot", 0, 19)
     9
     """
+    start = _leads_start(text, low, cut)
+    if text.startswith(_ANSWERS, start) and (question := _question_start(text, low, start)) >= 0:
+        return _leads_start(text, low, question) if question > low else low
+    return start
+
+
+def _leads_start(text: str, low: int, cut: int) -> int:
+    """Return the start of the leads right before `cut`, or `cut`."""
     if text[cut - 1] == " " and not text[cut - 2].isspace():
         return cut
-    if text[cut - 3 : cut] in _ENDS:
+    if text[cut - 3 : cut] in _ENDS and (text[cut - 3] != "?" or text[cut : cut + 1].isalpha()):
         nearest = cut - _LONG_LINE if cut - _LONG_LINE > low else low
         line = text.rfind("\n", nearest, cut - 2) + 1 or nearest
         if line == cut - _LONG_LINE or line > cut - 3:
@@ -90,6 +109,35 @@ def lead_start(text: str, low: int, cut: int) -> int:
         start = lead
         if start <= low:
             return low if is_strong else cut
+    return cut
+
+
+def _question_start(text: str, low: int, cut: int) -> int:
+    """Return the start of the paragraph of the last question before an answer, or -1.
+
+    There may be options to choose from, but no other answer, between the two.
+    """
+    start, low = -1, max(low, cut - _REACH)
+    for question in _QUESTION.finditer(text, low, cut):
+        start = question.start()
+    if start < 0 or any(text.find(f"\n{each}", start, cut - 1) >= 0 for each in _ANSWERS):
+        return -1
+    blank = text.rfind("\n\n", low, start)
+    return blank + 2 if blank >= 0 else low
+
+
+def anchor_start(text: str, cut: int) -> int:
+    """Return the start of the anchors in the lines before a heading at `cut`, or `cut`.
+
+    >>> anchor_start("It ends.\\n\\n.. _tea:\\n\\nTea\\n===", 20)
+    10
+    """
+    low = max(0, cut - _REACH)
+    while "\n" in text[(end := trim_space(text, low, cut)) : cut] and end > low:
+        start = text.rfind("\n", low, end) + 1 or low
+        if line_kind(text[start:end].strip()) != "anchor":
+            break
+        cut = start
     return cut
 
 
@@ -125,12 +173,14 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     has_mark = not content[0].isalnum()
     if last == "," and is_last and _is_greeting(text, low, start, content):
         return start, "lead"
+    if last in "?？" and not text[cut].isalpha() and is_item(_line_at(text, cut)):
+        return _lead_in_start(text, low, start, end), "lead"  # a question with its options
     is_usual = last in _STOPS and not has_mark and (is_last or text[cut].isalnum())
     if is_usual and not _NUMBERED.match(content):
         return -1, "title"  # the usual end of a line
     line = text[start if start > low else start - _indent_before(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
-    if kind in ("heading", "label"):
+    if kind in ("heading", "label", "anchor"):
         return start, "lead"
     if tags:
         element = text.rfind(f"<{tags[1]}", max(low, end - _REACH), end)
@@ -140,12 +190,13 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     if kind in _RULES:
         return _above(text, low, start), "lead"
     following = _line_at(text, cut)
+    is_comment = kind == "comment" or (last == "/" and line.endswith("*/"))
+    if is_comment and (not is_last or line.lstrip().startswith(_COMMENT_MARKS)):
+        comment = _comment_start(text, low, start, end)
+        if not is_last or comment < 0 or _begins_paragraph(text, low, comment):
+            return comment, "lead"
     if not is_last:
         if not following.lstrip()[:1].isalnum() and line_kind(following) in _RULES:
-            return start, "lead"
-        if line.endswith("*/"):
-            return _comment_start(text, low, end), "lead"
-        if kind == "comment":
             return start, "lead"
         if _are_column_heads(line, following) and _begins_paragraph(text, low, start):
             return start, "lead"
@@ -169,10 +220,18 @@ def _lead_in_start(text: str, low: int, start: int, end: int) -> int:
     return paragraph if end - paragraph <= _REACH else start
 
 
-def _comment_start(text: str, low: int, end: int) -> int:
-    """Return the start of the first line of a comment that ends with */; -1 if too long."""
-    opening = text.rfind("/*", max(low, end - _REACH), end)
-    return -1 if opening < 0 else opening - _indent_before(text, opening)
+def _comment_start(text: str, low: int, start: int, end: int) -> int:
+    """Return the start of the lines of a comment whose last line is given; -1 if too long."""
+    if text.endswith("*/", start, end):
+        opening = text.rfind("/*", max(low, end - _REACH), end)
+        return -1 if opening < 0 else opening - _indent_before(text, opening)
+    first = max(low, end - _REACH)
+    while start > first:
+        above = text.rfind("\n", first, start - 1) + 1 or first
+        if line_kind(text[above : start - 1].strip()) != "comment":
+            break
+        start = above
+    return start
 
 
 def _above(text: str, low: int, start: int) -> int:

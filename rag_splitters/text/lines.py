@@ -1,4 +1,4 @@
-"""What a line is: a list item, a heading, a label, an underline, a comment, a rule, a fence.
+"""What a line is: a list item, a heading, an anchor, a label, an underline, a comment, a rule, a fence.
 
 This is the only table of marks. Sentences, wrapped paragraphs, lead-ins, unbreakable ranges and the
 outline of plain text ask here.
@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 LineKind: TypeAlias = Literal[
-    "item", "heading", "label", "underline", "rule", "comment", "fence", "text"
+    "item", "heading", "anchor", "label", "underline", "rule", "comment", "fence", "text"
 ]
 
 BULLETS = "-*+•◦▪‣·●○■□◆◇►▸▶✓✔☐☑"
@@ -65,22 +65,26 @@ _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
 _KEYWORD = re.compile(KEYWORD_HEADING, re.IGNORECASE)
 _KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
 _BULLET_MARKS = frozenset(f"{BULLETS}{DASHES}|>")
+_OPEN_TAG = r"<[A-Za-z][^<>]*>\s*"
 _MARKED = re.compile(
     r"[ \t]*(?:"
     r"(?P<fence>(?:`{3,}|~{3,})[ \t]*\Z)"
     r"|(?P<heading>(?:(?<![ \t]{4})(?:#{1,6}|={1,6})[ \t]+\S.{0,150}"
     r"|\\(?:(?:sub){0,2}section|chapter|part|(?:sub)?paragraph)\b.{0,150})\Z)"
-    r"|(?P<label>(?:(\*\*|__)(?!\s).{1,100}\4:?"  # **Note**
+    r"|(?P<anchor>(?:\.\.[ \t]+(?:_[^:\n]{1,100}:|index::.*)"  # .. _tea:
+    r"|\([\w.-]+\)="  # (tea)=
+    r"|\[\[?[\w ,=\"'%.#:-]+\]?\]"  # [[tea]], [#tea], [source,c]
+    r"|<a\b[^<>]*>\s*</a>"  # <a name="tea"></a>
+    rf"|(?:{_OPEN_TAG})+(?:[^<>]{{0,80}}(?:</\w+>\s*)*</summary>\s*(?:{_OPEN_TAG})*)?)\Z)"
+    r"|(?P<label>(?:(?P<bold>\*\*|__)(?!\s).{1,100}(?P=bold):?"  # **Note**
     r"|:{3,}[ \t]*[\w{].*"  # :::note
     r"|\.\.[ \t]+[\w-]+::.*"  # .. note::
-    r"|\[[\w ,=\"'%.#-]+\]"  # [source,c]
     r"|\.[A-Z]\S.{0,80}"  # .The title of a block
     r"|\\(?:label|begin)\b.{0,150}"  # LaTeX
-    r"|(?:`{3,}|~{3,})[ \t]*[\w{].*"  # the opening of a fence
-    r"|(?:<[A-Za-z][^<>]*>\s*)+)\Z)"  # opening tags
-    r"|(?P<underline>(?<![ \t]{4})([=\-~^\"'`*+#.:_])\6{2,}[ \t]*\Z)"
+    r"|(?:`{3,}|~{3,})[ \t]*[\w{].*)\Z)"  # the opening of a fence
+    r"|(?P<underline>(?<![ \t]{4})(?P<sign>[=\-~^\"'`*+#.:_])(?P=sign){2,}[ \t]*\Z)"
     r"|(?P<rule>(?=[^\n]*[|+])[|+:-][-+=| :\t]*-[-+=| :\t]*\Z)"
-    r"|(?P<comment>#(?=[\s:\[#]|\Z)|//|--[ \t]|;;|%"
+    r"|(?P<comment>#(?=[\s:\[#]|\Z)|//|--(?=[ \t]|\Z)|;;|%"
     r"|@[A-Za-z_][\w.]*(?:\(.*)?\Z|\[\[?[A-Za-z_]\w*.*\]\Z)"
     rf"|(?P<item>{MARK}|[{DASHES}][ \t]))"
 )
@@ -90,8 +94,12 @@ _MARKED = re.compile(
 def line_kind(line: str) -> LineKind:
     """Return what a line is, by its marks alone.
 
+    An anchor is a target of links, an attribute or an opening tag; it belongs to what follows.
+
     >>> [line_kind(each) for each in ("# Tea", "- a pot", "3) a lid", "====", "// Pour", "Tea.")]
     ['heading', 'item', 'item', 'underline', 'comment', 'text']
+    >>> [line_kind(each) for each in (".. _tea:", "[[tea]]", '<a name="tea"></a>', "<ul>")]
+    ['anchor', 'anchor', 'anchor', 'anchor']
     """
     match = _MARKED.match(line)
     return match.lastgroup if match else "text"  # type: ignore[return-value]

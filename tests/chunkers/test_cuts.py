@@ -64,6 +64,15 @@ LEADS = {
     "greeting": "Hello everybody,\n\n|since the upgrade our server needs four minutes.",
     "end of a letter": "Best regards,\n\n|Jonas Petersen",
     "heads of columns": "Ship      Port       Tons\n|Aurora    Bergen     4200",
+    "comment and a blank line": "--\n-- Name: kettle; Type: TABLE\n--\n\n|CREATE TABLE kettle (",
+    "block comment and a blank line": "/* Boils. */\n\n|void boil() {",
+    "anchor of RST": ".. _care:\n\n|Rinse it once a month.",
+    "anchor of AsciiDoc": "[[care]]\n|== Care\n\nRinse it once a month.",
+    "anchor of MyST": "(care)=\n|# Care\n\nRinse it once a month.",
+    "anchor of HTML": '<a name="care"></a>\n\n|# Care\n\nRinse it once a month.',
+    "summary of details": "<details><summary>Answer</summary>\n<p>\n\n|Rinse it once a month.",
+    "question": "Q: How often do I rinse it?\n\n|A: Once a month.",
+    "question with options": "How often do you rinse it?\n\n|- Once a month.\n- Never.",
     "block comment": "/**\n * Boils.\n */\n|void boil() {",
 }
 """What belongs to what follows the mark, which is a | or, behind pipes, a ^."""

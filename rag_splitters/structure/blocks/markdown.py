@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import regex
 
 from rag_splitters.structure.block import Block, Kind
-from rag_splitters.structure.blocks.plain import wiki_heading
+from rag_splitters.structure.blocks.plain import wiki_heading, with_anchors
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
@@ -301,7 +301,8 @@ class _Leaves:
 
     def finished(self) -> list[Block]:
         """Return all blocks. Text that no token covers becomes paragraphs."""
-        return _pair_captions(self._text, _fill_gaps(self._text, self._blocks))
+        blocks = _pair_captions(self._text, _fill_gaps(self._text, self._blocks))
+        return with_anchors(self._text, _in_details(self._text, blocks))
 
     def add(self, tokens: Sequence[Token], lines: Sequence[int]) -> None:
         """Add the tokens of a window, given the starts of its lines and, last, its end."""
@@ -436,6 +437,35 @@ def _html_kind(content: str) -> tuple[Kind, int, str]:
         if len(blocks) == 1 and blocks[0].kind == "heading":
             return "heading", blocks[0].level, blocks[0].title
     return "html", 0, ""
+
+
+_DETAILS = re.compile(r"<(/?)details\b", re.IGNORECASE)
+
+
+def _in_details(text: str, blocks: Sequence[Block]) -> list[Block]:
+    """Give the blocks of each `<details>` a group; a heading in it is below the section around.
+
+    A heading without a section around it, or below one of level 6, is a paragraph.
+    """
+    results: list[Block] = []
+    group = max((block.group for block in blocks), default=0)
+    section = depth = 0  # the level of the heading before, and of nested elements
+    for block in blocks:
+        before = depth
+        if block.kind == "html":
+            tags = _DETAILS.findall(text, block.start, block.end)
+            depth = max(0, depth + len(tags) - 2 * sum(tag == "/" for tag in tags))
+            group += before == 0 < depth
+        if before or depth:
+            block = replace(block, group=group)
+            if block.kind == "heading" and section in (0, 6):
+                block = replace(block, kind="paragraph", level=0, title="")
+            elif block.kind == "heading":
+                block = replace(block, level=max(block.level, section + 1))
+        elif block.kind == "heading":
+            section = block.level
+        results.append(block)
+    return results
 
 
 _CAPTION = re.compile(

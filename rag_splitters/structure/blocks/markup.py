@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from rag_splitters.structure.block import Block, Kind
+from rag_splitters.structure.blocks.plain import with_anchors
 from rag_splitters.structure.kinds import TextFormat
 from rag_splitters.structure.mails import mail_headers
 from rag_splitters.text.boundaries import skip_space, trim_space
@@ -380,4 +381,4 @@ def marked_parts(text: str, format: TextFormat) -> list[Block]:
     """
     if "\r" in text:
         text = text.replace("\r\n", " \n").replace("\r", "\n")
-    return MARKUP[format].read(text)
+    return with_anchors(text, MARKUP[format].read(text))

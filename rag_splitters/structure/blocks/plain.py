@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from rag_splitters.structure.block import Block
 from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.leads import anchor_start
 from rag_splitters.text.lines import is_bullet, is_item, keyword_heading
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
@@ -90,6 +91,24 @@ def _begins_item(text: str, line: str, may_begin: bool, after: tuple[int, int]) 
     if is_bullet(line):
         return line.lstrip()[0] not in "|>—" and bool(line.lstrip()[1:].strip())
     return is_item(line) and (may_begin or is_item(text[slice(*after)]))
+
+
+def with_anchors(text: str, blocks: Iterable[Block]) -> list[Block]:
+    """Let each heading begin with the anchors and opening tags right before it."""
+    results: list[Block] = []
+    for block in blocks:
+        start = anchor_start(text, block.start) if block.kind == "heading" else block.start
+        while results and results[-1].end > start < block.start:
+            last = results.pop()
+            if last.kind not in ("paragraph", "html"):
+                start = block.start
+            if last.start < start:
+                end = trim_space(text, last.start, min(start, last.end))
+                results.append(replace(last, end=end, content_end=min(end, last.content_end)))
+        is_moved = start < block.start
+        start = skip_space(text, start) if is_moved else start
+        results.append(replace(block, start=start) if is_moved else block)
+    return results
 
 
 class _Line(NamedTuple):
