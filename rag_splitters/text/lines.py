@@ -1,4 +1,4 @@
-"""What a line is: a list item, a heading, an anchor, a label, an underline, a comment, a rule, a fence.
+"""What a line is: an item, a heading, an anchor, a label, an underline, a comment, a rule, a fence.
 
 This is the only table of marks. Sentences, wrapped paragraphs, lead-ins, unbreakable ranges and the
 outline of plain text ask here.

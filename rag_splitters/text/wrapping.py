@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, pairwise
 
 from rag_splitters.text.boundaries import Finder, lines
 from rag_splitters.text.lines import AFTER_CLAUSE, DASHES, DECIMAL, LETTERED, MARK
@@ -27,9 +27,9 @@ def unwrapped_lines(text: str) -> Finder:
 
     In a wrapped paragraph, lines have several words, hardly any has room for the first word of the
     next line, and many continue in lower case. A line of sentences may also lack a word or two, as
-    in the text of a PDF in which divided words were joined. So verse, addresses, lists and lines of data keep
-    their lines. Wrapped lines between others, as in the text of a PDF, are recognised in the same
-    way.
+    in the text of a PDF in which divided words were joined. So verse, addresses, lists and lines of
+    data keep their lines. Wrapped lines between others, as in the text of a PDF, are recognised in
+    the same way.
 
     >>> text = "To be, or not to be:\\nthat is\\n"
     >>> unwrapped_lines(text)(0, 25)
@@ -110,8 +110,7 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     for is_full, group in groupby(full):
         run = rows[len(result) : len(result) + len(list(group)) + 1]
         wraps = is_full and len(run) > 2 and _goes_on(run)
-        pairs = zip(run, run[1:], strict=False)
-        result += [wraps or (is_full and is_prose and _goes_on(pair)) for pair in pairs]
+        result += [wraps or (is_full and is_prose and _goes_on(pair)) for pair in pairwise(run)]
     return result
 
 
