@@ -19,6 +19,7 @@ from rich.text import Text
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, own_key
 from rag_splitters.reading.files import describe_files
 from rag_splitters.span import Chunk
 from rag_splitters.text.coloured import printable
@@ -109,14 +110,14 @@ def passage_row(result: Any) -> dict[str, Any]:
     metadata = dict(result.metadata)
     row = {
         "source": metadata.pop("source", None),
-        "score": metadata.pop("score", None),
+        "score": metadata.pop(own_key(metadata, SCORE_KEY), None),
         "text": result.page_content,
         "start": metadata.pop("start_index", None),
         "end": metadata.pop("end_index", None),
         "id": result.id,
     }
-    if "matches" in metadata:
-        row["matches"] = json.loads(metadata.pop("matches"))
+    if (key := own_key(metadata, MATCHES_KEY)) in metadata:
+        row["matches"] = json.loads(metadata.pop(key))
     return row | {"metadata": metadata}
 
 

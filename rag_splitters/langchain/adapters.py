@@ -29,7 +29,7 @@ from rag_splitters.parent_child.known_vectors import (
     children_to_write,
 )
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
-from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, read_matches
+from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import Vectors
@@ -69,13 +69,14 @@ class ResultDocument(Document):
 
     It is equal to any document with the same text, id and metadata. Score and matches are not
     compared, so that a passage found by two questions counts as the same. Both are in the metadata,
-    as "score" and, in JSON, as "matches".
+    as "score" and, in JSON, as "matches"; as "_score" and "_matches" if your own metadata has keys
+    of these names.
     """
 
     @property
     def score(self) -> float | None:
         """The score of its best child, higher is better; None if the vector store has none."""
-        return self.metadata.get(SCORE_KEY)
+        return self.metadata.get(own_key(self.metadata, SCORE_KEY))
 
     @property
     def matches(self) -> list[dict[str, Any]]:
@@ -94,8 +95,7 @@ class ResultDocument(Document):
 
 
 def _passage(document: Document) -> tuple[Any, ...]:
-    metadata = {k: v for k, v in document.metadata.items() if k not in (SCORE_KEY, MATCHES_KEY)}
-    return document.page_content, document.id, metadata
+    return document.page_content, document.id, without_matches(document.metadata)
 
 
 def to_result(entry: Entry) -> ResultDocument:

@@ -12,7 +12,6 @@ from llama_index.core.schema import (
     BaseNode,
     Document,
     NodeRelationship,
-    NodeWithScore,
     RelatedNodeInfo,
     TextNode,
 )
@@ -45,7 +44,13 @@ from rag_splitters.parent_child.known_vectors import (
     children_to_write,
 )
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
-from rag_splitters.parent_child.results import MATCHES_KEY, PARENT_IDS_KEY, SCORE_KEY, read_matches
+from rag_splitters.parent_child.results import (
+    MATCHES_KEY,
+    PARENT_IDS_KEY,
+    own_key,
+    read_matches,
+    without_matches,
+)
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import Vectors, embed_children
@@ -108,17 +113,13 @@ class ResultNode(TextNode):
     @property
     def hash(self) -> str:
         """Return the hash of its text and metadata."""
-        return TextNode(text=self.text, metadata=_without_matches(self)).hash
+        return TextNode(text=self.text, metadata=without_matches(self.metadata)).hash
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, TextNode):
             return NotImplemented
-        mine, others = ({**dict(n), "metadata": _without_matches(n)} for n in (self, other))
+        mine, others = ({**dict(n), "metadata": without_matches(n.metadata)} for n in (self, other))
         return mine == others
-
-
-def _without_matches(node: BaseNode) -> dict[str, Any]:
-    return {key: value for key, value in node.metadata.items() if key != MATCHES_KEY}
 
 
 def to_node(entry: Entry, id_key: str) -> ResultNode:
@@ -126,10 +127,8 @@ def to_node(entry: Entry, id_key: str) -> ResultNode:
     metadata = copy_metadata(entry.metadata)
     start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
     source = metadata.pop(SOURCE_KEY, None)
-    metadata.pop(SCORE_KEY, None)
-    hidden = [
-        key for key in (*POSITION_KEYS, id_key, MATCHES_KEY, PARENT_IDS_KEY) if key in metadata
-    ]
+    ours = [own_key(metadata, key) for key in (id_key, MATCHES_KEY, PARENT_IDS_KEY)]
+    hidden = [key for key in (*POSITION_KEYS, *ours) if key in metadata]
     fields: dict[str, Any] = {
         "id_": entry.id or "",
         "text": entry.text,
@@ -141,19 +140,6 @@ def to_node(entry: Entry, id_key: str) -> ResultNode:
         "relationships": _source_relationship(source) if source else {},
     }
     return ResultNode(**fields)
-
-
-def from_node(result: NodeWithScore) -> Entry:
-    """Convert a result back to an entry; a postprocessor may have changed it."""
-    node = result.node
-    details = {
-        "start_index": getattr(node, "start_char_idx", None),
-        "end_index": getattr(node, "end_char_idx", None),
-        SOURCE_KEY: node.ref_doc_id,
-        SCORE_KEY: result.score,
-    }
-    metadata = node.metadata | {key: value for key, value in details.items() if value is not None}
-    return Entry(text_of(node), metadata, node.node_id)
 
 
 def _source_relationship(source: str) -> dict[NodeRelationship, Any]:

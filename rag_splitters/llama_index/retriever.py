@@ -52,6 +52,7 @@ from rag_splitters.parent_child.options import (
     rename_options,
 )
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.results import SCORE_KEY, own_key
 from rag_splitters.parent_child.search import Rerank, Reranker, read_order, rerank_with
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT
@@ -256,7 +257,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
             return None if reranker is None else rerank_with(reranker)
 
         async def rerank(question: str, children: Sequence[Entry]) -> Sequence[tuple[int, Any]]:
-            nodes = list(map(self._result, children))
+            nodes = [NodeWithScore(node=to_node(child, self.id_key)) for child in children]
             answer = await call_method(reranker, "postprocess_nodes", nodes, bundle)
             return read_order(children, [(each.text, each.score) for each in answer])
 
@@ -296,7 +297,8 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
     _document = staticmethod(to_document)
 
     def _result(self, entry: Entry) -> NodeWithScore:
-        return NodeWithScore(node=to_node(entry, self.id_key), score=entry.metadata.get("score"))
+        score = entry.metadata.pop(own_key(entry.metadata, SCORE_KEY), None)
+        return NodeWithScore(node=to_node(entry, self.id_key), score=score)
 
 
 @check_keywords(ParentDocumentRetriever, LlamaIndexOptions)

@@ -17,6 +17,8 @@ from rag_splitters.text.sources import copy_metadata
 # metadata (caches, compressors, vector stores), and a vector store accepts nothing nested. A field
 # of a subclass would be lost on the way.
 SCORE_KEY, MATCHES_KEY = "score", "matches"
+TAKEN = "_"
+"""Stands before a key of ours if the user's metadata has one of that name: theirs stays."""
 PARENT_IDS_KEY = "parent_ids"
 """The key in a passage's metadata that holds the ids of all its parents, if it has several."""
 
@@ -43,7 +45,11 @@ def build_parents(
     return [
         Entry(
             parents[name].text,
-            copy_metadata(parents[name].metadata) | describe_matches(own, stores.id_key),
+            _with_keys(
+                copy_metadata(parents[name].metadata),
+                describe_matches(own, stores.id_key),
+                parents[name].metadata,
+            ),
             name,
         )
         for name, own in matches_of_parents.items()
@@ -62,8 +68,10 @@ def build_children(
     results = []
     for own in matches_of_texts.values():
         child = restore_match(stores, own[0], parents)
-        child.metadata.update(describe_matches(own, stores.id_key))
-        results.append(child)
+        users = _inherited(stores, parents[own[0].child.metadata[stores.id_key]])
+        ours = describe_matches(own, stores.id_key)
+        ours[stores.id_key] = child.metadata[stores.id_key]
+        results.append(Entry(child.text, _with_keys(child.metadata, ours, users), child.id))
     return results
 
 
@@ -88,9 +96,11 @@ def build_passages(
         metadata |= merged_places([each.match.child.metadata for each in inner])
         in_order = sorted(inner, key=lambda each: (each.offset, each.start))
         names = list(dict.fromkeys(each.parent for each in in_order))
+        ours = {stores.id_key: metadata[stores.id_key]}
         if len(names) > 1:
-            metadata[PARENT_IDS_KEY] = names
-        metadata |= describe_matches([each.match for each in passage.matches], stores.id_key)
+            ours[PARENT_IDS_KEY] = names
+        ours |= describe_matches([each.match for each in passage.matches], stores.id_key)
+        metadata = _with_keys(metadata, ours, _inherited(stores, parent))
         new_id = chunk_id(best.parent, passage.start, passage.end, passage.text)
         results.append(Entry(passage.text, metadata, new_id))
     return results
@@ -100,6 +110,42 @@ def restore_match(stores: Stores, match: Match, parents: Mapping[str, Entry]) ->
     """Return a child with the metadata that its vector store could not keep."""
     parent = parents[match.child.metadata[stores.id_key]]
     return restore_child(match.child, parent, stores.inherited_keys)
+
+
+def _inherited(stores: Stores, parent: Entry) -> dict[str, Any]:
+    """Return the metadata that a child has from its parent."""
+    keys = stores.inherited_keys
+    return {k: v for k, v in parent.metadata.items() if keys is None or k in keys}
+
+
+def _with_keys(
+    metadata: Mapping[str, Any], ours: Mapping[str, Any], users: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the metadata of a result with keys of ours, which give way to the user's.
+
+    >>> _with_keys({"start_index": 3}, {"score": 0.5, "matches": "[]"}, {"score": 7})
+    {'start_index': 3, 'score': 7, '_score': 0.5, 'matches': '[]'}
+    """
+    if SCORE_KEY in users:
+        ours = {SCORE_KEY: None, **ours}
+    own = {TAKEN + k if k in users and k != SOURCE_KEY else k: v for k, v in ours.items()}
+    theirs = copy_metadata({key: value for key, value in users.items() if key in ours})
+    return {**metadata, **theirs, **own}
+
+
+def own_key(metadata: Mapping[str, Any], key: str) -> str:
+    """Return where the metadata of a result have a value of ours.
+
+    >>> own_key({"score": 7, "_score": 0.5}, "score"), own_key({"score": 0.5}, "score")
+    ('_score', 'score')
+    """
+    return TAKEN + key if TAKEN + key in metadata else key
+
+
+def without_matches(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a result but for its score and matches, which differ by question."""
+    ours = [own_key(metadata, key) for key in (SCORE_KEY, MATCHES_KEY)]
+    return {key: value for key, value in metadata.items() if key not in ours}
 
 
 def describe_matches(matches: Sequence[Match], id_key: str) -> dict[str, Any]:
@@ -130,5 +176,5 @@ def read_matches(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
     >>> read_matches(describe_matches([Match(Entry("", {}), 0.5)], "parent_id"))
     [{'score': 0.5}]
     """
-    matches: list[dict[str, Any]] = json.loads(metadata.get(MATCHES_KEY, "[]"))
+    matches: list[dict[str, Any]] = json.loads(metadata.get(own_key(metadata, MATCHES_KEY), "[]"))
     return matches

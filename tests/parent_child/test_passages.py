@@ -215,6 +215,29 @@ def test_the_same_text_is_returned_once(front: FrontEnd, kind: str, retrieve: st
         assert TEXTS["d1"][match["start_index"] : match["end_index"]] in content
 
 
+@every_front_end
+@pytest.mark.parametrize("retrieve", ["passages", "parents", "children"])
+def test_the_users_keys_stay_theirs(front: FrontEnd, retrieve: str) -> None:
+    users = {"score": "A+", "matches": ["Chelsea 2:1"], "parent_id": 7}
+    pages = [(name, text, dict(users)) for name, text, _ in DOCUMENTS]
+    retriever = front.build(pages, retrieve=retrieve, reranker=shortest_first)
+    plain = front.build(DOCUMENTS, retrieve=retrieve, reranker=shortest_first)
+    method = "invoke" if front.framework == "langchain" else "retrieve"
+    results = front.do(retriever, method, sentence(35))
+    others = front.do(plain, method, sentence(35))
+    assert len(results) == len(others) > 1
+    for result, other in zip(results, others, strict=True):
+        one, two = (getattr(each, "node", each) for each in (result, other))
+        assert users.items() <= one.metadata.items()
+        assert result.score == other.score
+        assert one.matches == two.matches
+        assert one.metadata.get("_parent_id") == two.metadata.get("parent_id")
+
+
+def shortest_first(question: str, texts: list[str]) -> list[float]:
+    return [-float(len(text)) for text in texts]
+
+
 # A budget
 
 
