@@ -22,8 +22,6 @@ from tests.support.borders import (
     Remembering,
     cuts_of,
     error,
-    langchain,
-    llama_index,
     windows,
 )
 from tests.support.minilm import minilm
@@ -58,19 +56,3 @@ def test_borders_are_found_better_than_by_windows(
         assert ours < 0.65 * error(windows(size), case, is_diff=is_diff)
     assert ours < error(cuts_of(RecursiveChunker()), case, is_diff=is_diff)
     assert ours <= MOST[name]
-
-
-def test_borders_are_found_better_than_by_llama_index(
-    name: str, case: Case, is_diff: bool, model: Any
-) -> None:
-    theirs = error(llama_index(model), case, is_diff=is_diff)
-    assert error(OURS[name](model), case, is_diff=is_diff) < 0.65 * theirs
-
-
-@pytest.mark.model
-def test_borders_are_found_better_than_by_langchain(
-    name: str, case: Case, is_diff: bool, model: Any
-) -> None:
-    pytest.importorskip("langchain_experimental.text_splitter")
-    theirs = error(langchain(model), case, is_diff=is_diff)
-    assert error(OURS[name](model), case, is_diff=is_diff) < 0.65 * theirs

@@ -11,30 +11,22 @@ from typing import Any
 import pytest
 from hypothesis import given
 from langchain_classic.storage import LocalFileStore
-from langchain_core.documents import Document as LangChainDocument
 from langchain_core.stores import InMemoryByteStore, InMemoryStore
-from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.calls import run
 from rag_splitters.chunkers.contextual import ContextualChunker
-from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.meaning.situating import window_around
 from rag_splitters.models import ModelError
 from rag_splitters.models.cache import FolderCache, text_cache
-from rag_splitters.testing import check_chunker, check_documents, hostile_texts
+from rag_splitters.testing import check_chunker, hostile_texts
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
-from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import asplit_texts, split_texts
 
 TEXT = "# Tea\n\nIt is hot.\n\n## Green\n\nIt is not so hot."
 SMALL = RecursiveChunker(chunk_size=20)
-
-
-class ContextualSplitter(ContextualChunker, ChunkerTextSplitter):
-    """Stands for the front end's own class."""
 
 
 class ContextualParser(ContextualChunker, ChunkerNodeParser):
@@ -229,29 +221,6 @@ def test_error_names_document_and_chunk_and_keeps_the_rest(tmp_path: Path) -> No
     assert len(llm.prompts) == 5  # only what had failed
 
 
-def test_openai_client_loses_no_chunk_to_a_fault(tmp_path: Path) -> None:
-    from langchain_openai import ChatOpenAI
-
-    with OpenAIServer(about) as server:
-        llm = ChatOpenAI(
-            model="gpt-4o", base_url=server.url, api_key="sk-very-secret", max_retries=1
-        )
-        chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path, max_concurrency=1)
-        # One rate limit, which the client gets over, and one refusal, which it does not.
-        server.faults = [
-            Fault(status=429, headers={"Retry-After": "0"}),
-            Fault(),
-            Fault(status=401, body=b'{"error": {"message": "bad key sk-very-secret"}}'),
-        ]
-        with pytest.raises(ModelError, match=r"document 0, chunk 1 .*401") as caught:
-            chunker.spans(TEXT)
-        assert len(server.requests) == 3  # a key that is refused for one is refused for all
-        assert "very-secret" not in str(caught.value) + repr(caught.value.__cause__)
-        assert len(chunker.spans(TEXT)) == 3
-        assert len(server.requests) == 5  # the first was kept
-        assert ContextualChunker(chunker=SMALL, llm=about).spans(TEXT) == chunker.spans(TEXT)
-
-
 def test_after_a_failure_the_others_are_finished_and_kept(tmp_path: Path) -> None:
     text = "".join(f"Part {number} of it all.\n\n" for number in range(300))
     llm = Function(lambda prompt: "" if "Part 7 " in chunk_in(prompt) else about(prompt))
@@ -353,21 +322,6 @@ def test_cache_passes_over_what_is_no_context(tmp_path: Path) -> None:
     assert run(folder.read([key for key, _ in pairs])) == [context for _, context in pairs]
 
 
-@given(text=hostile_texts())
-def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
-    options: dict[str, Any] = {"llm": about, "chunker": SMALL}
-    chunker = ContextualChunker(**options)
-    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
-    documents = ContextualSplitter(**options).split_documents([source])
-    check_documents(source, documents, chunker)
-    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
-    parser = ContextualParser(**options, count_metadata=False)
-    nodes = parser.get_nodes_from_documents([document])
-    positions = [(span.start, span.end) for span in chunker.spans(text)]
-    assert [(node.start_char_idx, node.end_char_idx) for node in nodes] == positions
-    assert [each.id for each in documents] == [node.node_id for node in nodes]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -387,19 +341,3 @@ def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
 def test_contextual_refuses_options_that_make_no_sense(options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ContextualChunker(**options)
-
-
-async def test_calls_are_bounded() -> None:
-    running, most = 0, 0
-
-    async def slow(prompt: str) -> str:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.001)
-        running -= 1
-        return about(prompt)
-
-    chunker = ContextualChunker(chunker=RecursiveChunker(chunk_size=5), llm=slow, max_concurrency=3)
-    await asplit_texts(chunker, ["One two three four five six seven eight nine ten."])
-    assert most == 3

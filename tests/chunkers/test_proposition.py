@@ -13,7 +13,6 @@ from hypothesis import given
 
 from rag_splitters import Span
 from rag_splitters.chunkers.proposition import PropositionChunker
-from rag_splitters.langchain import PropositionTextSplitter
 from rag_splitters.llama_index import PropositionNodeParser
 from rag_splitters.meaning.propositions import propositions_in
 from rag_splitters.models import ModelError
@@ -23,8 +22,6 @@ from tests.support.chat_doubles import (
     Function,
     LangChainDouble,
     LlamaIndexDouble,
-    asked_of_openai,
-    check_front_ends,
     check_models_agree,
     sentences_in,
 )
@@ -106,12 +103,6 @@ def test_every_kind_of_model_gives_the_same_propositions() -> None:
         (0, 23, "Made tea is hot.", {"proposition": True}),
         (24, 34, "Rain fell.", {"proposition": False}),
     ]
-
-
-def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:
-    spans, bodies = asked_of_openai(PropositionChunker, both_json, TEXT)
-    assert [span.text_of(TEXT) for span in spans] == ["Made tea is hot.", "Rain fell."]
-    assert [each["response_format"]["json_schema"]["name"] for each in bodies] == ["Propositions"]
 
 
 @pytest.mark.parametrize(
@@ -213,19 +204,6 @@ def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
     assert "very-secret" not in str(caught.value)
     written = PropositionNodeParser(llm=echo).to_dict()
     assert PropositionNodeParser.from_dict(written, llm=echo).to_dict() == written
-
-
-@given(text=hostile_texts())
-def test_front_ends_cut_where_the_chunker_does(text: str) -> None:
-    options: dict[str, Any] = {
-        "llm": several,
-        "chunk_size": 20,
-        "length_function": "characters",
-    }
-    chunker = PropositionChunker(**options)
-    splitter = PropositionTextSplitter(**options)
-    parser = PropositionNodeParser(**options, count_metadata=False)
-    check_front_ends(text, splitter, parser, chunker)
 
 
 @pytest.mark.parametrize(

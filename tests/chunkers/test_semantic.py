@@ -10,28 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
-from langchain_core.documents import Document as LangChainDocument
 from langchain_openai import OpenAIEmbeddings
-from llama_index.core import Document as LlamaIndexDocument
-from llama_index.core.ingestion import IngestionPipeline
 
 from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.embedded import EmbeddingSizes
 from rag_splitters.chunkers.embedding import EmbeddingChunker
 from rag_splitters.chunkers.semantic import SemanticChunker
-from rag_splitters.langchain import ChunkerTextSplitter
 from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
 from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
-from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
+from rag_splitters.testing import check_chunker, hostile_texts
 from rag_splitters.text.sentences import sentence_cuts
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Unbreakable
 from rag_splitters.text.unbreakable import marked_structure
 from tests.models.test_embedding import Secretive
 from tests.support.borders import CASES as BORDERS
-from tests.support.borders import llama_index, subjects
+from tests.support.borders import subjects
 from tests.support.cases import SIZES, halves
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
 from tests.support.openai_server import OpenAIServer
@@ -124,34 +120,7 @@ def test_chunker_asks_nothing_where_there_is_nothing_to_ask(kind: Any, text: str
     assert model.calls == []
 
 
-@pytest.mark.model
-@every_kind
-@pytest.mark.parametrize(
-    "text", [TEXT, TEXT.replace(". ", ".\n\n"), f"# Head\n\n{TEXT}\n\n- item\n"]
-)
-def test_chunker_asks_no_more_than_langchain(kind: Any, text: str) -> None:
-    experimental = pytest.importorskip("langchain_experimental.text_splitter")
-    theirs, ours = LangChainEmbedder(), LangChainEmbedder()
-    experimental.SemanticChunker(theirs).split_text(text)
-    kind(embeddings=ours).spans(text)
-    assert all(own <= other for own, other in zip(ours.counts, theirs.counts, strict=True))
-
-
-@every_kind
-def test_chunker_asks_less_than_llama_index(kind: Any) -> None:
-    theirs, ours = LlamaIndexEmbedder(), LlamaIndexEmbedder()
-    llama_index(theirs)(TEXT)
-    kind(embeddings=ours).spans(TEXT)
-    assert len(ours.calls) * 5 <= len(theirs.calls)
-    for size in (len, lambda texts: sum(map(len, texts))):
-        assert sum(map(size, ours.calls)) <= sum(map(size, theirs.calls))
-
-
 # The same cuts, whatever the model came in
-
-
-class Splitter(SemanticChunker, ChunkerTextSplitter):
-    """LangChain splitter for `SemanticChunker`."""
 
 
 class Parser(SemanticChunker, ChunkerNodeParser):
@@ -190,38 +159,6 @@ def test_chunker_cuts_at_the_same_places_in_either_encoding(kind: Any) -> None:
             results.append(kind(embeddings=model).spans(TEXT))
             results.append(asyncio.run(asplit_texts(kind(embeddings=model), [TEXT]))[0])
     assert all(result == results[0] for result in results)
-
-
-@pytest.mark.parametrize("model", [LangChainEmbedder(), LlamaIndexEmbedder()], ids=["lc", "li"])
-def test_front_ends_cut_where_the_chunker_does(model: Any) -> None:
-    chunker = SemanticChunker(embeddings=model)
-    source = LangChainDocument(page_content=TEXT, metadata={"a": 1}, id="one")
-    splitter = Splitter(embeddings=model)
-    check_documents(source, splitter.split_documents([source]), chunker)
-    check_documents(source, asyncio.run(splitter.atransform_documents([source])), chunker)
-    document = LlamaIndexDocument(text=TEXT, metadata={"a": 1}, id_="one")
-    parser = Parser(embeddings=model)
-    check_nodes(document, parser.get_nodes_from_documents([document]), chunker)
-    check_nodes(document, asyncio.run(parser.aget_nodes_from_documents([document])), chunker)
-    assert len(IngestionPipeline(transformations=[parser]).run(documents=[document])) > 3
-
-
-@every_kind
-def test_chunker_awaits_requests_side_by_side(kind: Any) -> None:
-    busy = most = 0
-
-    async def model(texts: list[str]) -> Any:
-        nonlocal busy, most
-        busy += 1
-        most = max(most, busy)
-        await asyncio.sleep(0.005)
-        busy -= 1
-        return embed(texts)
-
-    embedder = Embedder(model, max_texts=5, max_concurrency=3)
-    results = asyncio.run(asplit_texts(kind(embeddings=embedder), [TEXT, TEXT[:2000]]))
-    assert most == 3
-    assert results == split_texts(kind(embeddings=embed), [TEXT, TEXT[:2000]])
 
 
 # Configuration

@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document as LangChainDocument
-from llama_index.core import MockEmbedding, Settings, VectorStoreIndex
-from llama_index.core.callbacks import CallbackManager
 from llama_index.core.ingestion import IngestionPipeline
-from llama_index.core.llms import MockLLM
 from llama_index.core.schema import Document
 
 import rag_splitters.langchain
@@ -171,53 +168,6 @@ def test_levels_of_a_hierarchy_are_assignable() -> None:
 
 
 # LlamaIndex's own objects
-
-
-@pytest.fixture
-def settings() -> Any:
-    """LlamaIndex's settings with an embedding model of no network, restored afterwards."""
-    names = ("_node_parser", "_callback_manager", "_transformations", "_llm", "_embed_model")
-    before = {name: getattr(Settings, name) for name in names}
-    Settings._transformations = None
-    Settings.embed_model = MockEmbedding(embed_dim=4)
-    Settings.llm = MockLLM()
-    yield Settings
-    for name, value in before.items():
-        setattr(Settings, name, value)
-
-
-def test_settings_take_the_parser(settings: Any) -> None:
-    settings.callback_manager = CallbackManager([])
-    for attribute in ("node_parser", "text_splitter"):
-        parser = SentenceNodeParser(chunk_size=60)
-        setattr(settings, attribute, parser)
-        settings._transformations = None  # which keep the parser of the first index
-        assert settings.node_parser is parser
-        assert parser.callback_manager is settings.callback_manager
-        index = VectorStoreIndex.from_documents([Document(text=TEXT)])
-        nodes = index.docstore.docs.values()
-        assert [node.get_content() for node in nodes] == texts(SentenceNodeParser(chunk_size=60))
-
-
-def test_settings_change_the_sizes(settings: Any) -> None:
-    settings.node_parser = SentenceNodeParser()
-    settings.chunk_size = 64
-    settings.chunk_overlap = 16
-    assert (settings.chunk_size, settings.chunk_overlap) == (64, 16)
-    index = VectorStoreIndex.from_documents([Document(text=TEXT)])
-    assert len(index.docstore.docs) == len(
-        texts(SentenceNodeParser(chunk_size=64, chunk_overlap=16))
-    )
-    assert "chunk_size must be a whole number" in message_of(
-        lambda: setattr(settings, "chunk_size", 0)
-    )
-    assert settings.chunk_size == 64
-
-
-def test_settings_transformations(settings: Any) -> None:
-    parser = RecursiveNodeParser(chunk_size=50)
-    settings.transformations = [parser]
-    assert VectorStoreIndex.from_documents([Document(text=TEXT)])._transformations == [parser]
 
 
 def test_ingestion_cache_does_not_serve_chunks_of_other_sizes() -> None:

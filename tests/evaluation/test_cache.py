@@ -13,7 +13,7 @@ from llama_index.core.storage.kvstore import SimpleKVStore
 
 from rag_splitters import EmbeddingChunker, SemanticChunker
 from rag_splitters.evaluation import CachedEmbeddings
-from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
+from rag_splitters.models import Embedder, HashingEmbeddings
 
 
 class Counting:
@@ -121,21 +121,6 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert np.array_equal(rows, CachedEmbeddings(Counting()).embed(TEXTS))
 
 
-def test_questions_that_were_answered_before_one_failed_are_kept(tmp_path: Path) -> None:
-    class Failing(Counting):
-        def embed_query(self, text: str) -> list[float]:
-            if text == "c":
-                raise RuntimeError("out of order")
-            return super().embed_query(text)
-
-    message = r"counting \(Failing\) failed on a question.*out of order"
-    with pytest.raises(ModelError, match=message):
-        CachedEmbeddings(Failing(), tmp_path).embed_questions(["a", "b", "c"])
-    resumed = Counting()
-    CachedEmbeddings(resumed, tmp_path).embed_questions(["a", "b", "c"])
-    assert resumed.questions == ["c"]
-
-
 def test_a_model_that_cannot_be_known_again_is_refused_with_a_folder(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="lambda> cannot be written to a configuration"):
         CachedEmbeddings(lambda texts: [[1.0]] * len(texts), tmp_path)
@@ -144,29 +129,6 @@ def test_a_model_that_cannot_be_known_again_is_refused_with_a_folder(tmp_path: P
 def test_what_is_no_cache_is_refused() -> None:
     with pytest.raises(TypeError, match=r"cache must be a LangChain BaseStore.*got a int"):
         CachedEmbeddings(Counting(), 3)
-
-
-def test_lone_surrogates_are_not_sent() -> None:
-    model = Counting()
-    rows = CachedEmbeddings(model).embed(["a\ud800", "a\ud801"])
-    assert rows.shape == (2, 2)
-    assert not any("\ud800" in text or "\ud801" in text for text in model.texts)
-
-
-def test_a_question_without_a_usable_vector_is_an_error(tmp_path: Path) -> None:
-    class Empty(Counting):
-        def embed_query(self, text: str) -> list[float]:
-            return [float("nan"), 1.0]
-
-    for cache in (None, tmp_path):
-        with pytest.raises(ModelError, match="a number that is not finite for the question 'Why'"):
-            CachedEmbeddings(Empty(), cache).embed_questions(["Why"])
-
-
-def test_the_vectors_are_rows_of_32_bit_floats() -> None:
-    rows = CachedEmbeddings(HashingEmbeddings(dimensions=64)).embed(["one", "two"])
-    assert rows.shape == (2, 64)
-    assert rows.dtype == np.float32
 
 
 def test_cached_embeddings_embed_the_sentences_of_two_strategies_once() -> None:

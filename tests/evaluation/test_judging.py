@@ -136,17 +136,6 @@ def test_failures_are_told_apart_and_asked_again(tmp_path: Path) -> None:
     assert len(llm.prompts) == 6
 
 
-@pytest.mark.parametrize("damage", ["", "{", "3", "[]", "{}", '{"answer": null}', '{"answer": 3}'])
-def test_damaged_answer_is_asked_again(damage: str) -> None:
-    cache = InMemoryStore()
-    llm = Function(odd)
-    verdicts(Judge(llm, cache=cache))
-    for key in cache.yield_keys():
-        cache.mset([(key, damage)])
-    assert verdicts(Judge(llm, cache=cache)) == [True, False, True]
-    assert len(llm.prompts) == 6
-
-
 def test_kept_answer_is_read_anew() -> None:
     cache = InMemoryStore()
     for kind in MODELS.values():
@@ -187,38 +176,6 @@ def test_secrets_stay_out_of_keys_and_exports(tmp_path: Path) -> None:
     assert reasons == {"the model raised RuntimeError"}
     assert len(cache.store) == 3
     assert "very-secret" not in str(cache.store)
-
-
-def test_answers_are_kept_while_others_are_asked_for(tmp_path: Path) -> None:
-    prompts = [f"Is {number} odd?" for number in range(300)]
-
-    def interrupted(prompt: str) -> str:
-        if "270" in prompt:
-            raise KeyboardInterrupt
-        return "yes"
-
-    llm = Function(interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        Judge(llm, cache=tmp_path).ask(TASK, prompts)
-    assert len(llm.prompts) == 271
-    llm.script = odd
-    Judge(llm, cache=tmp_path).ask(TASK, prompts)
-    assert len(llm.prompts) == 271 + 300 - 270
-
-
-async def test_calls_are_bounded() -> None:
-    running, most = 0, 0
-
-    async def slow(prompt: str) -> str:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.001)
-        running -= 1
-        return "yes"
-
-    await Judge(slow, max_concurrency=3).aask(TASK, [str(number) for number in range(20)])
-    assert most == 3
 
 
 def test_judge_refuses_what_makes_no_sense(tmp_path: Path) -> None:

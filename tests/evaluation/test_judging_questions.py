@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from langchain_openai import ChatOpenAI
 
 from rag_splitters import RecursiveChunker
 from rag_splitters.evaluation import read_questions
@@ -26,7 +25,6 @@ from rag_splitters.evaluation.measure.quotations import Quotations
 from rag_splitters.testing import hostile_texts
 from rag_splitters.text.surrogates import without_surrogates
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
-from tests.support.openai_server import OpenAIServer
 
 TEXT = "Tea is hot.\n\nRain is wet. It falls."
 SMALL = RecursiveChunker(chunk_size=22, chunk_overlap=0)
@@ -77,19 +75,6 @@ def test_every_kind_of_model_writes_the_same_questions(llm: Any) -> None:
     assert asyncio.run(agenerate_questions({"weather": TEXT}, llm, chunker=SMALL)) == found
     assert str(found) == "2 questions of 2 requested, about 2 passages"
     assert len(llm.prompts) == 4
-
-
-def test_openai_client_asks_once_with_the_schema(tmp_path: Path) -> None:
-    with OpenAIServer(asks_json) as server:
-        llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any")
-        runs = [
-            generate_questions({"a": TEXT}, Judge(llm, cache=tmp_path), chunker=SMALL)
-            for _ in range(2)
-        ]
-        assert runs[0] == runs[1]
-        assert len(runs[0]) == len(server.requests) == 2
-        sent = server.requests[0]["body"]["response_format"]["json_schema"]["name"]
-        assert sent == "QuestionsWithQuotes"
 
 
 def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_openai import ChatOpenAI
 
 from rag_splitters.evaluation.judge import (
     Judge,
@@ -27,7 +25,6 @@ from rag_splitters.evaluation.judge.scores import average_precision
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.testing import hostile_texts
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
-from tests.support.openai_server import Fault, OpenAIServer
 
 QUESTIONS = ["How is tea?", "How is rain?", "How is snow?"]
 ANSWERS = ["Hot.", "Wet.", "Cold."]
@@ -276,33 +273,3 @@ def test_scores_are_exported(tmp_path: Path) -> None:
             assert (tuple(row["texts"]), tuple(row["verdicts"])) == (each.texts, each.verdicts)
             assert row["score"] == each.score
         assert json.loads(json.dumps(report.as_dict()))["count"] == len(report.records)
-
-
-def test_openai_client_loses_no_question_to_a_fault(tmp_path: Path) -> None:
-    def answer(prompt: str) -> str:
-        script = useful if "<answer>" in prompt else relevant
-        return json.dumps({"reason": "It is.", "verdict": int(script(prompt))})
-
-    with OpenAIServer(answer) as server:
-        llm = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any", max_retries=1)
-        judge = Judge(llm, cache=tmp_path, max_concurrency=1)
-        server.faults = [
-            Fault(status=429, headers={"Retry-After": "0"}),
-            Fault(),
-            Fault(status=400, body=b'{"error": {"message": "bad text"}}'),
-        ]
-        report = context_precision(QUESTIONS, finds, judge, references=ANSWERS)
-        assert scores(report) == [None, 0.5, 0.0]
-        assert [re.sub("OpenAI", "", reason) for reason in report.failures] == [
-            "the model raised InvalidRequestError"
-        ]
-        assert len(server.requests) == 7
-        report = context_precision(QUESTIONS, finds, judge, references=ANSWERS)
-        assert scores(report) == [(1 + 2 / 3) / 2, 0.5, 0.0]
-        assert len(server.requests) == 8
-        assert scores(context_relevance(QUESTIONS, finds, judge)) == [1.0, 0.75, 0.0]
-        asked = len(server.requests)
-        again = Judge(llm, cache=tmp_path)
-        assert scores(context_relevance(QUESTIONS, finds, again)) == [1.0, 0.75, 0.0]
-        assert context_precision(QUESTIONS, finds, again, references=ANSWERS) == report
-        assert len(server.requests) == asked

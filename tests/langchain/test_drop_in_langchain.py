@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
-import pickle
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -87,15 +85,6 @@ def test_options_can_be_assigned_by_langchains_names() -> None:
 
 
 # RecursiveCharacterTextSplitter() -> RecursiveTextSplitter()
-
-
-@every_pair
-def test_default_sizes_are_the_same(theirs: Any, kind: Any) -> None:
-    names = ("_chunk_size", "_chunk_overlap", "_strip_whitespace", "_keep_separator")
-    for name in (*names, "_is_separator_regex"):
-        assert getattr(kind(), name) == getattr(theirs(), name), name
-    assert kind(chunk_size=100).chunk_overlap == 0  # LangChain raises an error
-    assert texts(kind(), NOTES) == texts(theirs(), NOTES)
 
 
 # Private attributes that other code reads
@@ -405,20 +394,6 @@ def test_windows_of_tokens_are_langchains(monkeypatch: Any) -> None:
 
 
 # Copies
-
-
-@every_pair
-def test_splitter_can_be_copied(theirs: Any, kind: Any) -> None:
-    splitter = kind(chunk_size=40, keep_separator="end")
-    for again in (
-        copy.copy(splitter),
-        copy.deepcopy(splitter),
-        pickle.loads(pickle.dumps(splitter)),
-    ):
-        assert again == splitter
-        assert again.split_text(NOTES) == splitter.split_text(NOTES)
-        again.chunk_size = 20
-        assert splitter.chunk_size == 40
 
 
 # HashingEmbeddings where LangChain wants Embeddings

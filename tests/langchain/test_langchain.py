@@ -21,13 +21,11 @@ from langchain_core.indexing import InMemoryRecordManager, index
 from langchain_core.runnables import RunnableLambda
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_text_splitters import Language, TextSplitter
+from langchain_text_splitters import TextSplitter
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-import rag_splitters
 from rag_splitters import ParagraphChunker, RecursiveChunker
 from rag_splitters.langchain import (
-    ChunkerTextSplitter,
     FixedSizeTextSplitter,
     HybridTextSplitter,
     KeywordTextSplitter,
@@ -421,31 +419,6 @@ def test_runnable_lambda_takes_the_methods() -> None:
 # Pickling and processes
 
 
-def words_of(text: str) -> int:
-    """A length function that another process can find."""
-    return len(text.split())
-
-
-@pytest.mark.parametrize(
-    "splitter",
-    [
-        *splitters(),
-        RecursiveTextSplitter(chunk_size=9, length_function=words_of),
-        RecursiveTextSplitter.from_tiktoken_encoder(chunk_size=9),
-        RecursiveTextSplitter.from_tiktoken_encoder(model_name="gpt-4o", chunk_size=9),
-        SentenceTextSplitter.from_huggingface_tokenizer(bpe_tokenizer(), chunk_size=20),
-        TitledTextSplitter(chunker=RecursiveChunker(chunk_size=40, length_function=words_of)),
-    ],
-)
-@pytest.mark.parametrize("is_used", [False, True], ids=["fresh", "used"])
-def test_pickled_splitter_is_the_same(splitter: Any, is_used: bool) -> None:
-    if is_used:
-        splitter.split_text(STORY)
-    again = pickle.loads(pickle.dumps(splitter))
-    assert type(again) is type(splitter)
-    assert again.create_documents([STORY]) == splitter.create_documents([STORY])
-
-
 def test_pickling_a_lambda_raises() -> None:
     splitter = RecursiveTextSplitter(length_function=lambda text: len(text))
     with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
@@ -543,87 +516,10 @@ def test_langchain_option_keep_separator_is_refused_without_separators(
         kind(keep_separator=side)
 
 
-@pytest.mark.parametrize("language", [Language.PYTHON, "python"])
-def test_langchain_language_is_accepted(language: Any) -> None:
-    splitter = RecursiveTextSplitter(language=language, chunk_size=40)
-    text = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n"
-    assert splitter.split_text(text) == [
-        "import os\n\ndef one():\n    return 1",
-        "def two():\n    return 2",
-    ]
-
-
-@pytest.mark.parametrize("language", list(Language), ids=lambda each: each.value)
-def test_every_langchain_language_is_known(language: Language) -> None:
-    texts = RecursiveTextSplitter(language=language, chunk_size=20).split_text(STORY)
-    assert "".join("".join(texts).split()) == "".join(STORY.split())
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"chunk_size": 0}, "chunk_size must be a whole number of at least 1, got 0"),
-        ({"chunk_size": -5}, "chunk_size must be a whole number of at least 1, got -5"),
-        ({"chunk_size": 10.5}, "chunk_size must be a whole number"),
-        ({"chunk_size": True}, "chunk_size must be a whole number"),
-        ({"chunk_size": "10"}, "chunk_size must be a whole number"),
-        ({"chunk_size": None}, "chunk_size must be a whole number"),
-        ({"chunk_overlap": -1}, "chunk_overlap must be a whole number of at least 0, got -1"),
-        ({"chunk_overlap": 1.0}, r"chunk_overlap must be a share in \[0, 1\)"),
-        ({"chunk_overlap": float("nan")}, r"chunk_overlap must be a share in \[0, 1\)"),
-        ({"chunk_overlap": -0.1}, r"chunk_overlap must be a share in \[0, 1\)"),
-        ({"chunk_overlap": None}, "chunk_overlap must be"),
-        ({"chunk_overlap": True}, "chunk_overlap must be"),
-        (
-            {"chunk_size": 200, "chunk_overlap": 300},
-            r"chunk_overlap must be smaller than chunk_size \(200\), got 300",
-        ),
-        ({"chunk_size": 10, "chunk_overlap": 10}, "must be smaller"),
-        ({"length_function": "letters"}, "length_function must be"),
-        ({"length_function": 3}, "length_function must be"),
-        ({"chunksize": 3}, "chunksize"),
-    ],
-)
-@pytest.mark.parametrize("kind", [RecursiveTextSplitter, SlidingWindowTextSplitter])
-def test_bad_values_raise(kind: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        kind(**options)
-
-
-@pytest.mark.parametrize("size", [1, 9, 100])
-@pytest.mark.parametrize("kind", [RecursiveTextSplitter, SlidingWindowTextSplitter])
-def test_small_size_alone_is_enough(kind: Any, size: int) -> None:
-    """LangChain's default overlap of 200 makes `chunk_size=100` alone an error."""
-    assert all(len(text) <= size for text in kind(chunk_size=size).split_text(PASSAGE))
-
-
-@every_splitter
-@pytest.mark.parametrize("text", ["", " ", "\n\n\n", "\x0c", "\u3000\u2028", "\t\r\n"])
-def test_blank_text_gives_nothing(splitter: Any, text: str) -> None:
-    assert splitter.split_text(text) == []
-    assert splitter.create_documents([text]) == []
-    assert splitter.split_documents([Document(page_content=text)]) == []
-
-
 @every_splitter
 def test_no_documents_give_nothing(splitter: Any) -> None:
     assert splitter.split_documents([]) == splitter.create_documents([]) == []
     assert list(asyncio.run(splitter.atransform_documents([]))) == []
-
-
-def test_own_chunker_is_a_text_splitter() -> None:
-    class Words(rag_splitters.Chunker):
-        def spans(self, text: str) -> list[rag_splitters.Span]:
-            return [
-                rag_splitters.Span(at, at + 1) for at, mark in enumerate(text) if not mark.isspace()
-            ]
-
-    class WordsTextSplitter(Words, ChunkerTextSplitter):
-        pass
-
-    source = Document(page_content="a b")
-    documents = WordsTextSplitter().split_documents([source])
-    assert [(d.page_content, d.metadata["start_index"]) for d in documents] == [("a", 0), ("b", 2)]
 
 
 # The stock parent-child retriever

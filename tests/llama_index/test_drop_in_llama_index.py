@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import pickle
 from collections.abc import Iterator
@@ -174,38 +173,6 @@ def test_the_code_of_the_migration_page_runs() -> None:
 
 
 # Assignment
-
-
-@every_class
-def test_a_failed_assignment_changes_nothing(name: str) -> None:
-    parser = make(name)
-    before, fields = parser.to_dict(), dict(vars(parser))
-    for wrong in ({"include_metadata": "perhaps"}, {"chunk_size": 0}, {"chunksize": 5}):
-        with pytest.raises(ValueError, match="|".join(wrong)):
-            setattr(parser, *next(iter(wrong.items())))
-    assert parser.to_dict() == before
-    assert vars(parser) == fields
-
-
-def test_size_against_overlap_is_checked_when_it_splits() -> None:
-    parser = SentenceNodeParser(chunk_size=100, chunk_overlap=50)
-    parser.chunk_size = 40
-    with pytest.raises(ValueError, match=r"chunk_overlap must be smaller than chunk_size \(40\)"):
-        parser.split_text(TEXT)
-    parser.chunk_overlap = 10
-    assert parser.split_text(TEXT) == SentenceNodeParser(
-        chunk_size=40, chunk_overlap=10
-    ).split_text(TEXT)
-
-
-def test_an_assigned_parser_is_copied_and_pickled_as_it_is() -> None:
-    parser = SentenceNodeParser()
-    parser.chunk_size = 60
-    for other in (copy.deepcopy(parser), pickle.loads(pickle.dumps(parser)), parser.model_copy()):
-        assert other.to_dict() == parser.to_dict()
-        assert other.split_text(TEXT) == parser.split_text(TEXT)
-        other.chunk_size = 70
-        assert parser.chunk_size == 60
 
 
 # The unit
@@ -412,15 +379,6 @@ def test_token_splitters_names() -> None:
 def test_hierarchical_parsers_names() -> None:
     with pytest.raises(ValueError, match="pass chunk_sizes="):
         HierarchicalNodeParser.from_defaults(node_parser_ids=["a"], node_parser_map={})
-
-
-def test_an_unknown_parameter_names_the_nearest() -> None:
-    with pytest.raises(
-        ValueError, match="unknown parameter 'chunksize': did you mean 'chunk_size'"
-    ):
-        SentenceNodeParser(chunksize=5)
-    with pytest.raises(ValueError, match="unknown parameter 'embed_model'"):
-        SentenceNodeParser(embed_model=MockEmbedding(embed_dim=4))
 
 
 # The hierarchical parser

@@ -30,7 +30,6 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-import rag_splitters
 import rag_splitters.llama_index as front
 from rag_splitters import (
     CATALOGUE,
@@ -42,7 +41,6 @@ from rag_splitters import (
 )
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.llama_index import (
-    ChunkerNodeParser,
     FixedSizeNodeParser,
     HybridNodeParser,
     KeywordNodeParser,
@@ -66,7 +64,6 @@ from tests.support.cases import (
     no_propositions,
     words_in_capitals,
 )
-from tests.support.processes import run_python
 from tests.support.splitting import Gate
 
 PASSAGE = "The same passage again. It says what it said before, and no more than that.\n\n"
@@ -231,11 +228,6 @@ def test_from_dict_finds_registered_functions(parser: Any) -> None:
 def test_class_name_is_the_class(parser: Any) -> None:
     assert parser.class_name() == parser.to_dict()["class_name"] == type(parser).__name__
     assert isinstance(parser, NodeParser)
-
-
-def test_class_names_are_distinct() -> None:
-    names = [parser.class_name() for parser in node_parser_classes().values()]
-    assert len(set(names)) == len(CATALOGUE)
 
 
 def word_tokenizer() -> Tokenizer:
@@ -418,19 +410,6 @@ def test_cache_key_tells_parsers_apart(one: Any, other: Any) -> None:
     assert key(one) != key(other)
 
 
-@pytest.mark.slow
-def test_cache_key_is_the_same_in_two_processes() -> None:
-    code = (
-        "from tests.llama_index.test_llama_index import *\n"
-        "for name, chunker in ALL:\n"
-        "    print(name, key(as_parser(chunker)))\n"
-        "print(key(RecursiveNodeParser(length_function=word_tokenizer(), id_func=numbered)))\n"
-    )
-    outputs = [run_python(code, PYTHONHASHSEED=seed) for seed in ("1", "2")]
-    assert outputs[0].count("\n") == len(ALL) + 1
-    assert outputs[0] == outputs[1]
-
-
 def test_cache_key_stays_when_a_parser_is_used() -> None:
     for case in parsers():
         parser = case.values[0]
@@ -440,16 +419,6 @@ def test_cache_key_stays_when_a_parser_is_used() -> None:
 
 
 # Pickling
-
-
-@every_case
-def test_pickled_parser_is_the_same(chunker: Chunker) -> None:
-    parser = as_parser(chunker, include_prev_next_rel=False, id_func=numbered)
-    again = pickle.loads(pickle.dumps(parser))
-    assert type(again) is type(parser)
-    assert again.to_dict() == parser.to_dict()
-    document = Document(text=STORY, id_="one")
-    assert plain(again([document])) == plain(parser([document]))
 
 
 @pytest.mark.parametrize(
@@ -534,12 +503,6 @@ def test_image_and_index_nodes_stay_what_they_are(parser: Any) -> None:
     assert {node.image_mimetype for node in nodes[:half]} == {"image/png"}
     assert {node.index_id for node in nodes[half:]} == {"there"}
     assert all(node.obj.text == "held" for node in nodes[half:])
-
-
-@every_parser
-@pytest.mark.parametrize("text", ["", "  \n", "\u3000"])
-def test_blank_document_gives_nothing(parser: Any, text: str) -> None:
-    assert parser.get_nodes_from_documents([Document(text=text)]) == []
 
 
 @every_parser
@@ -664,16 +627,6 @@ def test_duplicated_documents_get_distinct_ids(parser: Any) -> None:
 
 
 @every_parser
-@pytest.mark.parametrize("text", ["\ud800", "a \udfff b. " * 30, "\ud83d\ude00 \udc00" * 20])
-def test_lone_surrogates_do_not_raise(parser: Any, text: str) -> None:
-    document = Document(text=text, id_="one")
-    nodes = parser.get_nodes_from_documents([document])
-    check_nodes(document, nodes, parser)
-    assert nodes
-    assert plain(asyncio.run(parser.aget_nodes_from_documents([document]))) == plain(nodes)
-
-
-@every_parser
 def test_lone_surrogates_in_metadata_do_not_raise(parser: Any) -> None:
     nodes = parser.get_nodes_from_documents([Document(text=STORY, metadata={"a": "\ud800"})])
     assert nodes[0].metadata["a"] == "\ud800"
@@ -769,22 +722,6 @@ def test_show_progress_writes_to_standard_error(parser: Any, capsys: Any) -> Non
     out, err = capsys.readouterr()
     assert out == ""
     assert "Parsing nodes: 100%" in err
-
-
-def test_own_chunker_is_a_node_parser() -> None:
-    class Marks(rag_splitters.Chunker):
-        def spans(self, text: str) -> list[rag_splitters.Span]:
-            return [
-                rag_splitters.Span(at, at + 1) for at, mark in enumerate(text) if not mark.isspace()
-            ]
-
-    class MarksNodeParser(Marks, ChunkerNodeParser):
-        pass
-
-    document = Document(text="a b", id_="one")
-    nodes = MarksNodeParser().get_nodes_from_documents([document])
-    check_nodes(document, nodes, Marks())
-    assert [(node.text, node.start_char_idx) for node in nodes] == [("a", 0), ("b", 2)]
 
 
 # The ingestion pipeline

@@ -11,13 +11,9 @@ from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
-from llama_index.core import Document
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.node_parser import SemanticSplitterNodeParser
 
 from rag_splitters import Chunker, FixedSizeChunker
-from rag_splitters.text.sentences import sentence_cuts, sentence_spans
-from tests.support.embedding_doubles import LlamaIndexEmbedder
+from rag_splitters.text.sentences import sentence_spans
 
 __all__ = [
     "CASES",
@@ -27,8 +23,6 @@ __all__ = [
     "Remembering",
     "cuts_of",
     "error",
-    "langchain",
-    "llama_index",
     "sentences",
     "subjects",
     "uneven",
@@ -132,35 +126,3 @@ def cuts_of(chunker: Chunker) -> Cut:
 def windows(size: int) -> Cut:
     """Windows of a size."""
     return cuts_of(FixedSizeChunker(chunk_size=size))
-
-
-def langchain(model: Any) -> Cut:
-    """LangChain's `SemanticChunker`. Raises: ImportError where it is not installed."""
-    from langchain_experimental.text_splitter import SemanticChunker
-
-    def cut(text: str) -> list[int]:
-        parts = SemanticChunker(model).split_text(text)
-        return [int(each) for each in np.cumsum([len(part) + 1 for part in parts])[:-1]]
-
-    return cut
-
-
-def llama_index(model: Any) -> Cut:
-    """LlamaIndex's `SemanticSplitterNodeParser`, with our sentences; its own need NLTK's data."""
-
-    def split(part: str) -> list[str]:
-        edges = [0, *sentence_cuts(part), len(part)]
-        return [part[start:end] for start, end in pairwise(edges)]
-
-    def cut(text: str) -> list[int]:
-        known = (
-            model
-            if isinstance(model, BaseEmbedding)
-            else LlamaIndexEmbedder(function=model.embed_documents)
-        )
-        parser = SemanticSplitterNodeParser(embed_model=known, sentence_splitter=split)
-        nodes = parser.get_nodes_from_documents([Document(text=text)])
-        lengths = np.cumsum([len(node.get_content()) for node in nodes])
-        return [int(each) for each in lengths[:-1]]
-
-    return cut

@@ -7,17 +7,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from langchain_core.documents import Document as LangChainDocument
 from langchain_core.language_models.chat_models import SimpleChatModel
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_openai import ChatOpenAI
-from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from pydantic import BaseModel, Field
 
-from rag_splitters import Chunker, Span
-from rag_splitters.testing import check_documents, check_nodes
+from rag_splitters import Span
 from tests.support.openai_server import OpenAIServer
 from tests.support.splitting import asplit_texts
 
@@ -112,17 +109,6 @@ def asked_of_openai(kind: Any, answers: Script, text: str) -> tuple[list[Span], 
         spans = chunker.spans(text)
     assert "very-secret" not in repr(chunker)
     return spans, [request["body"] for request in server.requests]
-
-
-def check_front_ends(text: str, splitter: Any, parser: Any, chunker: Chunker) -> None:
-    """Both front ends cut where the chunker does, and give the same ids."""
-    source = LangChainDocument(page_content=text, metadata={"tags": ["x"]}, id="one")
-    documents = splitter.split_documents([source])
-    check_documents(source, documents, chunker)
-    document = LlamaIndexDocument(text=text, metadata={"tags": ["x"]}, id_="one")
-    nodes = parser.get_nodes_from_documents([document])
-    check_nodes(document, nodes, chunker)
-    assert [each.id for each in documents] == [node.node_id for node in nodes]
 
 
 def sentences_in(prompt: str) -> list[str]:
