@@ -107,6 +107,19 @@ def test_code_of_page_runs_with_servers(
     run_page(path, runner, tmp_path, {REDIS: redis_url, POSTGRES: postgres_url, CHROMA: chroma})
 
 
+def test_lines_of_code_fit_into_the_column() -> None:
+    """At 1400 pixels, the site shows 82 characters of code."""
+    code = re.compile(r"^( *)```(?!text|json|jsonl|\n)\w+\n((?:.*\n)*?)\1```", re.MULTILINE)
+    lines = [
+        f"{name(path)}: {line}"
+        for path, text in TEXTS.items()
+        for match in code.finditer(text)
+        for line in match[2].splitlines()
+        if len(line) > 82
+    ]
+    assert lines == []
+
+
 def test_code_that_does_not_run_has_a_reason_and_is_rare() -> None:
     left_out = [
         block for blocks in BLOCKS.values() for block in blocks if block.not_run is not None
