@@ -29,7 +29,7 @@ from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import asplit_texts, split_texts
 
 SECRET = "sk-very-secret-0123456789"
-TIMEOUT = 0.6
+TIMEOUT = 1.5
 WORDS = ("tea", "rain", "bad", "snow", "iron")
 TEXTS = [f"The {word} is here. The {word} was there." for word in WORDS]
 BAD = WORDS.index("bad")
@@ -45,7 +45,7 @@ PASSING = {
     "rate limit": Fault(429, b"{}", AT_ONCE),
     "server error": Fault(500, b"oops", AT_ONCE),
     "overloaded": Fault(503, b"{}", AT_ONCE),
-    "time-out": Fault(delay=3 * TIMEOUT),
+    "time-out": Fault(delay=2 * TIMEOUT),
     "connection cut": Fault(cut=True),
 }
 """Faults of the first request; the next attempt succeeds."""
