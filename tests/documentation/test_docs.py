@@ -108,12 +108,12 @@ def test_code_of_page_runs_with_servers(
 
 
 def test_lines_of_code_fit_into_the_column() -> None:
-    """At 1400 pixels, the site shows 82 characters of code."""
+    """At 1400 pixels, the site shows 82 characters of code; GitHub shows more of the README."""
     code = re.compile(r"^( *)```(?!text|json|jsonl|\n)\w+\n((?:.*\n)*?)\1```", re.MULTILINE)
     lines = [
         f"{name(path)}: {line}"
-        for path, text in TEXTS.items()
-        for match in code.finditer(text)
+        for path in PAGES
+        for match in code.finditer(TEXTS[path])
         for line in match[2].splitlines()
         if len(line) > 82
     ]
