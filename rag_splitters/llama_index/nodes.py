@@ -151,15 +151,19 @@ def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: b
     for index, relations in children.items():
         chunks[index].relationships[NodeRelationship.CHILD] = relations
     if include_neighbours:
-        _tie_neighbours(chunks, related)
+        _tie_neighbours(chunks, spans, related)
 
 
-def _tie_neighbours(chunks: Sequence[TextNode], related: Callable[[int], RelatedNodeInfo]) -> None:
+def _tie_neighbours(
+    chunks: Sequence[TextNode],
+    spans: Sequence[Span],
+    related: Callable[[int], RelatedNodeInfo],
+) -> None:
     """Link neighbours; in a tree, those of the same level, or leaves with leaves."""
-    rows: dict[Any, list[int]] = defaultdict(list)
-    for index, chunk in enumerate(chunks):
+    rows: dict[int | None, list[int]] = defaultdict(list)
+    for index, (chunk, span) in enumerate(zip(chunks, spans, strict=True)):
         is_inner = NodeRelationship.CHILD in chunk.relationships
-        rows[chunk.metadata.get("level") if is_inner else None].append(index)
+        rows[span.level if is_inner else None].append(index)
     for row in rows.values():
         for one, other in pairwise(row):
             chunks[one].relationships[NodeRelationship.NEXT] = related(other)

@@ -162,16 +162,16 @@ def _is_inside_long_word(
     return limit < len(text) and not _SPACE.search(text, end, limit + 1)
 
 
-def exact_overlap(text: str, measure: Measure, size: int) -> Overlap:
+def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) -> Overlap:
     """Return an overlap of exactly `size` units, or less if that would cut a grapheme cluster.
 
-    White space at its beginning that adds no units is left out.
+    White space at its beginning that adds no units is left out; with `trim`, all of it.
     """
 
     def first(start: int, low: int, end: int) -> int:
         place = boundary_after(text, low)
         visible = skip_space(text, place) if place < end and text[place].isspace() else place
-        if visible < end and measure.length(visible, end) == measure.length(place, end):
+        if visible < end and (trim or measure.length(visible, end) == measure.length(place, end)):
             place = visible
         return place if place < end else -1
 

@@ -81,7 +81,7 @@ def pack(
 def pack_windows(text: str, sizes: Sizes, trim: bool) -> list[Span]:
     """Cut a text into windows of exactly `sizes.size` units that overlap by exactly the overlap."""
     structure = Structure(text)
-    overlap = exact_overlap(text, structure.fit(sizes).measure, sizes.overlap)
+    overlap = exact_overlap(text, structure.fit(sizes).measure, sizes.overlap, trim)
     return pack(structure, sizes, repeat=overlap if sizes.overlap else None, trim=trim)
 
 

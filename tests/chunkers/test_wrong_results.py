@@ -15,7 +15,9 @@ from rag_splitters import (
     ParagraphChunker,
     RecursiveChunker,
     SeparatorChunker,
+    TokenChunker,
 )
+from rag_splitters.testing import check_chunker
 from rag_splitters.text.sentences import sentence_cuts
 
 
@@ -99,3 +101,15 @@ def test_rules_in_another_order_are_other_rules() -> None:
 
 def test_blank_text_has_no_chunk() -> None:
     assert RecursiveChunker(strip_whitespace=False).chunk(" ") == []
+
+
+@pytest.mark.parametrize("overlap", [0, 3])
+def test_windows_keep_their_edges_unless_they_are_stripped(overlap: int) -> None:
+    text = "one  two\n\n three   four \n five  "
+    options: dict[str, Any] = {"chunk_size": 6, "chunk_overlap": overlap}
+    options["length_function"] = "characters"
+    assert any(each != each.strip() for each in texts(TokenChunker(**options), text))
+    stripped = TokenChunker(strip_whitespace=True, **options)
+    assert [each.strip() for each in texts(stripped, text)] == texts(stripped, text)
+    assert texts(stripped, text)[-1].endswith("five")
+    check_chunker(stripped, text)

@@ -44,6 +44,25 @@ async def test_hierarchical_nodes_know_their_family_sync_and_async() -> None:
             assert node.node_id in [child.node_id for child in parent.child_nodes]
 
 
+@pytest.mark.parametrize("metadata", [{}, {"level": "mine"}], ids=["plain", "key taken"])
+def test_neighbours_in_a_tree_are_of_one_level(metadata: dict[str, Any]) -> None:
+    parser = HierarchicalNodeParser(chunk_sizes=[120, 40, 15], length_function="characters")
+    parser.count_metadata = False
+    nodes = parser.get_nodes_from_documents([Document(text=TEXT * 4, metadata=metadata)])
+    depths: dict[str, int] = {}
+    rows: dict[Any, list[TextNode]] = {}
+    for node in nodes:
+        parent = node.parent_node
+        depths[node.node_id] = 0 if parent is None else depths[parent.node_id] + 1
+        rows.setdefault(depths[node.node_id] if node.child_nodes else "leaf", []).append(node)
+    assert {0, 1, "leaf"} <= rows.keys()
+    for row in rows.values():
+        names = [node.node_id for node in row]
+        assert len(row) > 2
+        assert [n.prev_node and n.prev_node.node_id for n in row] == [None, *names[:-1]]
+        assert [n.next_node and n.next_node.node_id for n in row] == [*names[1:], None]
+
+
 async def test_auto_merging_retriever_merges_all_leaves_into_the_document() -> None:
     nodes = HierarchicalNodeParser(chunk_sizes=None).get_nodes_from_documents(
         [Document(text=TEXT, id_="one")]
