@@ -13,7 +13,7 @@ from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outlined import uncut_headings
+from rag_splitters.structure.outlined import OUTLINE, uncut_headings
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
 from rag_splitters.text.leads import lead_start
@@ -91,18 +91,22 @@ class RecursiveChunker(MergingChunker):
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         is_preset = self.separators is None
-        patterns = LANGUAGES[self.language] if self.language else self.separators or ()
-        structure = pieces(
-            text,
-            [(each,) for each in patterns if each],
-            recursive_levels(text) if is_preset else (),
-            is_regex=self.is_regex or is_preset,
-            keep=self.keep_separator,
-            strip=self.strip_whitespace,
-        )
+        if is_preset and self.language is None and self.strip_whitespace:
+            structure = recursive_structure(text)
+        else:
+            patterns = LANGUAGES[self.language] if self.language else self.separators or ()
+            structure = pieces(
+                text,
+                [(each,) for each in patterns if each],
+                recursive_levels(text) if is_preset else (),
+                is_regex=self.is_regex or is_preset,
+                keep=self.keep_separator,
+                strip=self.strip_whitespace,
+            )
         if is_preset:
             structure.keep_with_next = lead_start
-            structure.unbreakable = partial(self._unbreakable, text, metadata)
+            if self.language or OUTLINE in metadata:
+                structure.unbreakable = partial(self._unbreakable, text, metadata)
         return pack(structure, self.sizes, trim=self.strip_whitespace)
 
     def _unbreakable(self, text: str, metadata: Mapping[str, Any]) -> list[tuple[int, int]]:

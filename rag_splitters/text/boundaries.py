@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import regex
 
-from rag_splitters.text.sentences import last_sentence_cut
+from rag_splitters.text.sentences import last_sentence_cut, space_start
 
 Finder: TypeAlias = Callable[[int, int], int]
 
@@ -150,9 +150,7 @@ def skip_space(text: str, position: int) -> int:
 
 def trim_space(text: str, low: int, end: int) -> int:
     """Return the end of the text before `end` without trailing white space, at least `low`."""
-    stop = end
-    while stop > low and text[stop - 1].isspace():
-        stop -= 1
+    stop = space_start(text, low, end) if text[end - 1 : end].isspace() else end
     if stop < end and stop > low and text[stop - 1] > "\u05ff" and not at_cluster(text, low, stop):
         return cluster_end(text, stop - 1)  # a prefix mark (U+0600) includes the space after it
     return stop
@@ -194,20 +192,20 @@ def paragraphs(text: str) -> Finder:
     """Return the finder of ends of paragraphs: blank lines, with any kind of line break."""
     if _has_lone_return(text):
         return lazily(partial(paragraph_cuts, text))
+    return partial(_last_paragraph, text)
+
+
+def _last_paragraph(text: str, low: int, high: int) -> int:
     find = text.rfind
-
-    def last(low: int, high: int) -> int:
-        end = find("\n", low, high)
-        while end > low:
-            if text[end - 1] == "\n":
-                return end + 1
-            start = find("\n", low, end)
-            if start >= 0 and text[start + 1 : end].isspace():
-                return end + 1
-            end = start
-        return -1
-
-    return last
+    end = find("\n", low, high)
+    while end > low:
+        if text[end - 1] == "\n":
+            return end + 1
+        start = find("\n", low, end)
+        if start >= 0 and text[start + 1 : end].isspace():
+            return end + 1
+        end = start
+    return -1
 
 
 def lines(text: str) -> Finder:
@@ -218,7 +216,12 @@ def lines(text: str) -> Finder:
 
 
 def _has_lone_return(text: str) -> bool:
-    return "\r" in text and text.count("\r") != text.count("\r\n")
+    return "\r" in text and _count_lone_returns(text) > 0
+
+
+@lru_cache(maxsize=2)
+def _count_lone_returns(text: str) -> int:
+    return text.count("\r") - text.count("\r\n")
 
 
 def sentences(text: str) -> Finder:
@@ -228,24 +231,23 @@ def sentences(text: str) -> Finder:
 
 def words(text: str) -> Finder:
     """Return the finder of ends of words: white space of any kind."""
+    return partial(_last_space, text)
 
-    def last(low: int, high: int) -> int:
-        part = text[low:high]
-        words_only = part.rstrip()
-        if len(words_only) < len(part):
-            return high if words_only else -1
-        pieces = part.rsplit(None, 1)
-        return high - len(pieces[1]) if len(pieces) == 2 else -1
 
-    return last
+def _last_space(text: str, low: int, high: int) -> int:
+    part = text[low:high]
+    words_only = part.rstrip()
+    if len(words_only) < len(part):
+        return high if words_only else -1
+    pieces = part.rsplit(None, 1)
+    return high - len(pieces[1]) if len(pieces) == 2 else -1
 
 
 def after(text: str, separator: str) -> Finder:
     """Return the finder of ends of a literal separator."""
-    find, width = text.rfind, len(separator)
+    return partial(_last_separator, text, separator)
 
-    def last(low: int, high: int) -> int:
-        start = find(separator, low, high)
-        return start + width if start >= 0 else -1
 
-    return last
+def _last_separator(text: str, separator: str, low: int, high: int) -> int:
+    start = text.rfind(separator, low, high)
+    return start + len(separator) if start >= 0 else -1

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from rag_splitters.text.boundaries import trim_space
 from rag_splitters.text.lines import is_bullet, is_item, keyword_heading, line_kind
-from rag_splitters.text.sentences import last_sentence_cut
+from rag_splitters.text.sentences import last_sentence_cut, space_start
 
 _Kind: TypeAlias = Literal["lead", "title", "outer"]
 
@@ -146,9 +146,7 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
 
     A "title" is recognised by its length alone. The lines after an "outer" line are indented more.
     """
-    end = cut
-    while end > low and text[end - 1].isspace():
-        end -= 1
+    end = space_start(text, low, cut)
     if end == low:
         return -1, "lead"
     gap = text[end:cut]
@@ -189,13 +187,14 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return _lead_in_start(text, low, start, end), "lead"
     if kind in _RULES:
         return _above(text, low, start), "lead"
-    following = _line_at(text, cut)
     is_comment = kind == "comment" or (last == "/" and line.endswith("*/"))
     if is_comment and (not is_last or line.lstrip().startswith(_COMMENT_MARKS)):
         comment = _comment_start(text, low, start, end)
         if not is_last or comment < 0 or _begins_paragraph(text, low, comment):
             return comment, "lead"
+    following = ""
     if not is_last:
+        following = _line_at(text, cut)
         if not following.lstrip()[:1].isalnum() and line_kind(following) in _RULES:
             return start, "lead"
         if _are_column_heads(line, following) and _begins_paragraph(text, low, start):
@@ -203,9 +202,12 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         is_outer = _indent(following) > _indent(line) and not line.endswith(_STOPS)
         if is_outer and not is_bullet(line):
             return start, "outer"
-    after = "" if is_last else following
-    if keyword_heading(line.strip(), after) and _begins_paragraph(text, low, start):
+    line = line.strip()
+    if keyword_heading(line, following) and _begins_paragraph(text, low, start):
         return start, "lead"
+    if not _may_be_title(line):
+        return -1, "title"
+    following = following or _line_at(text, cut)
     is_title = _is_title(text, low, start, line, following, is_last)
     return (start if is_title else -1), "title"
 
@@ -249,18 +251,26 @@ def _above(text: str, low: int, start: int) -> int:
     )
 
 
-def _is_title(text: str, low: int, start: int, line: str, following: str, is_last: bool) -> bool:
-    """Whether a line is short, alone or in capitals, without a full stop, before a longer one."""
-    line = line.strip()
+def _may_be_title(line: str) -> bool:
+    """Whether a line is short, and begins with a capital, a number or a quotation mark."""
     if len(line) > _LONGEST_TITLE or len(line.split()) > _TITLE_WORDS or is_bullet(line):
         return False
-    number = _NUMBERED.match(line)
-    is_numbered = number is not None
-    words = line[number.end() :] if number else line
+    words = line[_number_end(line) :]
     if words[0].islower() or not (words[0].isalnum() or words[0] in _QUOTES):
         return False
-    if not (words[0].isalpha() or _LETTER.search(words)) or _CODE.search(line):
-        return False
+    return (words[0].isalpha() or _LETTER.search(words) is not None) and not _CODE.search(line)
+
+
+def _number_end(line: str) -> int:
+    """Return the end of the number that a line begins with, or 0."""
+    number = _NUMBERED.match(line)
+    return number.end() if number else 0
+
+
+def _is_title(text: str, low: int, start: int, line: str, following: str, is_last: bool) -> bool:
+    """Whether a line is alone or in capitals, without a full stop, before a longer one."""
+    number_end = _number_end(line)
+    is_numbered, words = number_end > 0, line[number_end:]
     is_first = _begins_paragraph(text, low, start)
     is_capitals = words.isupper()
     if is_numbered and not is_last and _is_numbered_heading(line, following.strip()):
@@ -305,8 +315,9 @@ def _is_numbered_heading(line: str, following: str) -> bool:
 
 def _line_at(text: str, position: int) -> str:
     """Return the line at `position` with its indentation, or the next one that is not blank."""
-    while position < len(text) and text[position].isspace():
-        position += 1
+    if text[position : position + 1].isspace():
+        visible = _VISIBLE.search(text, position)
+        position = visible.start() if visible else len(text)
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position, position + 300)
     return text[start : end if end >= 0 else position + 300].rstrip()

@@ -67,8 +67,15 @@ _QUICK_ENDS = '.?!")”’'
 _ACRONYM = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,2}\Z")
 _FIRST_WORD = re.compile(rf"[{_OPENERS}]{{0,4}}(?:[-–—]{{1,2}}\s?)?([^\W_]{{0,30}})(\.?)")
 _MARK = re.compile(rf"[{_STRONG}{_WEAK}\r\n\u2029]")
-# What certainly ends no sentence: the full stop in 3.14, and a line break inside a paragraph.
-_INSIDE = re.compile(r"\.[a-z\d]|(?<=[a-zA-Z\d,;])\n[ \t]*[a-z]+(?![a-z.)])")
+# What certainly ends no sentence: the full stop in 3.14 or a._b, and a line break before a word in
+# lower case, inside a paragraph or code (but not behind a heading).
+_INSIDE = (
+    r"(?:(?<=[.!?])[\"')\]}*_`]{0,4}[a-z\d]"
+    r"|(?<=\n)(?:(?<=[a-zA-Z\d,;:(\[{=+|/<>&%@^~$\\-]\n)|(?<=[a-zA-Z\d(][)\"'}]\n))"
+    r"[ \t]*[a-z]+(?![a-z.)]))"
+)
+_IS_INSIDE = re.compile(f".{_INSIDE}", re.DOTALL)
+_OUTSIDE = re.compile(f"{_MARK.pattern}(?!{_INSIDE})")
 _NUMBERED = re.compile(r"[(\[#]?(?:\d|[IVXLC]{2,}\b|[B-HJ-Z]\b)")
 _SPEAKER = re.compile(r"\w{1,30} (?:said|asked|replied|cried|answered|shouted|whispered|added)\b")
 _GLUED_WORD = re.compile(r"([^\W\d_][^\W\d_A-Z]{1,30})(?=[\s,'’])")
@@ -139,6 +146,8 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
             continue
         end, cut = mark, mark + 2
         if text[mark] not in ".?!" or text[mark + 1] != " " or not text[cut : cut + 1].isupper():
+            if _is_inside(text, mark):
+                continue
             match = _CANDIDATE.match(text, mark, high + _MARGIN)
             cut = match.end() if match else -1
         if low < cut <= high and _is_break(text, cut):
@@ -147,6 +156,8 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
         start = max(begin, end - size)
         for match in reversed(list(_CANDIDATE.finditer(text, start, end))):
             cut = match.end()
+            if _is_inside(text, match.start()):
+                continue
             if cut > end - _REACH:  # the block's end may have cut this match short
                 cut = (_CANDIDATE.match(text, match.start(), high + _MARGIN) or match).end()
             if low < cut <= high and _is_break(text, cut):
@@ -167,9 +178,7 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     >>> first_sentence_start("One is here. Two is here. Three.", 5, 32)
     13
     """
-    gap = low
-    while gap > 0 and text[gap - 1].isspace():
-        gap -= 1
+    gap = space_start(text, 0, low) if text[low - 1 : low].isspace() else low
     if gap == 0:
         first = _VISIBLE.search(text, low, high)
         return first.start() if first else -1
@@ -180,20 +189,33 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     while stop > begin and text[stop] in _QUICK_ENDS:
         stop -= 1
     cut = begin
-    for mark in _MARK.finditer(text, begin, stop + 1):
+    has_heading = "#" in text[max(0, begin - _CONTEXT) : high]
+    for mark in (_MARK if has_heading else _OUTSIDE).finditer(text, begin, stop + 1):
         at = mark.start()
         if at < cut:  # in the run of marks that was read last
             continue
         if text[at] in ".?!" and text[at + 1 : at + 2] == " " and text[at + 2 : at + 3].isupper():
             cut = at + 2
-        elif _INSIDE.match(text, at) and "#" not in text[max(0, at - _CONTEXT) : at]:
-            continue  # inside a sentence, and not behind a heading
+        elif has_heading and _is_inside(text, at):
+            continue
         else:
             match = _CANDIDATE.match(text, at, high + _MARGIN)
             cut = match.end() if match else at + 1
         if low <= cut < high and _is_break(text, cut):
             return cut
     return -1
+
+
+def space_start(text: str, low: int, end: int) -> int:
+    """Return the start of the white space before `end`, at least `low`.
+
+    >>> space_start("Tea.  ", 0, 6)
+    4
+    """
+    while end > low and text[end - 1].isspace():
+        begin = end - _REACH if end - _REACH > low else low
+        end = begin + len(text[begin:end].rstrip())
+    return end
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
@@ -211,6 +233,13 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return [(a, a + len(text[a:b].rstrip())) for a, b in zip(starts, ends, strict=False)]
 
 
+def _is_inside(text: str, mark: int) -> bool:
+    """A quick yes to whether a mark certainly ends no sentence; a heading's line break does."""
+    if _IS_INSIDE.match(text, mark) is None:
+        return False
+    return text[mark] != "\n" or text[text.rfind("\n", 0, mark) + 1 : mark].lstrip()[:1] != "#"
+
+
 def _is_break(text: str, cut: int) -> bool:
     """Whether a sentence other than the first begins at `cut`, where a candidate ends."""
     if cut >= len(text):
@@ -218,6 +247,9 @@ def _is_break(text: str, cut: int) -> bool:
     first = text[cut]
     if first.isupper() and _is_plain(text, cut):
         return True
+    if text[cut - 2 : cut] == "\n\n" and first < "\u007f" and first != "(":
+        if cut > 2 and not text[cut - 3].isspace():
+            return True  # the usual blank line
     if first == "(" and _REFERENCE.match(text, cut):
         return False
     if text[cut - 1] in ".!?" and not first.isupper():

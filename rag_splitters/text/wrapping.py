@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate, groupby, pairwise
 
 from rag_splitters.text.boundaries import Finder, lines
@@ -128,11 +129,11 @@ def clauses(text: str) -> Finder:
     >>> clauses("It may be cut here, or there")(0, 25)
     20
     """
+    return partial(_last_clause, text)
 
-    def last(low: int, high: int) -> int:
-        cut = -1
-        for match in _CLAUSE.finditer(text, low + 2 * (high - low) // 3, high):
-            cut = match.end()
-        return cut if cut > low else -1
 
-    return last
+def _last_clause(text: str, low: int, high: int) -> int:
+    cut = -1
+    for match in _CLAUSE.finditer(text, low + 2 * (high - low) // 3, high):
+        cut = match.end()
+    return cut if cut > low else -1
