@@ -62,7 +62,9 @@ def characters(texts: Sequence[str], overlap: int, goal: float, peers: bool = Tr
     placed = RecursiveCharacterTextSplitter(**sizes, add_start_index=True)
     cases = [
         Case("LangChain RecursiveCharacterTextSplitter", each(plain.split_text, texts)),
-        Case("rag_splitters RecursiveChunker", each(rs.RecursiveChunker(**sizes).spans, texts), goal),
+        Case(
+            "rag_splitters RecursiveChunker", each(rs.RecursiveChunker(**sizes).spans, texts), goal
+        ),
     ]
     if not peers:
         return cases
@@ -222,7 +224,9 @@ def paragraphs_of(text: str, size: int) -> list[str]:
 
 def sections_of(folder: Path, suffix: str) -> list[str]:
     """Return the sections of the Markdown files, or the code files, in a folder, shuffled."""
-    paths = sorted(folder.rglob(f"*{suffix}")) if suffix == ".md" else sorted(folder.glob(f"*{suffix}"))
+    paths = (
+        sorted(folder.rglob(f"*{suffix}")) if suffix == ".md" else sorted(folder.glob(f"*{suffix}"))
+    )
     texts = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
     if suffix == ".md":
         texts = [part for text in texts for part in re.split(r"\n(?=#{1,3} )", text)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -100,7 +100,7 @@ def chunk_nodes(
     is_chunk = own.get("start_char_idx") is not None
     added = node.excluded_llm_metadata_keys if is_chunk else ()
     users = users_keys(node.metadata, added) if include_metadata else frozenset()
-    new_node = copies_of(TextNode(**shared), _OWN) if kind is TextNode else None
+    new_node = _new_node(**shared) if kind is TextNode else None
     chunks: list[TextNode] = []
     for index, (span, new_id) in enumerate(zip(spans, ids, strict=True)):
         cls, inherited, excluded = kind, shared, usual
@@ -140,8 +140,16 @@ def chunk_nodes(
     return chunks
 
 
+@lru_cache(maxsize=8)
+def _new_node(**shared: str) -> Callable[[Mapping[str, Any]], TextNode]:
+    """Return a function that makes nodes with these templates."""
+    return copies_of(TextNode(**shared), _OWN)  # type: ignore[arg-type]
+
+
 def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: bool) -> None:
     """Link the chunks of a tree to parents and children and, on request, to neighbours."""
+    if len(chunks) < 2:
+        return
     related = cache(lambda index: _relation(chunks[index]))
     children: dict[int, list[RelatedNodeInfo]] = defaultdict(list)
     for index, span in enumerate(spans):

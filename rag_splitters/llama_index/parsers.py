@@ -235,16 +235,12 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
         a node leaves no room for text.
         """
         self.check_parameters()
-        sources = _sources(nodes)
         if not (self.include_metadata and self.count_metadata):
-            return sources
-        owners = {metadata_text(node): node for node in reversed(nodes)}
-        for metadata, node in owners.items():
-            self._check_room(metadata, f"document {node.node_id!r}")
-        return [
-            replace(source, prefix=metadata_text(node))
-            for source, node in zip(sources, nodes, strict=True)
-        ]
+            return _sources(nodes, [""] * len(nodes))
+        prefixes = list(map(metadata_text, nodes))
+        for prefix, node in dict(zip(reversed(prefixes), reversed(nodes), strict=True)).items():
+            self._check_room(prefix, f"document {node.node_id!r}")
+        return _sources(nodes, prefixes)
 
     def _check_room(self, metadata: str, owner: str) -> None:
         """Raise ValueError if metadata leaves no room for text in a chunk."""
@@ -301,15 +297,16 @@ def _nested_in_unit(value: Any, unit: LengthFunction) -> Any:
     return value
 
 
-def _sources(nodes: Sequence[BaseNode]) -> list[Source]:
+def _sources(nodes: Sequence[BaseNode], prefixes: Sequence[str]) -> list[Source]:
     return [
         Source(
             text_of(node),
             node.metadata,
             node.id_ if "id_" in node.model_fields_set else None,
             number,
+            prefix=prefix,
         )
-        for number, node in enumerate(nodes)
+        for number, (node, prefix) in enumerate(zip(nodes, prefixes, strict=True))
     ]
 
 

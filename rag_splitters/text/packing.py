@@ -86,9 +86,12 @@ def pack_windows(text: str, sizes: Sizes, trim: bool) -> list[Span]:
 
 
 def _is_whole(structure: Structure, sizes: Sizes, begin: int, end: int) -> bool:
-    """Whether a text in characters fits into one chunk, so that nothing needs to be looked for."""
-    fits = sizes.length_function == "characters" and end - begin <= sizes.size
-    return fits and not structure.required and structure.indentation is None
+    """Whether a text fits into one chunk, so that nothing needs to be looked for."""
+    if structure.required or structure.indentation is not None:
+        return False
+    if sizes.length_function == "characters":
+        return end - begin <= sizes.size
+    return structure.measure(sizes).length(begin, end) <= sizes.size
 
 
 def _nowhere(start: int, end: int, low: int) -> int:

@@ -190,8 +190,10 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
         stop -= 1
     cut = begin
     has_heading = "#" in text[max(0, begin - _CONTEXT) : high]
-    for mark in (_MARK if has_heading else _OUTSIDE).finditer(text, begin, stop + 1):
+    for mark in (_MARK if has_heading else _OUTSIDE).finditer(text, begin, high + _MARGIN):
         at = mark.start()
+        if at > stop:
+            return -1
         if at < cut:  # in the run of marks that was read last
             continue
         if text[at] in ".?!" and text[at + 1 : at + 2] == " " and text[at + 2 : at + 3].isupper():
@@ -247,9 +249,9 @@ def _is_break(text: str, cut: int) -> bool:
     first = text[cut]
     if first.isupper() and _is_plain(text, cut):
         return True
-    if text[cut - 2 : cut] == "\n\n" and first < "\u007f" and first != "(":
-        if cut > 2 and not text[cut - 3].isspace():
-            return True  # the usual blank line
+    is_blank_line = text[cut - 2 : cut] == "\n\n" and cut > 2 and not text[cut - 3].isspace()
+    if is_blank_line and first < "\u007f" and first != "(":
+        return True
     if first == "(" and _REFERENCE.match(text, cut):
         return False
     if text[cut - 1] in ".!?" and not first.isupper():

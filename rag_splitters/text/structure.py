@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from rag_splitters.text.boundaries import Finder, skip_space
 from rag_splitters.text.leads import lead_start
-from rag_splitters.text.sizing import Measure, Sizes
+from rag_splitters.text.sizing import LengthFunction, Measure, Sizes
 
 Range: TypeAlias = tuple[int, int]
 """(start, end) of a part of a text."""
@@ -138,11 +138,21 @@ class Structure:
     head_end: Callable[[int], int] | None = None
     part_end: Callable[[int], int] | None = None
     _fit: Fit | None = field(default=None, init=False, repr=False, compare=False)
+    _measure: tuple[LengthFunction, Measure] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    def measure(self, sizes: Sizes) -> Measure:
+        """Return the measure of the text. It is made once for each unit."""
+        unit = sizes.length_function
+        if self._measure is None or self._measure[0] is not unit:
+            self._measure = unit, sizes.measure(self.text)
+        return self._measure[1]
 
     def fit(self, sizes: Sizes) -> Fit:
         """Measure the text, and choose the unbreakable ranges that fit. Done once for each size."""
         if self._fit is None or (self._fit.sizes is not sizes and self._fit.sizes != sizes):
-            measure = sizes.measure(self.text)
+            measure = self.measure(sizes)
             ranges = sorted(self.unbreakable(), key=outer_first) if self.unbreakable else ()
             fitting = _fitting(self.text, ranges, measure, sizes.size) if ranges else ()
             self._fit = Fit(sizes, measure, Unbreakable(fitting) if ranges else NOTHING)
