@@ -143,7 +143,7 @@ def chunk_nodes(
 @lru_cache(maxsize=8)
 def _new_node(**shared: str) -> Callable[[Mapping[str, Any]], TextNode]:
     """Return a function that makes nodes with these templates."""
-    return copies_of(TextNode(**shared), _OWN)  # type: ignore[arg-type]
+    return copies_of(TextNode(**shared), _OWN)
 
 
 def tie(chunks: Sequence[TextNode], spans: Sequence[Span], include_neighbours: bool) -> None:
