@@ -22,7 +22,7 @@ from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested, registered_strategy
-from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.contract.sized import MergingChunker, SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.models import Embeddings
 from rag_splitters.span import Source, Span
@@ -40,7 +40,7 @@ from rag_splitters.structure.outlined import outlined_headings
 from rag_splitters.structure.read_kinds import read_kind
 from rag_splitters.text.origin import Reading, UnreadableError
 
-_SIZES = ("chunk_size", "chunk_overlap", "length_function")
+_SIZES = ("chunk_size", "chunk_overlap", "length_function", "min_chunk_size")
 
 
 class _Rules(dict[str, str | Chunker]):
@@ -56,7 +56,7 @@ class _Rules(dict[str, str | Chunker]):
         return hash(tuple(self.items()))
 
 
-class AutoChunker(SizedChunker):
+class AutoChunker(MergingChunker):
     """Detects the kind of each document and cuts it with a strategy for it, all in the same size.
 
     Use it for folders with many kinds of files, or if you do not want to choose. The kind is
@@ -92,6 +92,8 @@ class AutoChunker(SizedChunker):
     strategy: ClassVar[str] = "auto"
 
     model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
+
+    min_chunk_size: int | float = 0.1
 
     rules: Annotated[Mapping[str, str | Nested], AfterValidator(_Rules)] = _Rules()
     """Strategies to use instead, by file name ("*.sql", "docs/*.txt"), MIME type ("text/html") or

@@ -20,7 +20,7 @@ class ContentAwareChunker(MergingChunker):
     Use it for documentation, web pages and notes: Markdown, HTML, XML, RST, AsciiDoc, LaTeX, man
     pages, mail and plain text. A section that fits is one chunk, with its subsections. If it does
     not fit, each subsection is cut on its own, so no chunk crosses a heading of its own level or
-    above. A heading stays with the text under it, a lead-in such as "You need:" with what follows
+    above, except one that would be smaller than `min_chunk_size`. A heading stays with the text under it, a lead-in such as "You need:" with what follows
     it, and a few words before a first subsection with that. Code, tables, list items and quotes
     that fit are never cut. A block that is too big is cut at blank lines and lines (code), rows and
     cells (tables), items (lists) or sentences (prose). A chunk that begins inside a list or code
@@ -28,7 +28,8 @@ class ContentAwareChunker(MergingChunker):
     begins inside a Markdown or HTML table repeats the header of the table.
 
     Metadata: `headings`, the headings over the chunk's own text, the outermost first. Overlap does
-    not count as its own text.
+    not count as its own text. A chunk that begins with a heading and holds several sections has
+    the headings that are over all of them.
 
     Rewrites: a repeated header has no position. HTML becomes plain text. Entities are decoded,
     white space outside `pre` is collapsed, the items of lists begin with "- " or their number,
@@ -66,9 +67,9 @@ class ContentAwareChunker(MergingChunker):
     """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
     metadata and the text."""
 
-    min_chunk_size: int = 0
+    min_chunk_size: int | float = 0.1
     """Chunks smaller than this are merged with a neighbour, even across headings, if the result
-    fits; in units of `length_function`, and 0 merges none."""
+    fits: a number of units (an int), or a share of `chunk_size` (a float)."""
 
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
-from rag_splitters.contract.sized import SizedChunker
+from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.errors import InputError
 from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embeddings, ModelError
@@ -24,7 +24,7 @@ from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter, own_cuts
-from rag_splitters.text.sizing import Measure, Sizes
+from rag_splitters.text.sizing import Measure
 from rag_splitters.text.structure import Range, Structure
 from rag_splitters.text.unbreakable import marked_structure
 
@@ -37,7 +37,7 @@ Passages: TypeAlias = tuple[list[Range], list[str]]
 """The units of a text, and a passage to embed for each."""
 
 
-class EmbeddingSizes(SizedChunker):
+class EmbeddingSizes(MergingChunker):
     """A sized chunker that finds the places to cut with an embedding model.
 
     A subclass says which passages of a text to embed (`_passages`), and where chunks begin, given
@@ -56,8 +56,6 @@ class EmbeddingSizes(SizedChunker):
     size of requests, pass `rag_splitters.models.Embedder(model, max_texts=..., max_tokens=...)`."""
 
     min_chunk_size: int | float = 0.2
-    """Chunks smaller than this are merged with a neighbour if the result fits: a number of units
-    (an int), or a share of `chunk_size` (a float)."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of concurrent requests; None: that of the `Embedder`, which is 4 by default.
@@ -78,27 +76,7 @@ class EmbeddingSizes(SizedChunker):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        least = self.min_chunk_size
-        if isinstance(least, float) and not 0 <= least <= 1:
-            raise InputError(
-                f"min_chunk_size must be a share in [0, 1] or a whole number, got {least!r}"
-            )
-        if least < 0 or least > self.chunk_size:
-            raise InputError(
-                f"min_chunk_size must be from 0 to chunk_size ({self.chunk_size}), got {least}"
-            )
         check_cache(self.cache, self.embeddings)
-
-    @property
-    def sizes(self) -> Sizes:
-        return super().sizes._replace(min_size=self.min_size)
-
-    @property
-    def min_size(self) -> int:
-        """`min_chunk_size` in units."""
-        if isinstance(self.min_chunk_size, float):
-            return int(self.min_chunk_size * self.chunk_size)
-        return min(self.min_chunk_size, self.chunk_size)
 
     @abstractmethod
     def _passages(self, text: str) -> Passages:

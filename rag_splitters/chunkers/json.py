@@ -76,7 +76,7 @@ class JsonChunker(MergingChunker):
 
     def _pack(self, text: str, members: JsonMembers) -> list[Span]:
         """Return the chunks, with their paths in the metadata."""
-        sizes = self.sizes._replace(min_size=max(self.min_chunk_size, self.chunk_size // _SMALL))
+        sizes = self.sizes._replace(min_size=max(self.min_size, self.chunk_size // _SMALL))
         structure = Structure(text, _levels(text, members), keep_with_next=None)
         measure, size = structure.fit(sizes).measure, self.chunk_size
         structure.required = members.breaks(lambda start, end: measure.length(start, end) <= size)

@@ -127,20 +127,33 @@ class MergingChunker(SizedChunker):
     Raises ValueError if `min_chunk_size` is larger than `chunk_size`, or as `SizedChunker` does.
     """
 
-    min_chunk_size: int = 0
-    """Chunks smaller than this are merged with a neighbour if the result fits; in units of
-    `length_function`, and 0 merges none."""
+    min_chunk_size: int | float = 0
+    """Chunks smaller than this are merged with a neighbour if the result fits: a number of units
+    (an int), or a share of `chunk_size` (a float)."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        if whole_number(self.min_chunk_size, "min_chunk_size", 0) > self.chunk_size:
+        least = self.min_chunk_size
+        if isinstance(least, float) and not 0 <= least <= 1:
+            raise InputError(
+                f"min_chunk_size must be a share in [0, 1] or a whole number, got {least!r}"
+            )
+        if not isinstance(least, float) and whole_number(least, "min_chunk_size", 0) > (
+            self.chunk_size
+        ):
             raise InputError(
                 f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
-                f"got {self.min_chunk_size}"
+                f"got {least}"
             )
 
     @property
+    def min_size(self) -> int:
+        """`min_chunk_size` in units."""
+        least = self.min_chunk_size
+        if isinstance(least, float):
+            return int(least * self.chunk_size)
+        return min(least, self.chunk_size)
+
+    @property
     def sizes(self) -> Sizes:
-        size = self.chunk_size
-        least = min(self.min_chunk_size, size)
-        return Sizes(size, self.overlap, self.length_function, least)
+        return Sizes(self.chunk_size, self.overlap, self.length_function, self.min_size)

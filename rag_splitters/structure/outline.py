@@ -37,6 +37,7 @@ class Outline:
         self._section_ends = [len(text)] * len(headings)
         self.paths: list[tuple[str, ...]] = []  # the path of each heading, including itself
         self._nested: list[bool] = []  # whether it is right below its parent
+        self._parents: list[int] = []  # the index of the heading above each, or -1
         open_headings: list[int] = []
         for index, heading in enumerate(headings):
             while open_headings and headings[open_headings[-1]].level >= heading.level:
@@ -44,6 +45,7 @@ class Outline:
             is_deeper = index > 0 and open_headings[-1:] == [index - 1]
             is_below = is_deeper and skip_space(text, headings[index - 1].end) >= heading.start
             self._nested.append(is_below)
+            self._parents.append(open_headings[-1] if open_headings else -1)
             above = self.paths[open_headings[-1]] if open_headings else ()
             self.paths.append((*above, heading.text))
             open_headings.append(index)
@@ -89,12 +91,16 @@ class Outline:
         """Return the texts of the headings above `position`, the outermost first.
 
         A passage may begin with several nested headings. If you pass its `end`, the result includes
-        them down to the deepest one that is above the whole passage. Text before the first heading
-        of a document counts as part of its section if the passage ends there.
+        them down to the deepest one that is above the whole passage. If it begins with a heading and
+        goes on after that section, the result has the headings that are above all of it. Text
+        before the first heading of a document counts as part of its section if the passage ends
+        there.
 
         >>> outline = Outline.of("# Tea\\n\\n## Green\\n\\nCool the water.")
         >>> outline.above(0), outline.above(0, 32)
         (('Tea',), ('Tea', 'Green'))
+        >>> Outline.of("# Tea\\n\\n## Green\\n\\nCool.\\n\\n## Black\\n\\nBoil.").above(7, 40)
+        ('Tea',)
         """
         index = bisect_right(self._starts, position) - 1
         stop = position if end is None else end
@@ -106,7 +112,9 @@ class Outline:
         while deeper < len(self._nested) and self._nested[deeper] and self._starts[deeper] < stop:
             index = deeper if stop <= self._section_ends[deeper] else index
             deeper += 1
-        return self.paths[index]
+        while index >= 0 and self._starts[index] >= position and stop > self._section_ends[index]:
+            index = self._parents[index]
+        return self.paths[index] if index >= 0 else ()
 
 
 def title_of(text: str, metadata: Mapping[str, Any]) -> str:

@@ -72,7 +72,7 @@ def pack(
     packer = _Packer(structure, sizes, end, trim, repeat, without_overlap_at)
     pieces = packer.pieces(begin)
     if sizes.min_size:
-        pieces = packer.merge_last(pieces)
+        pieces = packer.merge_last(packer.merge_small(pieces))
     if structure.indentation:
         pieces = packer.with_indentation(pieces)
     return [Span(start, end, own_start=own) for start, own, end in pieces]
@@ -212,6 +212,8 @@ class _Packer:
                 cut = self.choose_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
                 cut = self.choose_cut(start, begin, limit, limit)
+            if self.min_size and self.required and begin < cut[0] < stop:
+                cut = self.with_large_rest(start, begin, cut, stop)
             if measure.is_monotone:
                 return cut
             end = trim_space(text, begin, cut[0]) if trim else cut[0]
@@ -219,6 +221,15 @@ class _Packer:
                 return cut
             limit = min(end, limit) - 1  # the user's length function is not monotone: try less
         return begin, False
+
+    def with_large_rest(self, start: int, begin: int, cut: Cut, stop: int) -> Cut:
+        """Return an earlier cut if the text from it to a required one would be below `min_size`."""
+        if self.measure.length(cut[0], stop) >= self.min_size:
+            return cut
+        high = min(self.measure.earliest(stop, self.min_size), cut[0])
+        earlier = self.choose_cut(start, begin, high, high) if high > begin else cut
+        is_large = self.measure.length(begin, earlier[0]) >= self.min_size
+        return earlier if is_large and earlier[0] > begin else cut
 
     def may_trim_from(self, begin: int, limit: int) -> bool:
         """Whether the white space at `limit` can be trimmed off a chunk.
@@ -236,7 +247,8 @@ class _Packer:
                 stop = cluster_floor(self.text, begin, stop)
             if stop <= begin:
                 continue
-            if not self.min_size or self.measure.length(start, stop) >= self.min_size:
+            is_small = self.min_size and self.measure.length(start, stop) < self.min_size
+            if not is_small or stop in self.apart:
                 return min(stop, self.text_end)
         return self.text_end
 
@@ -339,6 +351,18 @@ class _Packer:
         """Move a cut before the unbreakable range that it would divide."""
         whole = self.unbreakable.start_of(cut) if self.unbreakable else cut
         return whole if begin < whole < cut and at_cluster(self.text, begin, whole) else cut
+
+    def merge_small(self, pieces: Sequence[Piece]) -> list[Piece]:
+        """Merge each chunk below `min_size` with the one before if both fit together."""
+        merged: list[Piece] = []
+        for start, own, end in pieces:
+            is_small = bool(merged) and self.measure.length(start, end) < self.min_size
+            first = merged[-1][0] if is_small and own not in self.apart else -1
+            if first >= 0 and self.measure.length(first, end) <= self.size:
+                merged[-1] = (first, merged[-1][1], end)
+            else:
+                merged.append((start, own, end))
+        return merged
 
     def merge_last(self, pieces: list[Piece]) -> list[Piece]:
         """Merge a last chunk below `min_size` with the one before, or move text to it."""

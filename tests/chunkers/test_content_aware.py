@@ -143,7 +143,7 @@ def test_a_table_that_is_cut_repeats_its_header(strategy: Any, markup: str, over
 
 
 def test_sections_that_fit_are_chunks() -> None:
-    spans = check_chunker(ContentAwareChunker(), MARKDOWN)
+    spans = check_chunker(ContentAwareChunker(min_chunk_size=0), MARKDOWN)
     assert [list(span.headings) for span in spans] == [["Tea"], ["Coffee"]]
     spans = check_chunker(ContentAwareChunker(chunk_size=200), MARKDOWN)
     assert [span.text_of(MARKDOWN).split("\n")[0] for span in spans] == [
