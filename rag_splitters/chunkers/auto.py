@@ -18,7 +18,6 @@ from rag_splitters.chunkers.json import JsonChunker
 from rag_splitters.chunkers.languages import LANGUAGES, preset_for
 from rag_splitters.chunkers.parts import in_order
 from rag_splitters.chunkers.recursive import RecursiveChunker
-from rag_splitters.chunkers.sentence import SentenceChunker
 from rag_splitters.chunkers.table import TableChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested, registered_strategy
@@ -62,12 +61,11 @@ class AutoChunker(MergingChunker):
     Use it for folders with many kinds of files, or if you do not want to choose. The kind is
     detected from the metadata (a file name or a MIME type) and from the text itself:
 
-    - Markdown, HTML, XML, RST, AsciiDoc, LaTeX, man pages, logs, and text or PDF with headings:
-      `ContentAwareChunker`
+    - Markdown, HTML, XML, RST, AsciiDoc, LaTeX, man pages, logs, PDF and any other text:
+      `ContentAwareChunker`, or `ClusterChunker` for text without headings if you pass `embeddings`
     - source code: `CodeChunker` or, if tree-sitter or its grammar is not installed,
       `RecursiveChunker` with the separators of the language
     - CSV and TSV: `TableChunker`; JSON and JSON lines: `JsonChunker`
-    - any other text: `SentenceChunker`, or `ClusterChunker` if you pass `embeddings`
     - raw notebooks, subtitles and mailboxes: the strategy for the text that `FileLoader` and
       `FileReader` would read from them; no chunk holds text of two mails
 
@@ -101,8 +99,8 @@ class AutoChunker(MergingChunker):
     sizes of its own. The first rule that matches applies."""
 
     embeddings: Embeddings | None = None
-    """Embedding model for `ClusterChunker`, which cuts text without structure where its subject
-    changes; None: such text is cut by `SentenceChunker`."""
+    """Embedding model for `ClusterChunker`, which cuts text without headings where its subject
+    changes; None: such text is cut by `ContentAwareChunker`, at paragraphs if possible."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -174,11 +172,11 @@ class AutoChunker(MergingChunker):
         for pattern in self.rules:
             if _matches(pattern, kind, metadata):
                 return _Choice(rule=pattern)
-        if kind == "text":
+        if kind == "text" and self.embeddings is not None:
             outlined = outlined_headings(text, metadata)
             headings = outlined if is_pdf else Outline.of(text, "text", metadata=metadata).headings
-            if len(headings) > 1:
-                return _Choice("text with headings")
+            if len(headings) < 2:
+                return _Choice("text without headings")
         return _Choice(kind)
 
     def _chunker(self, choice: _Choice) -> Chunker:
@@ -186,12 +184,8 @@ class AutoChunker(MergingChunker):
         if choice.rule:
             rule = self.rules[choice.rule]
             return self._by_name(rule) if isinstance(rule, str) else rule
-        if choice.kind == "text":
-            if self.embeddings is None:
-                return self._build(SentenceChunker)
+        if choice.kind == "text without headings":
             return self._build(ClusterChunker, embeddings=self.embeddings)
-        if choice.kind == "text with headings":
-            return self._build(ContentAwareChunker, format="text")
         if choice.kind in ("json", "notebook"):
             return self._build(JsonChunker)
         text_format = KINDS[choice.kind].format

@@ -12,7 +12,6 @@ from pydantic import AfterValidator, ConfigDict, Field
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.registry import Nested
 from rag_splitters.contract.sized import MergingChunker
-from rag_splitters.errors import InputError
 from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embeddings, ModelError
 from rag_splitters.models.asking import embed_each

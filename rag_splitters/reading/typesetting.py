@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from rag_splitters.text.lines import roman_value
+
 _EDGE = 3  # lines at the top and at the bottom of a page that may be running heads
 _LONGEST_HEAD = 200  # characters
 _NUMBER = re.compile(r"\b(?:\d{1,5}|[ivxl]{1,7}|[IVXL]{1,7})\b")
-_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50}
 
 _HYPHEN = re.compile(r"(?<=[^\W_])([-\u2010\u00ad])[ \t]*(\n?\f|\n)[ \t]*(?=[^\W_])")
 _REST = re.compile(r"([^\W_]{1,60})\S{0,60}(?!\S)[ \t]*")
@@ -101,16 +102,8 @@ def _keys(line: str, page: int) -> Iterator[_Key]:
         yield line, None
         for number in _NUMBER.finditer(line):
             is_roman = not number[0].isdecimal()
-            value = _roman_value(number[0]) if is_roman else int(number[0])
+            value = roman_value(number[0]) if is_roman else int(number[0])
             yield f"{line[: number.start()]}#{line[number.end() :]}", (is_roman, value - page)
-
-
-def _roman_value(number: str) -> int:
-    values = [_ROMAN[digit] for digit in number.lower()]
-    return sum(
-        -value if value < following else value
-        for value, following in zip(values, [*values[1:], 0], strict=True)
-    )
 
 
 def _is_repeated(key: _Key, count: int, pages: int) -> bool:

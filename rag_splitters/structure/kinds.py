@@ -512,6 +512,7 @@ def _may_have_columns(delimiter: str) -> _Test:
 
 _NATURAL = frozenset(("cs", "sh", "ts"))  # also the codes of natural languages
 _CODE_SIGNS = re.compile(r"[{}();=<>$|\\/]")
+_NO_VERSE = re.compile(r"[{}=<>$|\\/]")
 _COMMENTS = re.compile(r"^[ \t]*(?://|--|#|\*|\\).*$", re.MULTILINE)
 _NO_PROSE = frozenset(" \t#/%;\"'")
 _CODE_LINE = re.compile(r"[A-Z]{2,} \S|\s*[\w.-]+[ \t]*[:+?]?=")
@@ -551,9 +552,11 @@ def _is_assignment(line: str) -> bool:
 
 
 def _is_prose(text: str) -> bool:
-    """Whether its lines are long, with few signs of code."""
+    """Whether its lines are long, with few signs of code, or lines of verse."""
     words = len(text.split())
     lines = sum(1 for line in text.split("\n") if line.strip())
+    if words >= 5 * lines and not _NO_VERSE.search(text):
+        return True
     return words >= 6 * lines and 100 * len(_CODE_SIGNS.findall(text)) < len(text)
 
 

@@ -91,8 +91,8 @@ class Outline:
         """Return the texts of the headings above `position`, the outermost first.
 
         A passage may begin with several nested headings. If you pass its `end`, the result includes
-        them down to the deepest one that is above the whole passage. If it begins with a heading and
-        goes on after that section, the result has the headings that are above all of it. Text
+        them down to the deepest one that is above the whole passage. If it begins with a heading
+        and goes on after that section, the result has the headings that are above all of it. Text
         before the first heading of a document counts as part of its section if the passage ends
         there.
 

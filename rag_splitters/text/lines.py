@@ -43,12 +43,18 @@ KEYWORDS = {
     "book": 1,
     "teil": 1,
     "volume": 1,
+    "canto": 2,
+    "act": 2,
     "chapter": 2,
+    "chapitre": 2,
+    "capítulo": 2,
+    "capitolo": 2,
     "kapitel": 2,
     "annex": 2,
     "appendix": 2,
     "anhang": 2,
     "schedule": 2,
+    "scene": 3,
     "section": 3,
     "abschnitt": 3,
     "article": 4,
@@ -61,6 +67,11 @@ _NUMBER = (
 )
 KEYWORD_HEADING = rf"({'|'.join(KEYWORDS)})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|\Z)"
 
+_CHINESE_LEVELS = {"卷": 1, "部": 1, "篇": 2, "回": 2, "章": 2, "幕": 2, "節": 3, "节": 3}
+_CHINESE = re.compile(
+    rf"第[一二三四五六七八九十百零〇两兩\d]{{1,5}}([{''.join(_CHINESE_LEVELS)}])(?:\s+\S.{{0,40}}|\S.{{0,12}})?\Z"
+)
+_ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
 _KEYWORD = re.compile(KEYWORD_HEADING, re.IGNORECASE)
 _KEYWORD_INITIALS = frozenset(word[0].upper() for word in KEYWORDS)
@@ -117,7 +128,7 @@ def is_item(line: str) -> bool:
 
 
 def keyword_heading(line: str, after: str) -> int:
-    """Return the level of a heading such as "Chapter 3: Tea", or 0.
+    """Return the level of a heading such as "Chapter 3: Tea" or "第三回", or 0.
 
     Parameters:
         line: the line, without white space around it.
@@ -126,6 +137,8 @@ def keyword_heading(line: str, after: str) -> int:
     >>> keyword_heading("Chapter 3", "Tea is hot."), keyword_heading("section 3 says", "so.")
     (2, 0)
     """
+    if line[:1] == "第" and line[-1] not in "。，；：、！？" and (chinese := _CHINESE.match(line)):
+        return _CHINESE_LEVELS[chinese[1]]
     if line[:1] not in _KEYWORD_INITIALS or (match := _KEYWORD.match(line)) is None:
         return 0
     rest = line[match.end() :]
@@ -134,3 +147,16 @@ def keyword_heading(line: str, after: str) -> int:
         return 0
     goes_on = after.strip() and (words[-1:] in (".", ":") or after.lstrip()[0].islower())
     return 0 if words and goes_on else KEYWORDS[match[1].lower()]
+
+
+def roman_value(number: str) -> int:
+    """Return the value of a Roman number.
+
+    >>> roman_value("xiv"), roman_value("CLIV")
+    (14, 154)
+    """
+    values = [_ROMAN_DIGITS[digit] for digit in number.lower()]
+    return sum(
+        -value if value < following else value
+        for value, following in zip(values, [*values[1:], 0], strict=True)
+    )

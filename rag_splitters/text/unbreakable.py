@@ -27,6 +27,8 @@ _BARE_RULE = re.compile(  # the line below the header of a table whose rows do n
 _BLOCKS = ("item", "lettered", "quote")
 _MOST_INDENT = 8  # columns of indentation from the mark of an item to its paragraphs
 _LINE = re.compile(r"[^\s][^\n]*")
+_FIELD = r'(?:"(?:[^"\n]|"")*"|[^",;\t\n]*)'
+_DATA_ROWS = re.compile(rf"(?:^{_FIELD}(?:[,;\t](?! ){_FIELD})+\r?(?:\n|\Z)){{2,}}", re.MULTILINE)
 _TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
 
 
@@ -45,7 +47,21 @@ def find_unbreakable(text: str) -> list[tuple[int, int]]:
         ranges += _bare_rows(text)
     if "<" in text:
         ranges += _html_ranges(text)
+    ranges += data_rows(text)
     return sorted(ranges, key=outer_first)
+
+
+def data_rows(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the lines of data that have tabs or quoted fields, if at least two follow each other.
+
+    >>> text = 'It is:\\nAda,"One. Two.",36\\nAlan,"Three. Four.",41'
+    >>> [text[start:end] for start, end in data_rows(text)]
+    ['Ada,"One. Two.",36', 'Alan,"Three. Four.",41']
+    """
+    if "\t" in text or ',"' in text or '";' in text or '",' in text:
+        for rows in _DATA_ROWS.finditer(text):
+            for row in _LINE.finditer(text, *rows.span()):
+                yield row.start(), trim_space(text, row.start(), row.end())
 
 
 def marked_structure(text: str, levels: Sequence[Finder] = ()) -> Structure:

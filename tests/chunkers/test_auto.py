@@ -39,13 +39,13 @@ EXPECTED = {
     "kettle_manual.adoc": "content_aware",
     "reservoir.tex": "content_aware",
     "http.1": "content_aware",
-    "harbour_list.mbox": "content_aware sentence",
-    "lecture.vtt": "sentence",
-    "dialogue.srt": "sentence",
+    "harbour_list.mbox": "content_aware",
+    "lecture.vtt": "content_aware",
+    "dialogue.srt": "content_aware",
     "scheduler.log": "content_aware",
     "gpl_2.txt": "content_aware",
-    "tide_essay.txt": "sentence",
-    "uhrmacher_de.txt": "sentence",
+    "tide_essay.txt": "content_aware",
+    "uhrmacher_de.txt": "content_aware",
     "events.py": "code",
     "lease.go": "code",
     "pipeline.yaml": "code",
@@ -77,7 +77,7 @@ def test_files_of_llama_index_are_told_apart_by_their_metadata() -> None:
     documents = SimpleDirectoryReader(input_files=files).load_data()
     nodes = asyncio.run(AutoNodeParser().aget_nodes_from_documents(documents))
     found = {node.metadata["file_name"]: node.metadata["strategy"] for node in nodes}
-    assert found == {"events.py": "code", "loans.csv": "table", "tide_essay.txt": "sentence"}
+    assert found == {"events.py": "code", "loans.csv": "table", "tide_essay.txt": "content_aware"}
     assert all("strategy" in node.excluded_embed_metadata_keys for node in nodes)
 
 
@@ -87,7 +87,7 @@ def test_chunks_are_those_of_the_strategy_in_the_same_size() -> None:
     for metadata, chunker in (
         ({"source": "a.md"}, ContentAwareChunker(**sizes)),
         ({"source": "a.py"}, CodeChunker(**sizes)),
-        ({"source": "a.pdf"}, SentenceChunker(**sizes)),
+        ({"source": "a.pdf"}, ContentAwareChunker(format="text", **sizes)),
     ):
         (expected,) = chunker.split([Source(text, metadata)])
         (found,) = AutoChunker(**sizes).split([Source(text, metadata)])
@@ -198,7 +198,7 @@ def test_a_pdf_is_prose_with_pages_whatever_it_looks_like() -> None:
     text = "# One\n\n## Two\n\n" + PROSE + "\n\f" + PROSE
     pages = {"source": "report.pdf", "page_start": 1, "page_end": 2}
     chunks = AutoChunker(chunk_size=200).chunk(text, metadata=pages)
-    assert {chunk.metadata["strategy"] for chunk in chunks} == {"sentence"}
+    assert {chunk.metadata["strategy"] for chunk in chunks} == {"content_aware"}
     assert chunks[-1].metadata["page_start"] == 2
 
 

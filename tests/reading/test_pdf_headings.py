@@ -202,7 +202,7 @@ def test_auto_takes_the_strategy_for_headings(report: Path, tmp_path: Path) -> N
     assert chunks[1].metadata["headings"] == [OUTLINE[0][1], "Visitors", "Opening hours"]
     assert chunks[1].metadata["strategy"] == "content_aware"
     plain = chunks_of(AutoChunker(chunk_size=300), make_pdf(tmp_path / "b.pdf", BODY))
-    assert plain[0].metadata["strategy"] == "sentence"
+    assert "headings" not in plain[0].metadata
 
 
 def test_a_nested_strategy_knows_the_headings_of_its_part(report: Path) -> None:

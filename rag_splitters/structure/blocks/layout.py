@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import pairwise
 
 from rag_splitters.span import Span
@@ -21,6 +22,8 @@ from rag_splitters.text.boundaries import (
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Structure, Unbreakable
+from rag_splitters.text.unbreakable import data_rows
+from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 _COARSE = 4
 """The number of levels that cut between blocks. The levels after them cut inside blocks."""
@@ -101,6 +104,8 @@ def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int])
         _inside(blocks, _LINED, lines(text)),
         _inside(blocks, {"table"}, _matches(text, _BAR)),
         _inside(blocks, _PROSE | {"table"}, sentences(text)),
+        _inside(blocks, _PROSE, unwrapped_lines(text)),
+        _inside(blocks, _PROSE, clauses(text)),
     ]
     guard = _heading_guard(blocks)
     word = words(text)
@@ -195,7 +200,10 @@ def pack_blocks(
         without_overlap_at: offsets at which a chunk begins without overlap.
     """
     structure = Structure(
-        text, whole_levels=_COARSE, indentation=_indentation(text, blocks, required)
+        text,
+        whole_levels=_COARSE,
+        unbreakable=partial(data_rows, text),
+        indentation=_indentation(text, blocks, required),
     )
     sections, attached = _section_breaks(blocks, structure.fit(sizes).measure, sizes.size)
     structure.levels = _block_levels(text, blocks, attached)

@@ -12,11 +12,12 @@ from typing import NamedTuple
 from rag_splitters.structure.block import Block
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.leads import anchor_start
-from rag_splitters.text.lines import is_bullet, is_item, keyword_heading
+from rag_splitters.text.lines import is_bullet, is_item, keyword_heading, roman_value
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})(\.?)[ \t]+(\S.*)")
 _ROMAN = re.compile(r"[IVXLC]{1,6}\.[ \t]+\S.*|第?[一二三四五六七八九十百]{1,4}[、章節节]\S.*")
+_ROMAN_NUMBER = re.compile(r"(C{0,3}(?:X[LC]|L?X{0,3})(?:I[XV]|V?I{0,3}))\.?\Z")
 _UNDERLINE = re.compile(r"(={3,}|-{3,}|~{3,}|\*{3,}|_{3,})[ \t]*\Z")
 _WIKI = re.compile(r"=(?: ?=){0,5}")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
@@ -239,7 +240,7 @@ def _level(line: _Line, keywords: re.Pattern[str] | None, is_first: bool) -> int
     if width <= _LONGEST_KEYWORD:
         if keywords is not None and keywords.match(content):
             return 5
-        if is_first and (level := keyword_heading(content, line.after)):
+        if (is_first or content[0] == "第") and (level := keyword_heading(content, line.after)):
             return level
     if width > _LONGEST or not is_first or content[-1] in ".,;:!?":
         return 0
@@ -277,6 +278,9 @@ class _Numbered(NamedTuple):
 
 def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
     """The line as a heading, if its number and its words allow it."""
+    if line.text[0] in "IVXLC" and (roman := _ROMAN_NUMBER.match(line.text)):
+        is_alone = is_first and not line.after.strip()
+        return _Numbered((roman_value(roman[1]),), line, True) if is_alone else None
     match = _NUMBERED.match(line.text) if line.text[0].isdigit() else None
     if match is None or line.end - line.start > _LONGEST or _IN_CONTENTS.search(line.text):
         return None
