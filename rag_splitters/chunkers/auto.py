@@ -24,6 +24,7 @@ from rag_splitters.contract.registry import Nested, registered_strategy
 from rag_splitters.contract.sized import MergingChunker, SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.models import Embeddings
+from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.grammars import GRAMMARS
 from rag_splitters.structure.kinds import (
@@ -91,7 +92,7 @@ class AutoChunker(MergingChunker):
 
     model_config = ConfigDict(hide_input_in_errors=True)  # a model's repr may hold its key
 
-    min_chunk_size: int | float = 0.1
+    min_chunk_size: Least = 0.1
 
     rules: Annotated[Mapping[str, str | Nested], AfterValidator(_Rules)] = _Rules()
     """Strategies to use instead, by file name ("*.sql", "docs/*.txt"), MIME type ("text/html") or

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from rag_splitters.contract.sized import MergingChunker
+from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.outline import Outline
@@ -68,7 +69,7 @@ class ContentAwareChunker(MergingChunker):
     """Format of the text, such as "markdown", "html", "rst" or "text"; "auto" detects it from the
     metadata and the text."""
 
-    min_chunk_size: int | float = 0.1
+    min_chunk_size: Least = 0.1
     """Chunks smaller than this are merged with a neighbour, even across headings, if the result
     fits: a number of units (an int), or a share of `chunk_size` (a float)."""
 

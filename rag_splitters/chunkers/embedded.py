@@ -18,7 +18,7 @@ from rag_splitters.models.asking import embed_each
 from rag_splitters.models.cache import Cache, check_cache
 from rag_splitters.models.embedder import Place, Row, is_vector, rows_of
 from rag_splitters.models.failures import Failure, settle
-from rag_splitters.parameters.fields import FunctionOrName
+from rag_splitters.parameters.fields import FunctionOrName, Least
 from rag_splitters.span import Source, Span
 from rag_splitters.text.boundaries import positions, words
 from rag_splitters.text.packing import pack
@@ -54,7 +54,7 @@ class EmbeddingSizes(MergingChunker):
     """A LangChain or LlamaIndex embedding model, or a function from texts to vectors. To limit the
     size of requests, pass `rag_splitters.models.Embedder(model, max_texts=..., max_tokens=...)`."""
 
-    min_chunk_size: int | float = 0.2
+    min_chunk_size: Least = 0.2
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of concurrent requests; None: that of the `Embedder`, which is 4 by default.

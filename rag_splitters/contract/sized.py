@@ -12,8 +12,8 @@ from typing_extensions import Self
 from rag_splitters.calls import together
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.checks import check_overlap, whole_number
-from rag_splitters.parameters.fields import Overlap, Size, Unit
+from rag_splitters.parameters.checks import check_overlap
+from rag_splitters.parameters.fields import Least, Overlap, Size, Unit
 from rag_splitters.span import Source, Span
 from rag_splitters.text.sizing import Sizes, sizer
 
@@ -127,20 +127,14 @@ class MergingChunker(SizedChunker):
     Raises ValueError if `min_chunk_size` is larger than `chunk_size`, or as `SizedChunker` does.
     """
 
-    min_chunk_size: int | float = 0
+    min_chunk_size: Least = 0
     """Chunks smaller than this are merged with a neighbour if the result fits: a number of units
     (an int), or a share of `chunk_size` (a float)."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
         least = self.min_chunk_size
-        if isinstance(least, float) and not 0 <= least <= 1:
-            raise InputError(
-                f"min_chunk_size must be a share in [0, 1] or a whole number, got {least!r}"
-            )
-        if not isinstance(least, float) and whole_number(least, "min_chunk_size", 0) > (
-            self.chunk_size
-        ):
+        if not isinstance(least, float) and least > self.chunk_size:
             raise InputError(
                 f"min_chunk_size must not be larger than chunk_size ({self.chunk_size}), "
                 f"got {least}"

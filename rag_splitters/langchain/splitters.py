@@ -25,7 +25,7 @@ from rag_splitters.langchain.options import (
     separators,
     strip_whitespace,
 )
-from rag_splitters.parameters.fields import Overlap, Size, Texts
+from rag_splitters.parameters.fields import Least, Overlap, Size, Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.text.sources import Identities
@@ -333,7 +333,7 @@ class SemanticTextSplitter(chunkers.SemanticChunker, ChunkerTextSplitter):
     )
 
     chunk_size: Size = 1_000_000
-    min_chunk_size: int | float = 0
+    min_chunk_size: Least = 0
     like_langchain: bool = True
 
 

@@ -40,6 +40,17 @@ def check_overlap(value: Any) -> int | float:
     return float(value)
 
 
+def check_least(value: Any) -> int | float:
+    """Return the value if it is a share in [0, 1] or a whole number, else raise InputError."""
+    if isinstance(value, Integral) or not isinstance(value, Real):
+        return whole_number(value, "min_chunk_size", 0)
+    if not 0 <= float(value) <= 1:
+        raise InputError(
+            f"min_chunk_size must be a share in [0, 1] or a whole number, got {value!r}"
+        )
+    return float(value)
+
+
 def check_length_function(value: LengthFunction) -> LengthFunction:
     """Return a length function in its simplest form (`len` becomes "characters").
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer, Validatio
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import (
     LengthFunction,
+    check_least,
     check_length_function,
     check_overlap,
     whole_number,
@@ -36,6 +37,9 @@ Size = Annotated[int, BeforeValidator(lambda value: whole_number(value, "chunk_s
 
 Overlap = Annotated[int | float, BeforeValidator(check_overlap)]
 """A field for an overlap: a count of units, or a share of the chunk size."""
+
+Least = Annotated[int | float, BeforeValidator(check_least)]
+"""A field for a minimum chunk size: a count of units, or a share of the chunk size."""
 
 Unit = Annotated[
     LengthFunction,

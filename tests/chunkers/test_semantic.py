@@ -204,7 +204,7 @@ def test_chunker_tells_no_secret() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"min_chunk_size": 1001}, r"min_chunk_size must be from 0 to chunk_size \(1000\)"),
+        ({"min_chunk_size": 1001}, r"min_chunk_size must not be larger than chunk_size \(1000\)"),
         ({"min_chunk_size": 1.5}, r"min_chunk_size must be a share in \[0, 1\]"),
         ({"embeddings": 3}, "embeddings must be a LangChain Embeddings"),
         ({"buffer_size": -1}, "buffer_size"),
