@@ -7,6 +7,8 @@ A comment in a page is replaced by what the package itself says:
 - `<!-- query-options -->`: a table of the options of a query, with their names in LlamaIndex.
 - `<!-- reference: rag_splitters.testing -->`: the reference of all public names of a module; with
   names behind it, of these only.
+- `<!-- pages: rag_splitters.langchain -->`: a table of all public names of a module, each of which
+  gets a page of its own with its reference.
 - `<!-- picture: {"strategy": "sentence", "chunk_size": 200} -->`: the text in `sample.txt` in
   colours, as this strategy cuts it.
 """
@@ -24,6 +26,7 @@ from typing import Any
 
 from griffe import Class, Extension, Function, Object, Parameter, ParameterKind, Parameters
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 
@@ -36,7 +39,8 @@ from rag_splitters.parameters.descriptions import field_descriptions
 from rag_splitters.parent_child.options import QueryOptions
 
 _DIRECTIVE = re.compile(
-    r"^<!-- (parameters|strategies|query-options|reference|picture)(?:: (.*?))? -->$", re.MULTILINE
+    r"^<!-- (parameters|strategies|query-options|reference|pages|picture)(?:: (.*?))? -->$",
+    re.MULTILINE,
 )
 _DOCTEST = re.compile(r"^>>> .*(?:\n(?!\n).*)*", re.MULTILINE)
 _SEVERAL_NAMES = re.compile(
@@ -52,6 +56,17 @@ _pages: list[Page] = []
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace the comments."""
     return _DIRECTIVE.sub(lambda match: _DIRECTIVES[match[1]](match[2] or ""), markdown)
+
+
+def on_files(files: Files, config: MkDocsConfig, **_: Any) -> None:
+    """Add a page for each name of the modules that have pages."""
+    for file in list(files.documentation_pages()):
+        for match in _DIRECTIVE.finditer(file.content_string):
+            if match[1] == "pages":
+                folder = file.src_uri.removesuffix(".md")
+                for name in import_module(match[2]).__all__:
+                    page = f"# {name}\n\n<!-- reference: {match[2]} {name} -->\n"
+                    files.append(File.generated(config, f"{folder}/{name}.md", content=page))
 
 
 def on_nav(nav: Navigation, **_: Any) -> None:
@@ -151,6 +166,16 @@ def reference(argument: str) -> str:
     return "\n\n".join(parts)
 
 
+def links_to_pages(module: str) -> str:
+    """All public names of a module with the first sentence of their documentation."""
+    rows, folder = ["| name | what it is |", "|---|---|"], module.rpartition(".")[2]
+    for name in import_module(module).__all__:
+        documentation = inspect.getdoc(getattr(import_module(module), name)) or ""
+        summary = " ".join(documentation.split("\n\n")[0].split())
+        rows.append(f"| [`{name}`]({folder}/{name}.md) | {_cell(summary)} |")
+    return "\n".join(rows)
+
+
 def _is_method(name: str, value: Any) -> bool:
     function = getattr(value, "__func__", value)
     return isfunction(function) and not name.startswith("_") and bool(function.__doc__)
@@ -170,6 +195,7 @@ _DIRECTIVES: dict[str, Callable[[str], str]] = {
     "strategies": strategy_table,
     "query-options": query_option_table,
     "reference": reference,
+    "pages": links_to_pages,
     "picture": picture,
 }
 
