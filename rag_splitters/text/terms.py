@@ -73,7 +73,7 @@ def is_single_character(term: str) -> bool:
 def final_characters(text: str) -> list[str]:
     """Return the last character of each word in a script without spaces.
 
-    >>> final_characters("Tokyo, 東京都 (首都)")
+    >>> final_characters("Tokyo, 東京都 (首都), 茶")
     ['都', '都']
     """
     if not _MAY_BE_UNSPACED.search(text):

@@ -272,6 +272,7 @@ def test_errors_of_the_langchain_factory(options: dict[str, Any], message: str) 
     ("options", "message"),
     [
         ({"similarity_top_k": "x"}, "similarity_top_k must be a whole number of at least 1, got"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
         ({"merged_sise": 3}, "parent_document_retriever got an unknown parameter 'merged_sise': "),
         ({"pathh": 3}, "parent_document_retriever got an unknown parameter 'pathh': did you mean "),
     ],

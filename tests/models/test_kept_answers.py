@@ -186,12 +186,12 @@ FRONT_ENDS = {
 def test_second_attempt_of_an_index_sends_one_request(
     front_end: str, is_async: bool, server: OpenAIServer, tmp_path: Path
 ) -> None:
-    """A group of about 3,600 children, in requests of 100."""
+    """A group of 360 children, in requests of 10."""
     open_index, document, text, name = FRONT_ENDS[front_end]
-    words = [f"Keeper {n} of the tower by the sea wrote of ship number {n}." for n in range(3600)]
+    words = [f"Keeper {n} of the tower by the sea wrote of ship number {n}." for n in range(360)]
     documents = [
         document(**{text: " ".join(words[at : at + 36]), name: f"d{at}"})
-        for at in range(0, 3600, 36)
+        for at in range(0, 360, 36)
     ]
 
     def add(index: Any) -> Any:
@@ -201,14 +201,14 @@ def test_second_attempt_of_an_index_sends_one_request(
             else index.add_documents(documents)
         )
 
-    fail(server, "Keeper 1803 ", times=2)  # the client makes two attempts
-    with closing(open_index(tmp_path, client(server, 100, 1))) as index:
+    fail(server, "Keeper 183 ", times=2)  # the client makes two attempts
+    with closing(open_index(tmp_path, client(server, 10, 1))) as index:
         with pytest.raises(ModelError):
             add(index)
-        assert len(add(index)) == 100
+        assert len(add(index)) == 10
         count = len(server.requests)
         repeated = [text for text, times in Counter(server.texts).items() if times > 1]
-        assert len(repeated) == 100, "the texts of the request that failed"
+        assert len(repeated) == 10, "the texts of the request that failed"
         assert index.verify().is_sound
         add(index)
         assert len(server.requests) == count

@@ -72,7 +72,11 @@ SEARCHED: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.mark.parametrize("front", [FRONT_ENDS[0], FRONT_ENDS[3]], ids=["langchain", "llama_index"])
+@pytest.mark.parametrize(
+    "front",
+    [FRONT_ENDS[0], pytest.param(FRONT_ENDS[3], marks=pytest.mark.slow)],
+    ids=["langchain", "llama_index"],
+)
 @pytest.mark.parametrize("metadata", STORABLE.values(), ids=list(STORABLE))
 def test_any_metadata_is_kept_whole_and_harms_no_other_document(
     metadata: dict[str, Any], front: FrontEnd, tmp_path: Path
