@@ -27,6 +27,7 @@ from rag_splitters.parent_child.indexing import (
     check_refusals,
     find_documents,
     has_metadata,
+    has_version,
     remove_documents,
 )
 from rag_splitters.parent_child.keyword_index import Revision
@@ -144,7 +145,7 @@ async def sync(
 def check_scope(documents: Iterable[Entry], scope: Mapping[str, Any] | None) -> Iterator[Entry]:
     """Pass documents on, and raise a ValueError for one that lies outside of the scope."""
     for document in documents:
-        if not has_metadata(document, scope):
+        if not has_metadata(document.metadata, scope):
             name = source_identity(document.text, document.metadata, document.id)
             raise InputError(
                 f"document {name!r} is outside of scope={dict(scope or {})!r}, so the next sync "
@@ -239,7 +240,7 @@ async def _find_unreadable_rows(stores: Stores) -> list[str]:
 
 async def _read_records(stores: Stores, keys: Sequence[str]) -> tuple[list[Record], list[str]]:
     """Return the records that can be read, and the keys of the others."""
-    rows, damaged = await _read_readable(stores, keys)
+    rows, damaged = await stores.read_readable(keys)
     records: list[Record] = []
     for key, row in rows.items():
         try:
@@ -249,22 +250,6 @@ async def _read_records(stores: Stores, keys: Sequence[str]) -> tuple[list[Recor
         else:
             records += [] if record is None else [record]
     return records, damaged
-
-
-async def _read_readable(
-    stores: Stores, keys: Sequence[str]
-) -> tuple[dict[str, Entry | None], list[str]]:
-    """Return the rows of the keys, and the keys whose rows are damaged."""
-    damaged: list[str] = []
-    readable = list(keys)
-    while True:
-        try:
-            rows = await stores.docstore.read(readable)
-        except DamagedRowsError as error:
-            damaged += error.keys
-            readable = [key for key in readable if key not in error.keys]
-        else:
-            return dict(zip(readable, rows, strict=True)), damaged
 
 
 async def _scan(stores: Stores, unreadable: Collection[str]) -> _Scan:
@@ -283,7 +268,7 @@ async def _scan(stores: Stores, unreadable: Collection[str]) -> _Scan:
             if without_surrogates(record.identity) != record.identity:
                 scan.identities[without_surrogates(record.identity)].add(record.identity)
     for group in batched(sorted(parents - scan.listed_parents), _GROUP_DOCUMENTS):
-        rows_by_key, damaged = await _read_readable(stores, group)
+        rows_by_key, damaged = await stores.read_readable(group)
         for key, row in rows_by_key.items():
             if row is not None and row.id is not None and is_own_parent(key, row):
                 scan.strays[row.id].append(key)
@@ -319,7 +304,7 @@ async def _examine(
     finished = [record for record in records if record.is_complete]
     parents = [parent for record in finished for parent in record.parents]
     children = [child for record in finished for child in record.children]
-    rows, unreadable = await _read_readable(stores, parents)
+    rows, unreadable = await stores.read_readable(parents)
     missing = {parent for parent, row in rows.items() if row is None}
     if stored is None:
         missing |= await stores.children.find_missing(children)
@@ -348,7 +333,7 @@ async def _settle(group: Sequence[str], scan: _Scan, repair: bool, stores: Store
     parents = {parent for record in records for parent in record.all_parents}
     children = {child for record in records for child in record.all_children}
     strays = [key for each in group for key in scan.strays.get(each, ()) if key not in parents]
-    present, damaged = await _read_readable(stores, strays)
+    present, damaged = await stores.read_readable(strays)
     report.stray_parents.extend(key for key, row in present.items() if row is not None)
     report.stray_parents.extend(damaged)
     orphans = [i for each in group for i in scan.orphans.get(each, ()) if i not in children]
@@ -371,37 +356,34 @@ async def _repair_documents(
     Returns the documents for which that fails, and why.
     """
     broken = {*report.documents_to_repair}
-    failed: dict[str, str] = {}
-    repairable = []
-    for record in records:
-        if record.identity in broken and _has_version(record) and not record.has_intact_source:
-            failed[record.identity] = "its text in the docstore was changed: add it again"
-        elif record.identity in broken:
-            repairable.append(record)
+    records = [record for record in records if record.identity in broken]
+    unfinished = [record.identity for record in records if not has_version(record)]
+    await remove_documents(stores, unfinished)
+    staying = [record for record in records if has_version(record)]
+    documents = await stores.read_documents(staying)
+    failed = {
+        record.identity: "a part of its text in the docstore is lost: add it again"
+        for record, document in zip(staying, documents, strict=True)
+        if document is None
+    }
+    repairable = [document for document in documents if document is not None]
     try:
-        return failed | await _repair_records(stores, repairable)
+        return failed | await _add_again(stores, repairable)
     except (OSError, LockLostError):  # no store or server answers: no document is to blame
         raise
     except Exception:  # one of them is harmful: the others are repaired one by one
-        for record in repairable:
+        for document in repairable:
             try:
-                failed |= await _repair_records(stores, [record])
+                failed |= await _add_again(stores, [document])
             except (OSError, LockLostError):
                 raise
             except Exception as error:
-                failed[record.identity] = f"{type(error).__name__}: {error}"
+                failed[document.id or ""] = f"{type(error).__name__}: {error}"
     return failed
 
 
-def _has_version(record: Record) -> bool:
-    """Whether a version of the document is to stay: not if it was the first, and unfinished."""
-    return record.pending != "removing" and bool(record.digest)
-
-
-async def _repair_records(stores: Stores, records: Sequence[Record]) -> dict[str, str]:
-    await remove_documents(stores, [each.identity for each in records if not _has_version(each)])
-    staying = [record.document for record in records if _has_version(record)]
-    outcomes = await add(stores, staying, always=True)
+async def _add_again(stores: Stores, documents: Sequence[Entry]) -> dict[str, str]:
+    outcomes = await add(stores, documents, always=True)
     return {outcome.identity: outcome.refusal for outcome in outcomes if outcome.refusal}
 
 

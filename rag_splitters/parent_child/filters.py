@@ -11,6 +11,7 @@ from rag_splitters.parent_child.records import (
     MAX_VALUES,
     STATE_PREFIX,
     Entry,
+    Record,
     is_storable,
     is_storable_key,
 )
@@ -62,37 +63,35 @@ async def check_filter(stores: Stores, searchable: set[str]) -> None:
         return
     rows = await stores.docstore.read([_row(key)[0] for key in keys])
     suspects = {key for key, row in zip(keys, rows, strict=True) if row is not None}
-    owners: dict[str, Entry] = {}
+    owners: dict[str, Record] = {}
     if suspects:
         async for records in stores.read_all_records():
             for record in records:
                 searchable |= suspects.intersection(record.child_keys)
-                for key in suspects.intersection(
-                    record.document.metadata if record.children else ()
-                ):
-                    owners.setdefault(key, record.document)
+                for key in suspects.intersection(record.metadata if record.children else ()):
+                    owners.setdefault(key, record)
             if suspects <= searchable:
                 return
-    for key, document in owners.items():
+    for key, owner in owners.items():
         if key not in searchable:
-            raise InputError(f"the filter cannot find {key!r}: {_reason(stores, key, document)}")
+            raise InputError(f"the filter cannot find {key!r}: {_reason(stores, key, owner)}")
 
 
-def _reason(stores: Stores, key: str, document: Entry) -> str:
+def _reason(stores: Stores, key: str, owner: Record) -> str:
     if stores.inherited_keys is not None and key not in stores.inherited_keys:
         return "child_metadata_fields leaves it out. Add it there, and add the documents again"
     if not is_storable_key(key):
         return "no key that is empty, begins with '$', '#' or 'chroma:', or is ours can be searched"
-    if is_storable(document.metadata[key]):
+    if is_storable(owner.metadata[key]):
         return (
-            f"document {document.id!r} has more metadata than the {MAX_VALUES} values and "
+            f"document {owner.identity!r} has more metadata than the {MAX_VALUES} values and "
             f"{MAX_CHARACTERS:,} characters that can be searched. Filter on a key that stands "
             "before it, or leave others out"
         )
-    kind = type(document.metadata[key]).__name__
+    kind = type(owner.metadata[key]).__name__
     return (
-        f"document {document.id!r} has a {kind} there, and only strings, finite numbers, booleans "
-        "and lists of one kind of them can be searched. Add a key that holds one of these"
+        f"document {owner.identity!r} has a {kind} there, and only strings, finite numbers, "
+        "booleans and lists of one kind of them can be searched. Add a key that holds one of these"
     )
 
 

@@ -216,10 +216,10 @@ class ParentChildIndex(Generic[A, D]):
 
         Reports what an interrupted operation, or another program, left: documents that are half
         added or half removed, missing parents and children, children and parents of no document.
-        With `repair`, interrupted removals are finished, interrupted additions are undone, what is
-        missing is written again from the source documents that the docstore keeps, and what belongs
-        to no document is removed. A document that cannot be repaired is reported under `failed`,
-        and the rest is repaired.
+        With `repair`, interrupted removals are finished, interrupted additions are undone, missing
+        children are made again from the text that the docstore keeps, and what belongs to no
+        document is removed. Each text is stored once, so a document that has lost a parent is
+        reported under `failed`: add it again. The rest is repaired.
 
         Raises MissingParentsError if the repair would remove more than half of the children, which
         means that the docstore has lost its rows, unless `remove_most` says that it may.

@@ -21,7 +21,11 @@ from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import Draft, draft_documents, heading_context
-from rag_splitters.parent_child.errors import LockLostError, RefusedDocumentsError
+from rag_splitters.parent_child.errors import (
+    LockLostError,
+    MissingParentsError,
+    RefusedDocumentsError,
+)
 from rag_splitters.parent_child.filters import unsearchable_rows
 from rag_splitters.parent_child.identity import (
     INDEX_LABEL,
@@ -40,6 +44,7 @@ from rag_splitters.parent_child.records import (
     Record,
     check_metadata,
     checksum,
+    cut_parts,
     is_chunk_id,
     is_own_parent,
     parent_row,
@@ -205,7 +210,12 @@ async def _recheck(
 
 
 async def _embed(stores: Stores, changes: Sequence[_Change], own_vectors: VectorsByText) -> None:
-    editions = [_make_edition(stores, change) for change in changes]
+    based = [change for change in changes if change.base is not None] if stores.headings else []
+    documents = await stores.read_documents([change.base for change in based if change.base])
+    sources = {
+        change.draft.identity: document for change, document in zip(based, documents, strict=True)
+    }
+    editions = [_make_edition(stores, each, sources.get(each.draft.identity)) for each in changes]
     embedded = await stores.children.embed(editions, own_vectors)
     for change, children in zip(changes, embedded, strict=True):
         change.children = children
@@ -302,7 +312,7 @@ def _note(change: _Change, new: Record) -> Record:
     """Return the record of a document while its new version is being written."""
     if change.old is not None:
         return change.old.before(new)
-    return Record(new.identity, Entry("", {}, new.identity), "", (), (), ()).before(new)
+    return Record(new.identity, "", {}, "", (), (), (), ()).before(new)
 
 
 async def _clean(stores: Stores, records: Sequence[Record], turn: int) -> None:
@@ -351,7 +361,7 @@ async def reembed_documents(stores: Stores) -> None:
     await stores.in_turn(identity.id, note)
     stores.writer.identity = identity
     async for records in stores.read_all_records():
-        documents = [record.document for record in records if record.digest]
+        documents = await read_sources(stores, [record for record in records if record.digest])
         check_refusals(await add(stores, documents, always=True), None)
     labels = {MODEL_LABEL: identity.model}
     await stores.children.write_labels({INDEX_LABEL: identity.id, **labels})
@@ -406,7 +416,7 @@ async def _remove_group(
     keys = [record_key(identity) for identity in identities]
     revision, *rows = await stores.docstore.read([REVISION_KEY, *keys])
     records = [record for row in rows if (record := Record.from_row(row)) is not None]
-    records = [each for each in records if has_metadata(each.document, metadata)]
+    records = [each for each in records if has_metadata(each.metadata, metadata)]
     if not records:
         return []
     turn = stores.current_turn
@@ -427,14 +437,44 @@ async def find_documents(stores: Stores, metadata: Mapping[str, object] | None) 
     """Return the identities of documents with these metadata, or of all; reads every record."""
     identities: list[str] = []
     async for records in stores.read_all_records():
-        identities += [r.identity for r in records if has_metadata(r.document, metadata)]
+        identities += [r.identity for r in records if has_metadata(r.metadata, metadata)]
     return identities
 
 
-def has_metadata(document: Entry, metadata: Mapping[str, object] | None) -> bool:
-    """Whether the document has all of these metadata."""
+def has_metadata(metadata: Mapping[str, object], expected: Mapping[str, object] | None) -> bool:
+    """Whether a document's metadata have all that is expected."""
     missing = object()
-    return all(document.metadata.get(k, missing) == v for k, v in (metadata or {}).items())
+    return all(metadata.get(key, missing) == value for key, value in (expected or {}).items())
+
+
+async def read_sources(stores: Stores, records: Sequence[Record]) -> list[Entry]:
+    """Return the documents of complete records, as they are now; not those removed meanwhile.
+
+    Raises MissingParentsError if a part of a text is lost.
+    """
+    documents: dict[str, Entry] = {}
+    remaining = list(records)
+    while remaining:
+        restored = zip(remaining, await stores.read_documents(remaining), strict=True)
+        lost = []
+        for record, document in restored:
+            if document is None:
+                lost.append(record)
+            else:
+                documents[record.identity] = document
+        again = await stores.read_records([record.identity for record in lost])
+        if unchanged := [each.identity for each in again if each is not None and each in lost]:
+            raise MissingParentsError(
+                f"the docstore has lost parts of the text of {', '.join(map(repr, unchanged[:3]))}:"
+                " add the documents again"
+            )
+        remaining = [each for each in again if each is not None and has_version(each)]
+    return list(documents.values())
+
+
+def has_version(record: Record) -> bool:
+    """Whether a version of the document is to stay: not if it was the first, and unfinished."""
+    return record.pending != "removing" and bool(record.digest)
 
 
 async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
@@ -444,11 +484,13 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     records = await stores.read_records(unique)
     chunk_ids = [each for each in unique if is_chunk_id(each)]
     parents = dict(zip(chunk_ids, await stores.docstore.read(chunk_ids), strict=True))
+    present = [record for record in records if record is not None and has_version(record)]
+    documents = {each.id: each for each in await read_sources(stores, present)}
     entries: list[Entry] = []
-    for key, record in zip(unique, records, strict=True):
+    for key in unique:
         parent = parents.get(key)
-        if record is not None and record.digest and record.pending != "removing":
-            entries.append(record.document)
+        if key in documents:
+            entries.append(documents[key])
         elif parent is not None and is_own_parent(key, parent):
             entries.append(replace(parent, id=key))
     return entries
@@ -468,14 +510,37 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
     metadata = json.dumps([child.metadata for child in draft.children], sort_keys=True)
     digest = stable_uuid(settings, content, *parents, "", *children, metadata)
     keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
-    checksums = tuple(map(checksum, [draft.source, *draft.parents]))
+    spans = tuple(_span_in(draft.source, parent) for parent in draft.parents)
+    rest = cut_parts(draft.source.text, [span for span in spans if span is not None])
+    checksums = tuple(map(checksum, [Entry(rest, draft.source.metadata), *draft.parents]))
     return Record(
-        draft.identity, draft.source, digest, parents, children, keys, embedding, checksums
+        identity=draft.identity,
+        rest=rest,
+        metadata=draft.source.metadata,
+        digest=digest,
+        parents=parents,
+        spans=spans,
+        children=children,
+        child_keys=keys,
+        settings=embedding,
+        checksums=checksums,
     )
 
 
-def _make_edition(stores: Stores, change: _Change) -> Edition:
-    """Return the children, with None under old metadata keys if the store would keep those."""
+def _span_in(source: Entry, parent: Entry) -> tuple[int, int] | None:
+    """Return which part of the document the parent is; None if its text is another one."""
+    if parent.span is None:
+        return None
+    start, end = parent.span[0] - source.offset, parent.span[1] - source.offset
+    return (start, end) if start >= 0 and source.text[start:end] == parent.text else None
+
+
+def _make_edition(stores: Stores, change: _Change, source: Entry | None) -> Edition:
+    """Return the children, with None under old metadata keys if the store would keep those.
+
+    Parameters:
+        source: the document before the change, whose headings old children were embedded with.
+    """
     children, old, base = change.draft.children, change.old, change.base
     if old is not None and stores.children.merges_metadata:
         children = [
@@ -490,4 +555,6 @@ def _make_edition(stores: Stores, change: _Change) -> Edition:
         return Edition(children)
     if not stores.headings:
         return Edition(children, base.children)
-    return Edition(children, base.children, heading_context(base.document))
+    return (
+        Edition(children, base.children, heading_context(source)) if source else Edition(children)
+    )

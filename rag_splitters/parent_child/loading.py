@@ -166,28 +166,31 @@ class Loader:
         return text[max(0, start - child.offset) : max(0, end - child.offset)]
 
     async def _read_document(self, passage: Passage) -> str | None:
-        """Return the text of a passage from its document.
+        """Return the text of a passage that several parents share.
 
         None if the document was changed since, or if something other than white space stands
         between two parents.
         """
-        parents = {child.parent: child for child in passage.inner_children}
-        identity = self.parents[next(iter(parents))].id or ""
+        firsts = {child.parent: child for child in passage.inner_children}
+        identity = self.parents[next(iter(firsts))].id or ""
         try:
             (record,) = await self.stores.read_records([identity])
         except DamagedRowsError:  # `verify` reports it; the parts in its parents can be returned
             return None
-        if record is None:
-            return None
-        document, start, end = record.document, passage.start, passage.end
-        text = document.text[start - document.offset : end - document.offset]
-        position = start
-        for child in sorted(parents.values(), key=lambda each: each.offset):
-            first = max(child.offset, start)
-            last = min(child.offset + len(self.parents[child.parent].text), end)
-            if text[first - start : last - start] != self._text_in_parent(child, first, last):
+        spans = {} if record is None else dict(zip(record.parents, record.spans, strict=True))
+        texts: list[str] = []
+        position = passage.start
+        for child in sorted(firsts.values(), key=lambda each: each.offset):
+            span = spans.get(child.parent)
+            if record is None or span is None:
                 return None
-            if text[position - start : first - start].strip():
-                return None
-            position = max(position, last)
-        return text
+            if position < child.offset:
+                origin = child.offset - span[0]  # where the document itself begins
+                between = record.text_between(position - origin, span[0])
+                if between is None or between.strip():
+                    return None
+                texts.append(between)
+                position = child.offset
+            texts.append(self._text_in_parent(child, position, passage.end))
+            position = max(position, child.offset + len(self.parents[child.parent].text))
+        return "".join(texts)

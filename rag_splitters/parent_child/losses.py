@@ -96,7 +96,7 @@ async def were_replaced(
     if lost := [name for name, record in again if record == records[without_surrogates(name)]]:
         raise MissingParentsError(
             f"the docstore has lost parents of documents such as {', '.join(map(repr, lost[:3]))}: "
-            "call verify(repair=True), or add the documents again"
+            "add the documents again"
         )
     return any(record is not None and record.is_complete for _, record in current)
 

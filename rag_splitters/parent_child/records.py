@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ _MAX_BITS = 13_000  # Python converts no more than 4,300 digits
 _CHECKED = (Mapping, list, tuple, int)
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
-FORMAT = 4
+FORMAT = 5
 """The format of what is stored; increase it when that changes, so that other versions refuse it."""
 STATE_PREFIX = "state/"
 """The prefix of the docstore's keys for what is neither a record nor a parent."""
@@ -106,20 +106,29 @@ the record may be incomplete; while "cleaning", only what was replaced is still 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A source document, and the ids of all that was made of it."""
+    """A source document, and the ids of all that was made of it.
+
+    Each text is stored once: the parents hold the document's text, and the record only what stands
+    between them, or all of it where a splitter rewrites texts.
+    """
 
     identity: str
-    document: Entry
+    rest: str
+    """What the document has besides the parents that are parts of it."""
+    metadata: dict[str, Any]
+    """The document's."""
     digest: str
     """Nothing while the first version of a document is being added."""
     parents: tuple[str, ...]
+    spans: tuple[tuple[int, int] | None, ...]
+    """Which part of the document each parent is; None if its text is another one."""
     children: tuple[str, ...]
     child_keys: tuple[str, ...]
     """The metadata keys of its children."""
     settings: str = ""
     """How its children were embedded: by which model, with which smoothing and headings."""
     checksums: tuple[str, ...] = ()
-    """Of the document, and of each of its parents."""
+    """Of the rest with the document's metadata, and of each of its parents."""
     turn: int = 0
     """The number of the turn in which it was written."""
     pending: Pending = ""
@@ -133,8 +142,8 @@ class Record:
             name: list(value) if isinstance(value, tuple) else value
             for name, value in ((each, getattr(self, each)) for each in _COLUMNS)
         }
-        metadata["document_metadata"] = self.document.metadata
-        return record_key(self.identity), Entry(self.document.text, metadata, self.identity)
+        metadata["document_metadata"] = self.metadata
+        return record_key(self.identity), Entry(self.rest, metadata, self.identity)
 
     @classmethod
     def from_row(cls, row: Entry | None, identity: str | None = None) -> Record | None:
@@ -149,8 +158,9 @@ class Record:
             if identity is None:
                 raise ValueError
             columns = {name: row.metadata[name] for name in _COLUMNS}
-            document = Entry(row.text, dict(row.metadata["document_metadata"]), identity)
-        except (KeyError, TypeError, ValueError):
+            metadata = dict(row.metadata["document_metadata"])
+            columns["spans"] = tuple(each and (each[0], each[1]) for each in columns["spans"])
+        except (IndexError, KeyError, TypeError, ValueError):
             key = "a record" if identity is None else record_key(identity)
             raise DamagedRowsError(
                 f"the record of document {identity!r} is damaged: call verify(repair=True), and "
@@ -158,7 +168,7 @@ class Record:
                 [key],
             ) from None
         lists = {n: tuple(v) for n, v in columns.items() if isinstance(v, list)}
-        return cls(identity=identity, document=document, **columns | lists)
+        return cls(identity=identity, rest=row.text, metadata=metadata, **columns | lists)
 
     @property
     def is_complete(self) -> bool:
@@ -196,21 +206,78 @@ class Record:
         """Return this record when there is nothing left to remove."""
         return replace(self, pending="", other_parents=(), other_children=())
 
-    @property
-    def has_intact_source(self) -> bool:
-        """Is the document what was written?"""
-        return self.checksums[:1] == (checksum(self.document, *self.checksums[:1]),)
+    def restore_document(self, parents: Mapping[str, Entry | None]) -> Entry | None:
+        """Put the document together; None if a part of its text is lost.
+
+        Parameters:
+            parents: the rows of its parents, by their keys.
+        """
+        if self.checksums[:1] != (checksum(Entry(self.rest, self.metadata), *self.checksums[:1]),):
+            return None
+        parts: list[tuple[int, str]] = []
+        for key, span in zip(self.parents, self.spans, strict=True):
+            if span is not None:
+                row = parents.get(key)
+                if row is None or not is_own_parent(key, row):
+                    return None
+                parts.append((span[0], row.text))
+        return Entry(join_parts(self.rest, parts), self.metadata, self.identity)
+
+    def text_between(self, start: int, end: int) -> str | None:
+        """Return a part of the document that is in no parent; None if some of it is."""
+        spans = sorted(span for span in self.spans if span is not None)
+        covered = position = 0
+        for first, last in spans:
+            if first < end and start < last:
+                return None
+            if last <= start:
+                covered += max(0, last - max(first, position))
+                position = max(position, last)
+        return self.rest[start - covered : end - covered]
 
     def is_intact(self, parents: Mapping[str, Entry | None]) -> bool:
-        """Are the document, and those of its parents that are given, what was written?"""
-        pairs = zip(self.parents, self.checksums[1:], strict=True)
-        rows = [(parents.get(key), expected) for key, expected in pairs]
-        return self.has_intact_source and all(
-            row is None or checksum(row, expected) == expected for row, expected in rows
+        """Whether the rest, and those of the parents that are given, are what was written."""
+        entries = [Entry(self.rest, self.metadata), *map(parents.get, self.parents)]
+        return all(
+            entry is None or checksum(entry, expected) == expected
+            for entry, expected in zip(entries, self.checksums, strict=True)
         )
 
 
-_COLUMNS = [each.name for each in fields(Record) if each.name not in ("identity", "document")]
+def cut_parts(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return what a text has besides some parts of it, which may overlap.
+
+    >>> cut_parts("one two three", [(4, 7), (5, 8)])
+    'one three'
+    """
+    rest: list[str] = []
+    position = 0
+    for start, end in sorted(spans):
+        rest.append(text[position:start])
+        position = max(position, end)
+    return "".join([*rest, text[position:]])
+
+
+def join_parts(rest: str, parts: Iterable[tuple[int, str]]) -> str:
+    """Return the text from which parts were cut, each with the position where it began.
+
+    >>> join_parts("one three", [(4, "two"), (5, "wo ")])
+    'one two three'
+    """
+    text: list[str] = []
+    position = taken = 0
+    for start, part in sorted(parts):
+        if start > position:
+            text.append(rest[taken : taken + start - position])
+            taken, position = taken + start - position, start
+        text.append(part[position - start :])
+        position = max(position, start + len(part))
+    return "".join([*text, rest[taken:]])
+
+
+_COLUMNS = [
+    each.name for each in fields(Record) if each.name not in ("identity", "rest", "metadata")
+]
 
 
 def checksum(entry: Entry, like: str = "") -> str:

@@ -162,10 +162,11 @@ async def _read_documents(stores: Stores, records: Sequence[Record]) -> dict[str
     ids = [child for record in records for child in record.children]
     children = {each.id: each for each in await stores.children.read(ids) if each is not None}
     documents: dict[str, list[Entry]] = {}
-    for record in records:
+    sources = await stores.read_documents(records) if stores.headings else [None] * len(records)
+    for record, source in zip(records, sources, strict=True):
         own = [children[each] for each in record.children if each in children]
-        if stores.headings:
-            context = heading_context(record.document)
+        if source is not None:
+            context = heading_context(source)
             own = [replace(child, context=context(child)) for child in own]
         documents[record_key(record.identity)] = own
     return documents

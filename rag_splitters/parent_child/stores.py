@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from rag_splitters.errors import InputError, OperationError, RagSplittersError
 from rag_splitters.parent_child.batching import batched
+from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.known_vectors import ChildrenToWrite, Edition, VectorsByText
 from rag_splitters.parent_child.records import (
@@ -211,6 +212,30 @@ class Stores:
         """Return the record of each document, or None."""
         rows = await self.docstore.read([record_key(identity) for identity in identities])
         return [Record.from_row(*pair) for pair in zip(rows, identities, strict=True)]
+
+    async def read_documents(self, records: Sequence[Record]) -> list[Entry | None]:
+        """Return the document of each record; None if a part of its text is lost."""
+        keys = [
+            key
+            for record in records
+            for key, span in zip(record.parents, record.spans, strict=True)
+            if span is not None
+        ]
+        rows, _ = await self.read_readable(keys)
+        return [record.restore_document(rows) for record in records]
+
+    async def read_readable(self, keys: Sequence[str]) -> tuple[dict[str, Entry | None], list[str]]:
+        """Return the rows of the keys, and the keys whose rows are damaged."""
+        damaged: list[str] = []
+        readable = list(keys)
+        while True:
+            try:
+                rows = await self.docstore.read(readable)
+            except DamagedRowsError as error:
+                damaged += error.keys
+                readable = [key for key in readable if key not in error.keys]
+            else:
+                return dict(zip(readable, rows, strict=True)), damaged
 
     async def read_all_records(self) -> AsyncIterator[list[Record]]:
         """Return the records of all documents, some at a time."""

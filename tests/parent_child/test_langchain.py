@@ -168,13 +168,17 @@ def test_any_metadata_comes_back_whole_and_scalars_can_be_filtered(tmp_path: Pat
 
 
 def test_missing_parents_are_an_error_that_names_the_documents() -> None:
-    retriever = build([Document(page_content=TEXT, id="animals")], k=2)
+    document = Document(page_content=TEXT, id="animals")
+    retriever = build([document], k=2)
     query = "Paragraph 3 is about eagles that eat food"
     before = retriever.invoke(query)
     retriever.docstore.mdelete([before[0].id])
-    with pytest.raises(MissingParentsError, match=r"'animals': call verify\(repair=True\)"):
+    with pytest.raises(MissingParentsError, match=r"'animals': add the documents again"):
         retriever.invoke(query)
-    retriever.verify(repair=True)
+    assert list(retriever.verify(repair=True).failed) == ["animals"]
+    with pytest.raises(MissingParentsError, match=r"'animals': add the documents again"):
+        retriever.get(["animals"])
+    retriever.add_documents([document])
     assert retriever.invoke(query) == before
 
 

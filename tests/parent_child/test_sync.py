@@ -151,9 +151,12 @@ def test_verify_tells_and_repairs_every_damage(front: FrontEnd, tmp_path: Path) 
             for name, value in told.items():
                 seen = getattr(verdict, name)
                 assert (sorted(seen) if isinstance(seen, list) else seen) == value, name
+        assert list(verdict.failed) == (["p3"] if lose_a_parent in damages else [])
+        assert front.do(retriever, "verify").documents_to_repair == list(verdict.failed)
+        lost = {"p3": lose_a_parent, "p4": interrupt, "p5": lose_a_record}
+        again = [page for page in PAGES if lost.get(page[0]) in damages]
+        front.do(retriever, "add_documents", front.documents(again))
         assert front.do(retriever, "verify").is_sound
-        gone = [p for p in PAGES if {"p4": interrupt, "p5": lose_a_record}.get(p[0]) in damages]
-        front.do(retriever, "add_documents", front.documents(gone))
         assert state(front, retriever) == wanted
         assert front.find(retriever, "amber n33") == found
     assert foreign_rows(front, retriever) == 4
