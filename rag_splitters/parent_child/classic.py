@@ -15,7 +15,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.identity import classic_children, ensure_identity
 from rag_splitters.parent_child.indexing import add, check_refusals
-from rag_splitters.parent_child.records import RECORD_PREFIX, STATE_PREFIX, Entry, is_own_parent
+from rag_splitters.parent_child.records import Entry, is_own_parent, is_parent_key
 from rag_splitters.parent_child.stores import Stores, UnsupportedError
 
 _GROUP_PARENTS = 256
@@ -33,7 +33,8 @@ async def import_classic(stores: Stores) -> list[str]:
     children_of = await _list_children(stores)
     identity = await ensure_identity(stores, may_be_classic=True)
     imported: list[str] = []
-    for keys in batched(await _list_parents(stores), _GROUP_PARENTS):
+    parents = list(filter(is_parent_key, await stores.docstore.list_keys("")))
+    for keys in batched(parents, _GROUP_PARENTS):
         rows = zip(keys, await stores.docstore.read(keys), strict=True)
         documents = {
             key: Entry(row.text, row.metadata, key)
@@ -53,11 +54,6 @@ async def _remove(stores: Stores, parents: Sequence[str], children: Sequence[str
     await stores.docstore.confirm()
     await stores.children.remove(children)
     await stores.docstore.write([], parents)
-
-
-async def _list_parents(stores: Stores) -> list[str]:
-    keys = await stores.docstore.list_keys("")
-    return [key for key in keys if not key.startswith((RECORD_PREFIX, STATE_PREFIX))]
 
 
 async def _list_children(stores: Stores) -> dict[str, list[str]]:

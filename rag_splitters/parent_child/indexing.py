@@ -231,26 +231,6 @@ def _exists(record: Record | None) -> bool:
     return record is not None and bool(record.digest)
 
 
-async def find_changed(stores: Stores, drafts: Sequence[Draft]) -> dict[str, bool]:
-    """Return which documents are not in the stores as they are cut now, and whether each existed.
-
-    A document with missing or damaged parents, or with missing children, is one of them.
-    """
-    records = await stores.read_records([draft.identity for draft in drafts])
-    changes = await _find_changes(stores, drafts, records, always=False)
-    return {change.draft.identity: _exists(change.old) for change in changes}
-
-
-def digest_of(stores: Stores, draft: Draft) -> str:
-    """Return the digest that a document's record has if nothing about the document has changed.
-
-    It is made of the document's text and metadata, the ids and metadata of all that it is cut into,
-    and the settings of the index. The ids are made of positions and texts, so they stand for the
-    splitters.
-    """
-    return _make_record(stores, draft).digest
-
-
 async def _find_changes(
     stores: Stores,
     drafts: Sequence[Draft],
@@ -277,12 +257,12 @@ async def _find_incomplete(stores: Stores, records: Sequence[Record]) -> set[str
     """Return the identities of the records whose parents or children are not as they were."""
     parents = [parent for record in records for parent in record.parents]
     children = [child for record in records for child in record.children]
-    rows = dict(zip(parents, await stores.docstore.read(parents), strict=True))
+    rows, _ = await stores.read_readable(parents)
     missing = await stores.children.find_missing(children)
     return {
         record.identity
         for record in records
-        if None in [rows[parent] for parent in record.parents]
+        if None in map(rows.get, record.parents)
         or not missing.isdisjoint(record.children)
         or not record.is_intact(rows)
     }
@@ -496,13 +476,14 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     return entries
 
 
-def settings_of(stores: Stores) -> str:
-    """Return the settings that decide, with the splitters and the model, what is stored."""
-    return f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
-
-
 def _make_record(stores: Stores, draft: Draft) -> Record:
-    settings = settings_of(stores)
+    """Return the record that a document has once it is written.
+
+    Its digest stays the same as long as nothing about the document changes. It is made of the
+    document's text and metadata, the ids and metadata of all that it is cut into, and the settings
+    of the index. The ids are made of positions and texts, so they stand for the splitters.
+    """
+    settings = f"{FORMAT} {stores.children.smoothing:g} {stores.headings:d}"
     embedding = f"{settings} {stores.children.model}"
     content = source_identity(draft.source.text, draft.source.metadata)
     parents = tuple(parent.id or "" for parent in draft.parents)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from rag_splitters.errors import InputTypeError
@@ -77,7 +78,7 @@ class Entry:
 
     def without_positions(self) -> Entry:
         """Drop the positions, so that a splitter that reports none does not pass these on."""
-        return replace(self, metadata=_without_positions(self.metadata))
+        return Entry(self.text, _without_positions(self.metadata), self.id, self.context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +281,9 @@ _COLUMNS = [
 ]
 
 
+_encode = json.JSONEncoder(sort_keys=True).encode
+
+
 def checksum(entry: Entry, like: str = "") -> str:
     """Return a checksum of text and metadata.
 
@@ -289,7 +293,7 @@ def checksum(entry: Entry, like: str = "") -> str:
         like: a checksum of the same entry, which tells what counts.
     """
     try:
-        metadata = "" if like[:4] == "text" else json.dumps(entry.metadata, sort_keys=True)
+        metadata = "" if like[:4] == "text" else _encode(entry.metadata)
     except (TypeError, ValueError):
         metadata = ""
     kind = "all" if metadata else "text"
@@ -303,7 +307,7 @@ def record_key(identity: str) -> str:
 
 def parent_row(parent: Entry, identity: str) -> tuple[str, Entry]:
     """Return the row of the docstore that holds a parent; the row's id is the document's."""
-    return parent.id or "", replace(parent, id=identity)
+    return parent.id or "", Entry(parent.text, parent.metadata, identity)
 
 
 def is_own_parent(key: str, row: Entry) -> bool:
@@ -445,6 +449,7 @@ def is_storable(value: object) -> bool:
     return type(value) in (str, bool) or (type(value) is float and math.isfinite(value))
 
 
+@lru_cache(maxsize=4096)
 def is_storable_key(key: str) -> bool:
     """Does Chroma accept the key, and is it none of ours?"""
     is_plain = key not in _OWN_KEYS and not key.startswith(("$", "#", "chroma:"))
