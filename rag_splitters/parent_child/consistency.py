@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any
 
@@ -106,16 +106,10 @@ class VerifyReport:
 
     def extend(self, other: VerifyReport) -> None:
         """Add what was found in other documents."""
-        for mine, others in (
-            (self.unfinished, other.unfinished),
-            (self.without_parents, other.without_parents),
-            (self.without_children, other.without_children),
-            (self.stray_parents, other.stray_parents),
-            (self.damaged, other.damaged),
-        ):
-            mine.extend(others)
-        if self.orphans is not None:
-            self.orphans.extend(other.orphans or ())
+        for each in fields(self):
+            mine = getattr(self, each.name)
+            if isinstance(mine, list):
+                mine.extend(getattr(other, each.name) or ())
         self.failed.update(other.failed)
 
 
