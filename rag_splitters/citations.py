@@ -168,7 +168,8 @@ def _text_and_metadata(result: Any) -> tuple[str, Mapping[str, Any]]:
 
 def _label(metadata: Mapping[str, Any]) -> str:
     """Return title or file, headings, and pages or lines, as far as they are known."""
-    title = metadata.get("title") or str(metadata.get("source") or metadata.get("file_name") or "")
+    names = map(metadata.get, ("title", "source", "file_name", "file_path"))
+    title = next((str(name) for name in names if name), "")
     path = " > ".join(dict.fromkeys(map(str, filter(None, [title, *metadata.get("headings", ())]))))
     parts = [path, _range("p.", "pp.", metadata.get("page_start"), metadata.get("page_end"))]
     parts.append(_range("line", "lines", metadata.get("line_start"), metadata.get("line_end")))

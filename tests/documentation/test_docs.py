@@ -10,7 +10,8 @@ What a page under `docs` (and README.md) may say:
 - Nothing is hidden: what an example needs, such as the files that it reads, stands in a block
   before it, in `<details markdown="1">` if it is long. In README.md each block runs by itself.
 - OPENAI_API_KEY and OPENAI_BASE_URL lead to the server of `tests/support/openai_server.py`, which
-  embeds by hashing and answers a chat with the question in capitals. So OpenAI's classes work.
+  embeds by hashing and answers a chat with a quotation from the passages in the prompt or, without
+  passages, with the prompt in capitals. So OpenAI's classes work.
 - The addresses `redis://localhost:6379/0`, `postgresql://localhost/rag` and
   `host="localhost", port=8000` (of Chroma) are replaced by those of real servers, which the tests
   start. Where such a program is not installed, the page is skipped; in CI it fails.

@@ -42,6 +42,8 @@ _PART = re.compile(
 _SECONDS = 120
 _AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
+_QUESTION = re.compile(r"^(?:Question|Query): ", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Block:
@@ -91,6 +93,23 @@ def _line(page: str, offset: int) -> int:
     return page.count("\n", 0, offset) + 1
 
 
+def quote_or_shout(prompt: str) -> str:
+    """Answer as a model does that quotes: with the sentence that has most words of the question.
+
+    A prompt without passages is answered in capitals.
+    """
+    passages, question = _QUESTION.split(prompt)[:2] if _QUESTION.search(prompt) else ("", "")
+    words = set(re.findall(r"\w+", question.lower()))
+    best = (0, "", "")
+    for part in re.split(r"(?m)^(?=\[\d+\])", passages):
+        number = part.partition("]")[0] + "]" if part.startswith("[") else ""
+        for sentence in re.findall(r"[A-Z][^.\n]*\.", part):
+            shared = len(words.intersection(re.findall(r"\w+", sentence.lower())))
+            best = max(best, (shared, sentence, number), key=lambda each: each[0])
+    _, sentence, number = best
+    return f'"{sentence}" {number}'.strip() if sentence else prompt.upper()
+
+
 class PageRunner:
     """A process that has imported the frameworks, and forks one process for each page.
 
@@ -98,7 +117,7 @@ class PageRunner:
     """
 
     def __init__(self) -> None:
-        self._server = OpenAIServer()
+        self._server = OpenAIServer(quote_or_shout)
 
     def __enter__(self) -> Self:
         self._server.__enter__()
