@@ -100,20 +100,6 @@ class ScoreReport:
         lines += [f"only some verdicts ({self.partial})"] if self.partial else []
         return "\n  ".join(lines) + reasons_text("failed", self.failures)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The scores and the counts for JSON."""
-        groups = {group: score and score._asdict() for group, score in self.groups.items()}
-        return {
-            "metric": self.metric,
-            "model": self.model,
-            "score": self.score and self.score._asdict(),
-            "groups": groups,
-            "count": len(self.records),
-            "empty": self.empty,
-            "partial": self.partial,
-            "failures": self.failures,
-        }
-
     def export(self, path: str | Path) -> None:
         """Write JSON lines: one for each record, with the retrieved texts and the verdicts."""
         write_lines(path, (each.as_dict() for each in self.records))
@@ -178,16 +164,6 @@ class Generated(Sequence[Item]):
             f"{len(self.items)} {self.name} of {self.requested} requested, about {self.passages} "
             f"passages{reasons_text('rejected', self.reasons)}"
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The items and the account for JSON."""
-        return {
-            "passages": self.passages,
-            "requested": self.requested,
-            "reasons": self.reasons,
-            "rejected": [each.as_dict() for each in self.rejected],
-            self.name: list(map(_row, self.items)),
-        }
 
     def export(self, path: str | Path) -> None:
         """Write the items as JSON lines, for `read_questions` or `read_facts`."""
