@@ -29,26 +29,15 @@ def whole_number(value: Any, name: str, least: int) -> int:
     return int(value)
 
 
-def check_overlap(value: Any) -> int | float:
-    """Return the value if it is a share in [0, 1) or a whole number, else raise InputError."""
+def count_or_share(value: Any, name: str, *, includes_one: bool) -> int | float:
+    """Return the value if it is a whole number or a share, from 0 to 1, else raise InputError."""
     if isinstance(value, Integral) or not isinstance(value, Real):  # NumPy has numbers of its own
-        return whole_number(value, "chunk_overlap", 0)
-    if not 0 <= float(value) < 1:
-        raise InputError(
-            f"chunk_overlap must be a share in [0, 1) or a whole number, got {value!r}"
-        )
-    return float(value)
-
-
-def check_least(value: Any) -> int | float:
-    """Return the value if it is a share in [0, 1] or a whole number, else raise InputError."""
-    if isinstance(value, Integral) or not isinstance(value, Real):
-        return whole_number(value, "min_chunk_size", 0)
-    if not 0 <= float(value) <= 1:
-        raise InputError(
-            f"min_chunk_size must be a share in [0, 1] or a whole number, got {value!r}"
-        )
-    return float(value)
+        return whole_number(value, name, 0)
+    share = float(value)
+    if not 0 <= share <= 1 or (share == 1 and not includes_one):
+        shares = "[0, 1]" if includes_one else "[0, 1)"
+        raise InputError(f"{name} must be a share in {shares} or a whole number, got {value!r}")
+    return share
 
 
 def check_length_function(value: LengthFunction) -> LengthFunction:

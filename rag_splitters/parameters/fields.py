@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, ValidationInfo
@@ -10,9 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, PlainSerializer, Validatio
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import (
     LengthFunction,
-    check_least,
     check_length_function,
-    check_overlap,
+    count_or_share,
     whole_number,
 )
 from rag_splitters.parameters.functions import describe, restore
@@ -35,10 +35,14 @@ def _restore_function(value: Any, info: ValidationInfo) -> Any:
 Size = Annotated[int, BeforeValidator(lambda value: whole_number(value, "chunk_size", 1))]
 """A field for a chunk size."""
 
-Overlap = Annotated[int | float, BeforeValidator(check_overlap)]
+Overlap = Annotated[
+    int | float, BeforeValidator(partial(count_or_share, name="chunk_overlap", includes_one=False))
+]
 """A field for an overlap: a count of units, or a share of the chunk size."""
 
-Least = Annotated[int | float, BeforeValidator(check_least)]
+Least = Annotated[
+    int | float, BeforeValidator(partial(count_or_share, name="min_chunk_size", includes_one=True))
+]
 """A field for a minimum chunk size: a count of units, or a share of the chunk size."""
 
 Unit = Annotated[
