@@ -12,12 +12,15 @@ import chromadb
 import numpy as np
 import pytest
 from chromadb import Collection
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from rag_splitters import langchain, llama_index
 from rag_splitters.models import Embedder, HashingEmbeddings
 from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.records import cut_parts, join_parts
 from rag_splitters.parent_child.smoothing import mix, neighbour_weights, unmix
 from tests.parent_child.test_llama_index import ListVectorStore
 from tests.parent_child.test_sync import rows_store
@@ -300,3 +303,34 @@ def test_other_vector_stores_embed_what_changed_or_moved(framework: str) -> None
     assert add(EDITS["a word removed"][0], {"page": 1}) < 0.6 * children
     assert add(EDITS["a word removed"][0], {"page": 2}) == children
     assert retriever.verify().is_sound
+
+
+# Each text is stored once
+
+
+@given(st.text(max_size=60), st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60))))
+def test_parts_that_are_cut_out_of_a_text_give_it_back(
+    text: str, bounds: list[tuple[int, int]]
+) -> None:
+    size = len(text)
+    spans = [(min(*each, size), min(max(each), size)) for each in bounds]
+    rest = cut_parts(text, spans)
+    assert join_parts(rest, [(start, text[start:end]) for start, end in spans]) == text
+
+
+@every_front_end
+@pytest.mark.parametrize("parent_size", [300, None])
+def test_the_docstore_holds_each_text_once(
+    front: FrontEnd, parent_size: int | None, tmp_path: Path
+) -> None:
+    text, new = prose(30), EDITS["a word changed"][0][:3000]
+    options = {"path": tmp_path, "parent_size": parent_size}
+    with closing(front.build([("d", text, {}), ("e", new, {})], **options)) as retriever:
+        for version in (text, "At the beginning. " + text, text[:2000]):
+            front.do(retriever, "add_documents", front.documents([("d", version, {})]))
+            store = rows_store(retriever)
+            rows = store.mget([key for key in store.yield_keys() if "state/" not in key])
+            stored = sum(len("".join(row["text"].split())) for row in rows)
+            assert stored == len("".join((version + new).split()))
+            (document,) = front.do(retriever, "get", ["d"])
+            assert (getattr(document, "page_content", None) or document.text) == version
