@@ -341,7 +341,7 @@ async def reembed_documents(stores: Stores) -> None:
     await stores.in_turn(identity.id, note)
     stores.writer.identity = identity
     async for records in stores.read_all_records():
-        documents = await read_sources(stores, [record for record in records if record.digest])
+        documents = await read_sources(stores, [each for each in records if has_version(each)])
         check_refusals(await add(stores, documents, always=True), None)
     labels = {MODEL_LABEL: identity.model}
     await stores.children.write_labels({INDEX_LABEL: identity.id, **labels})

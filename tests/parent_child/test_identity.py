@@ -207,6 +207,22 @@ def test_an_interrupted_reembedding_is_finished_before_anything_else(
 
 
 @every_front_end
+def test_reembedding_leaves_out_what_was_being_removed(front: FrontEnd, tmp_path: Path) -> None:
+    options = {"path": tmp_path, "search_type": "similarity"}
+    with closing(front.build(PAGES, embeddings=Named("A"), **options)) as retriever:
+        store = getattr(retriever.docstore, "rows", retriever.docstore)
+        key = next(key for key in store.yield_keys("source/") if store.mget([key])[0]["id"] == "p3")
+        (row,) = store.mget([key])
+        row["metadata"]["pending"] = "removing"
+        store.mset([(key, row)])
+        store.mdelete(row["metadata"]["parents"])
+    with closing(front.build(embeddings=Named("B"), reembed=True, **options)) as retriever:
+        assert front.do(retriever, "verify", repair=True).unfinished == ["p3"]
+        assert front.do(retriever, "verify").is_sound
+        assert ids(front, retriever) == ["p0", "p1", "p2"]
+
+
+@every_front_end
 def test_a_durable_index_needs_a_name_of_its_model(front: FrontEnd, tmp_path: Path) -> None:
     def embed(texts: list[str]) -> list[list[float]]:
         return Named("x")(texts)
