@@ -18,7 +18,6 @@ from rag_splitters.models import ModelError
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.support.cases import SIZES, halves
 from tests.support.chat_doubles import (
-    AsyncFunction,
     Function,
     LangChainDouble,
     LlamaIndexDouble,
@@ -91,13 +90,6 @@ def test_every_kind_of_model_gives_the_same_cuts() -> None:
     spans = check_models_agree(AgenticChunker, every_third, every_third_json, TEXT)
     expected = ["Tea is hot. I like it. Rain fell.", "It was cold. Cats sleep. They hunt."]
     assert [span.text_of(TEXT) for span in spans] == expected
-
-
-async def test_agentic_works_inside_a_running_loop() -> None:
-    llm = AsyncFunction(every_third)
-    chunker = AgenticChunker(llm=llm)
-    assert await asplit_texts(chunker, [TEXT]) == split_texts(chunker, [TEXT])
-    assert len(llm.prompts) == 2
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from itertools import pairwise
 from typing import Any
@@ -20,7 +19,7 @@ from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.images import find_images
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
 from tests.structure.test_blocks import EXAMPLES, HTML_PIECES, check_kept, texts_of
-from tests.support.splitting import asplit_texts, split_texts
+from tests.support.splitting import split_texts
 
 hostile = settings(max_examples=60)
 PIXEL = base64.b64encode(bytes(range(90))).decode()
@@ -355,18 +354,6 @@ def ascends(spans: list[Span]) -> None:
     for one, other in pairwise(spans):
         assert one.start <= other.start
         assert one.end < other.end
-
-
-def test_async_gives_the_same() -> None:
-    chunker = ModalityChunker()
-    found = asyncio.run(asplit_texts(chunker, [DOCUMENT, "", DOCUMENT]))
-    assert found == split_texts(chunker, [DOCUMENT, "", DOCUMENT])
-
-
-def test_modality_chunker_is_written_and_read_again() -> None:
-    chunker = ModalityChunker(text="drop", code=RecursiveChunker(chunk_size=7))
-    assert ModalityChunker(**chunker.model_dump()) == chunker
-    assert ModalityChunker.model_validate_json(chunker.model_dump_json()) == chunker
 
 
 @pytest.mark.parametrize("parameters", [{"format": "xls"}, {"image": "save"}, {"code": None}])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +12,6 @@ from hypothesis import given
 
 from rag_splitters import Span
 from rag_splitters.chunkers.proposition import PropositionChunker
-from rag_splitters.llama_index import PropositionNodeParser
 from rag_splitters.meaning.propositions import propositions_in
 from rag_splitters.models import ModelError
 from rag_splitters.testing import check_chunker, hostile_texts
@@ -193,17 +191,6 @@ def test_long_propositions_are_cut() -> None:
     assert [len(str(span.content)) for span in spans] == [29, 9]  # each piece once
     chunks = chunker.chunk("One sentence alone.")
     assert len({chunk.id for chunk in chunks}) == len(chunks)
-
-
-def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
-    parser = PropositionNodeParser(llm=LangChainDouble(script=both_json))
-    for shown in (repr(parser), json.dumps(parser.to_dict(), default=str)):
-        assert "secret" not in shown
-    with pytest.raises(TypeError, match="its pickle would hold a secret") as caught:
-        pickle.dumps(parser)
-    assert "very-secret" not in str(caught.value)
-    written = PropositionNodeParser(llm=echo).to_dict()
-    assert PropositionNodeParser.from_dict(written, llm=echo).to_dict() == written
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import sys
 from itertools import pairwise
 from typing import Any
@@ -127,13 +126,6 @@ def test_topic_segments_are_bounded() -> None:
     starts = _partition(np.ones((500, 2)), 1.8)
     assert starts[0] == 0
     assert max(after - before for before, after in pairwise([*starts, 500])) <= 60
-
-
-def test_topic_parameters_survive_a_round_trip() -> None:
-    chunker = TopicChunker(model="lda", n_topics=4, random_state=7, min_chunk_size=20)
-    assert TopicChunker(**chunker.model_dump()) == chunker
-    assert pickle.loads(pickle.dumps(chunker)) == chunker
-    assert TopicChunker(**TopicChunker().model_dump()).n_topics == "auto"
 
 
 @pytest.mark.parametrize(

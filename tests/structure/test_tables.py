@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import io
 import json
@@ -22,7 +21,6 @@ from rag_splitters.structure.blocks import detect_format, read_blocks
 from rag_splitters.structure.table_finding import find_tables
 from rag_splitters.testing import HOSTILE_PIECES, check_chunker
 from tests.structure.test_blocks import HTML_PIECES, check_kept, texts_of
-from tests.support.splitting import asplit_texts, split_texts
 
 hostile = settings(max_examples=40)
 Rows = list[list[str]]
@@ -525,12 +523,6 @@ def test_table_chunker_refuses(parameters: dict[str, Any]) -> None:
 def test_unknown_format_is_refused() -> None:
     with pytest.raises(ValueError, match=r"format must be one of auto, .*; got 'odf'"):
         find_tables("", "odf")  # type: ignore[arg-type]
-
-
-def test_async_gives_the_same() -> None:
-    text = "Text.\n\n" + pipes(ROWS[:50]) + "\nMore text.\n"
-    chunker = TableChunker(chunk_size=200)
-    assert asyncio.run(asplit_texts(chunker, [text, text])) == split_texts(chunker, [text, text])
 
 
 @pytest.mark.parametrize("format", WRITE)
