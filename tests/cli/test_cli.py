@@ -121,7 +121,7 @@ def test_split_takes_the_strategy_for_each_file(folder: Path) -> None:
     (folder / "b.py").write_text("def f():\n    return 1\n")
     (folder / "c.json").write_text('{"a": 1}')
     strategies = {row["source"]: row["metadata"]["strategy"] for row in rows("split", *FILES)}
-    assert strategies == {"a.txt": "sentence", "b.py": "code", "c.json": "json"}
+    assert strategies == {"a.txt": "content_aware", "b.py": "code", "c.json": "json"}
     rules = 'rules={"*.py": "token", "json": {"strategy": "sentence", "chunk_size": 9}}'
     found = rows("split", *FILES, "-p", rules)
     strategies = {row["source"]: row["metadata"]["strategy"] for row in found}
