@@ -1,4 +1,4 @@
-"""How much of a document has to be shown to the model that situates a chunk?
+"""How much of a document has to be shown to the model that situates a chunk.
 
     python -m benchmarks.contexts DATA [--cache FOLDER] [--embeddings hashing]
 

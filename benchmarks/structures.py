@@ -132,7 +132,7 @@ def unspaced(text: str) -> str:
 
 
 def keeps_whole(**parts: str) -> Judge:
-    """Is each part in one chunk, no line of it a heading, whatever became of its white space?"""
+    """Whether each part is in one chunk, and no line of it a heading, whatever its white space."""
 
     def is_kept(part: str, chunk: Chunk) -> bool:
         is_heading = any(heading in part for heading in chunk.headings or [])
@@ -150,7 +150,7 @@ def keeps_whole(**parts: str) -> Judge:
 
 
 def names_headings(passage: str, headings: Sequence[str]) -> Judge:
-    """Does the chunk of the passage know the headings over it?"""
+    """Whether the chunk of the passage has the headings over it."""
 
     def judge(text: str, chunks: list[Chunk]) -> str:
         known = next(each.headings for each in chunks if passage in each.text)
@@ -162,7 +162,7 @@ def names_headings(passage: str, headings: Sequence[str]) -> Judge:
 
 
 def keeps_indentation(*passages: str) -> Judge:
-    """Is each passage in a chunk as it was written?"""
+    """Whether each passage is in a chunk as it was written."""
 
     def judge(text: str, chunks: list[Chunk]) -> str:
         if all(any(passage in each.text for each in chunks) for passage in passages):
@@ -180,7 +180,7 @@ def keeps_size(text: str, chunks: list[Chunk]) -> str:
 
 
 def places(passage: str, start: int) -> Judge:
-    """Does the chunk with the passage say where it is? Tags around it may belong to the chunk."""
+    """Whether the chunk with the passage says where it is; tags around it may belong to it."""
 
     def judge(text: str, chunks: list[Chunk]) -> str:
         if all(each.start is None for each in chunks):
@@ -195,7 +195,7 @@ def places(passage: str, start: int) -> Judge:
 
 
 def keeps_order(sentence: str) -> Judge:
-    """Are the words of a sentence in one chunk, in their order?"""
+    """Whether the words of a sentence are in one chunk, in their order."""
 
     def judge(text: str, chunks: list[Chunk]) -> str:
         shown = [unspaced(each.text) for each in chunks]
@@ -215,7 +215,7 @@ def drops(passage: str) -> Judge:
 
 
 def repeats_header(header: str, rows: Sequence[str]) -> Judge:
-    """Is each row in a chunk that fits and holds the header?"""
+    """Whether each row is in a chunk that fits and holds the header."""
 
     def judge(text: str, chunks: list[Chunk]) -> str:
         plain = [unspaced(re.sub(r"<[^>]*>|\|", " ", each.text)) for each in chunks]

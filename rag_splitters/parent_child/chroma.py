@@ -417,7 +417,7 @@ class ChromaChildren(ChildStore):
 
 
 def _changes_metadata(stored: Entry, child: Entry) -> bool:
-    """Would writing the child change what is stored of it? None removes a key."""
+    """Whether writing the child would change what is stored of it. None removes a key."""
     new = {key: value for key, value in child.metadata.items() if value is not None}
     return json.dumps(stored.metadata, sort_keys=True) != json.dumps(new, sort_keys=True)
 
@@ -427,7 +427,7 @@ def _with_turn(child: Entry, turn: Turn) -> dict[str, Any]:
 
 
 def _fast_rows(vectors: Sequence[NDArray[np.float32]]) -> list[NDArray[np.float32]]:
-    """Return the rows as Chroma reads them in a quarter of the time: it takes number by number."""
+    """Return a list of rows: Chroma iterates over it four times as fast as over a matrix."""
     import numpy as np
 
     class Row(np.ndarray):

@@ -94,7 +94,7 @@ class VerifyReport:
 
     @property
     def is_sound(self) -> bool:
-        """Is there nothing to repair?"""
+        """Whether there is nothing to repair."""
         problems = (self.documents_to_repair, self.orphans, self.stray_parents)
         return not any(problems) and self.keywords_in_step
 
@@ -382,7 +382,7 @@ async def _add_again(stores: Stores, documents: Sequence[Entry]) -> dict[str, st
 
 
 async def _knows_keywords(stores: Stores, revision: Revision | None, scan: _Scan) -> bool:
-    """Does the keyword index, if it knows the docstore's revision, know exactly its children?
+    """Whether the keyword index holds exactly the children that the records list.
 
     An index that is behind is brought in step by the next search.
     """

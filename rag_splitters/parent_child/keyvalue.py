@@ -377,7 +377,7 @@ class KeyValueDocstore(Docstore):
 
 
 def is_as_expected(values: Mapping[bytes, bytes], expected: Mapping[bytes, bytes]) -> bool:
-    """Do the keys have the expected values? Empty bytes are expected of one that must not exist."""
+    """Whether the keys have the expected values; empty bytes stand for a key that is missing."""
     return all(values.get(key, _MISSING) == value for key, value in expected.items())
 
 

@@ -114,13 +114,13 @@ class KeywordIndex:
         self._corpus: tuple[int, dict[bool, Corpus]] | None = None
         self._filter: tuple[int, str, NDArray[np.bool_]] | None = None
         self.is_usable = False
-        """May it be searched while it is being updated?"""
+        """Whether queries may use it during an update."""
         self.is_rebuilt = False
-        """Was it filled, since it was opened, with the children that there were?"""
+        """Whether it has been filled with the stored children since it was opened."""
 
     @property
     def is_open(self) -> bool:
-        """Has the index been used?"""
+        """Whether the index has been used."""
         return self._opened is not None
 
     @property

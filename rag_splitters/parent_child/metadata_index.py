@@ -96,7 +96,7 @@ def _digest(text: str) -> bytes:
 
 
 def can_evaluate(where: object) -> bool:
-    """Is it a valid filter of Chroma's on metadata alone, with operators that are known here?
+    """Whether it is a filter of Chroma's on metadata alone, with operators that are known here.
 
     >>> can_evaluate({"$or": [{"page": {"$gt": 2}}, {"team": "red"}]})
     True

@@ -55,13 +55,13 @@ class Corpus:
     """What BM25 needs to know about all the children; each array has one item per child."""
 
     is_present: NDArray[np.bool_]
-    """Has the child not been removed?"""
+    """Whether the child has not been removed."""
     is_next: NDArray[np.bool_]
     """Whether the child before it is one of the same document."""
     follows: NDArray[np.bool_]
-    """Is the child before it its neighbour, whose terms count for it?"""
+    """Whether the child before it is its neighbour, whose terms count for it."""
     precedes: NDArray[np.bool_]
-    """Is the child behind it its neighbour?"""
+    """Whether the child behind it is its neighbour."""
     damping: NDArray[np.float64]
     """Added to a term's frequency in the denominator of BM25; greater for longer children."""
     count: int

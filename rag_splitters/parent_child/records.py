@@ -311,7 +311,7 @@ def parent_row(parent: Entry, identity: str) -> tuple[str, Entry]:
 
 
 def is_own_parent(key: str, row: Entry) -> bool:
-    """Is a row of the docstore a parent that we wrote, with its text as it was then?
+    """Whether a row of the docstore is a parent that we wrote, with its text as it was then.
 
     Its key is made of its document, its text and where that is; see `chunk_id`.
     """
@@ -323,12 +323,12 @@ def is_own_parent(key: str, row: Entry) -> bool:
 
 
 def is_chunk_id(key: str) -> bool:
-    """Is the key a UUID of version 5, as our parents have? Classic's are random, or the user's."""
+    """Whether the key is a UUID of version 5, as our parents have; Classic's are random or the user's."""
     return len(key) == 36 and key[14] == "5"
 
 
 def is_parent_key(key: str) -> bool:
-    """Does a row of the docstore hold a parent, and not a record or a state?"""
+    """Whether a row of the docstore holds a parent, and not a record or a state."""
     return not key.startswith((RECORD_PREFIX, STATE_PREFIX))
 
 
@@ -440,7 +440,7 @@ def _without_positions(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_storable(value: object) -> bool:
-    """Does Chroma accept it: a string, a bounded number, or a list of one kind of them?"""
+    """Whether Chroma accepts it: a string, a bounded number, or a list of one kind of them."""
     if isinstance(value, list):
         kinds = {type(item) for item in value}
         return len(kinds) == 1 and not kinds & {list} and all(map(is_storable, value))
@@ -451,7 +451,7 @@ def is_storable(value: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_storable_key(key: str) -> bool:
-    """Does Chroma accept the key, and is it none of ours?"""
+    """Whether Chroma accepts the key, and it is none of ours."""
     is_plain = key not in _OWN_KEYS and not key.startswith(("$", "#", "chroma:"))
     return bool(key) and is_plain and key == without_surrogates(key)
 

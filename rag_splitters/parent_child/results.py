@@ -32,8 +32,8 @@ def build_parents(
     """Return the first k parents of the children, in the order of their best child.
 
     A child whose text was found before is one more match of the parent that it was found in.
-    Children after the k-th parent's first add nothing: the results must not depend on how many
-    were read.
+    Reading stops at the k-th parent, so that results do not depend on how many children were
+    read.
     """
     matches_of_parents: dict[str, list[Match]] = {}
     places: dict[str, str] = {}

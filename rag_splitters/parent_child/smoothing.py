@@ -33,7 +33,7 @@ def neighbour_weights(width: float) -> list[float]:
 
 
 def can_unmix(weights: Sequence[float]) -> bool:
-    """Can the model's vectors be recovered? They can if the neighbours weigh less than a child.
+    """Whether the model's vectors can be recovered: if the neighbours weigh less than a child.
 
     >>> can_unmix(neighbour_weights(0.6)), can_unmix(neighbour_weights(1.0))
     (True, False)

@@ -47,24 +47,24 @@ class Match:
     child: Entry
     score: float | None
     is_located: bool = False
-    """Are only the child's text, parent and positions known, and not its other metadata?"""
+    """Whether only the child's text, parent and positions are known, and not its other metadata."""
 
 
 class ChildStore(ABC):
     """The vector store of children. What not every store can do has a default here."""
 
     merges_metadata: bool = False
-    """Does a rewritten child keep its old metadata keys, except for those set to None?"""
+    """Whether a rewritten child keeps its old metadata keys, except for those set to None."""
     smoothing: float = 0.0
     """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
     has_filter: bool = False
-    """Does the query filter children by their metadata?"""
+    """Whether the query filters children by their metadata."""
     filter_keys: frozenset[str] = frozenset()
     """The metadata keys that the query's filter names."""
     where: Mapping[str, Any] | None = None
     """The query's filter, if the keyword index can evaluate it; see `metadata_index`."""
     tells_similarities: bool = False
-    """Can it tell the similarity of any child, so that one without has been removed?"""
+    """Whether it scores any child, so that one without a score has been removed."""
 
     @property
     def model(self) -> str:
@@ -182,7 +182,7 @@ class Stores:
     id_key: str
     """The key in a child's metadata that holds its parent's id."""
     headings: bool = False
-    """Do title and headings stand before a child's text where that is embedded or indexed?"""
+    """Whether title and headings stand before a child's text where that is embedded or indexed."""
     keywords: KeywordIndex | None = None
     inherited_keys: frozenset[str] | None = None
     """The keys of a document's metadata that its children keep; None: all."""

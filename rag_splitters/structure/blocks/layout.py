@@ -39,8 +39,8 @@ def _section_breaks(
     """Return where new chunks begin, and the starts of the headings that stay with earlier text.
 
     Chunks begin at every section, except inside a section that fits in one chunk. There is no break
-    between two headings without text between them. There is none either before a heading that is
-    deeper than the first one of the chunk, if the text before it is less than a tenth of a chunk.
+    between two headings without text between them, and a subheading does not begin a chunk if less
+    than a tenth of a chunk precedes it.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
     ends = _section_ends(blocks, headings)
