@@ -323,7 +323,7 @@ def is_own_parent(key: str, row: Entry) -> bool:
 
 
 def is_chunk_id(key: str) -> bool:
-    """Whether the key is a UUID of version 5, as our parents have; Classic's are random or the user's."""
+    """Whether the key is a UUID of version 5, as our parents have, and Classic's have not."""
     return len(key) == 36 and key[14] == "5"
 
 
