@@ -24,6 +24,7 @@ from rag_splitters.text.separators import separators
 from rag_splitters.text.structure import Structure
 
 _MAX_ERRORS = 0.2
+_BLOCK_END = r"(?<=[\r\n][}\])])[;,)]*[ \t]*\r?\n\s*"  # of a block that begins at the margin
 
 
 def _plain(value: Any) -> Any:
@@ -138,4 +139,5 @@ def _fallback_syntax(text: str, language: str | None) -> Syntax:
 def _fallback_levels(text: str, language: str | None) -> list[Finder]:
     patterns = LANGUAGES.get(preset_for(language), ())
     opening = [separators(text, (pattern,), True) for pattern in patterns]
-    return [*opening, *recursive_levels(text)]
+    blocks = separators(text, (_BLOCK_END,), is_regex=True, keep="end")
+    return [blocks, *opening, *recursive_levels(text)]

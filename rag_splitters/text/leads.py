@@ -10,7 +10,7 @@ import re
 from typing import Literal, TypeAlias
 
 from rag_splitters.text.boundaries import trim_space
-from rag_splitters.text.lines import is_bullet, is_item, keyword_heading, line_kind
+from rag_splitters.text.lines import is_bullet, is_item, is_no_title, keyword_heading, line_kind
 from rag_splitters.text.sentences import last_sentence_cut, space_start
 
 _Kind: TypeAlias = Literal["lead", "title", "outer"]
@@ -277,7 +277,7 @@ def _is_title(text: str, low: int, start: int, line: str, following: str, is_las
         return True  # in a text without blank lines, such as that of a PDF
     if not (is_first or is_capitals) or not (is_last or (is_capitals and following.isupper())):
         return False
-    if line.endswith(_STOPS) and not (is_numbered and line.endswith(".")):
+    if (line.endswith(_STOPS) and not (is_numbered and line.endswith("."))) or is_no_title(line):
         return False
     is_longer = len(following.strip()) > len(line)
     return is_longer or is_capitals or is_item(following)

@@ -56,6 +56,7 @@ KEYWORDS = {
     "schedule": 2,
     "scene": 3,
     "section": 3,
+    "item": 3,
     "abschnitt": 3,
     "article": 4,
     "artikel": 4,
@@ -70,6 +71,17 @@ KEYWORD_HEADING = rf"({'|'.join(KEYWORDS)})[ \t]+(?:{_NUMBER})(?=[\s.:)–—-]|
 _CHINESE_LEVELS = {"卷": 1, "部": 1, "篇": 2, "回": 2, "章": 2, "幕": 2, "節": 3, "节": 3}
 _CHINESE = re.compile(
     rf"第[一二三四五六七八九十百零〇两兩\d]{{1,5}}([{''.join(_CHINESE_LEVELS)}])(?:\s+\S.{{0,40}}|\S.{{0,12}})?\Z"
+)
+_CONTENTS_LINE = re.compile(r"(?:\.[ \t]?){4,}[ \t]*\(?(?:[A-Z]-?)?(?:\d{1,4}|[ivxlc]{1,7})\)?\Z")
+_MONTH = (
+    r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|"
+    r"Sept?(?:ember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_NO_TITLE = re.compile(
+    rf"-{{3,}}|END OF |(?:\d{{1,2}}[ ])?{_MONTH}\.?(?:[ ]\d{{1,2}},?)?[ ]\d{{4}}\Z"  # dates
+    r"|[^:]{1,40}:[ \t]+(?:\S+[ \t]+)?\S*\d"  # Release Date: July 26
+    r"|.*(?:[=<>{}|\\]|\S[ \t]{3,}\S|[$€£] ?\d[\d.,]*\Z|\d(?:,\d{3})+(?:\.\d\d)?\)?\Z)",  # sums
+    re.IGNORECASE,
 )
 _ROMAN_DIGITS = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 _ITEM = re.compile(rf"[ \t]*(?:{MARK}|{LETTERED}|[{DASHES}|>][ \t])")
@@ -147,6 +159,25 @@ def keyword_heading(line: str, after: str) -> int:
         return 0
     goes_on = after.strip() and (words[-1:] in (".", ":") or after.lstrip()[0].islower())
     return 0 if words and goes_on else KEYWORDS[match[1].lower()]
+
+
+def is_contents_line(line: str) -> bool:
+    """Whether a line belongs to a table of contents or an index: it has a dot leader and a number.
+
+    >>> is_contents_line("1.2 Green tea ........ 17"), is_contents_line("Wait ... 3")
+    (True, False)
+    """
+    may_be = "..." in line or ". ." in line
+    return may_be and _CONTENTS_LINE.search(line[-200:].rstrip()) is not None
+
+
+def is_no_title(line: str) -> bool:
+    """Whether a short line is a sum, a date, a value or a rule, and so no heading.
+
+    >>> [is_no_title(line) for line in ("GRAND TOTAL 5,738", "December 1998", "GREEN TEA")]
+    [True, True, False]
+    """
+    return _NO_TITLE.match(line) is not None
 
 
 def roman_value(number: str) -> int:

@@ -28,7 +28,8 @@ _BLOCKS = ("item", "lettered", "quote")
 _MOST_INDENT = 8  # columns of indentation from the mark of an item to its paragraphs
 _LINE = re.compile(r"[^\s][^\n]*")
 _FIELD = r'(?:"(?:[^"\n]|"")*"|[^",;\t\n]*)'
-_DATA_ROWS = re.compile(rf"(?:^{_FIELD}(?:[,;\t](?! ){_FIELD})+\r?(?:\n|\Z)){{2,}}", re.MULTILINE)
+_DATA_ROWS = re.compile(rf"(?:{_FIELD}(?:[,;\t](?! ){_FIELD})+\r?(?:\n|\Z)){{2,}}")
+_ROW_MARKS = ("\t", ',"', '",', ';"')
 _TAG = re.compile(r"<(/?)(blockquote|li|pre|tr)\b", re.IGNORECASE)
 
 
@@ -58,10 +59,15 @@ def data_rows(text: str) -> Iterator[tuple[int, int]]:
     >>> [text[start:end] for start, end in data_rows(text)]
     ['Ada,"One. Two.",36', 'Alan,"Three. Four.",41']
     """
-    if "\t" in text or ',"' in text or '";' in text or '",' in text:
-        for rows in _DATA_ROWS.finditer(text):
-            for row in _LINE.finditer(text, *rows.span()):
+    for mark in _ROW_MARKS:
+        position = text.find(mark)
+        while position >= 0:
+            rows = _DATA_ROWS.match(text, text.rfind("\n", 0, position) + 1)
+            for row in _LINE.finditer(text, *rows.span()) if rows else ():
                 yield row.start(), trim_space(text, row.start(), row.end())
+            line = text.find("\n", position)
+            end = rows.end() if rows else line if line >= 0 else len(text)
+            position = text.find(mark, max(end, position + 1))
 
 
 def marked_structure(text: str, levels: Sequence[Finder] = ()) -> Structure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -12,7 +13,14 @@ from typing import NamedTuple
 from rag_splitters.structure.block import Block
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.leads import anchor_start
-from rag_splitters.text.lines import is_bullet, is_item, keyword_heading, roman_value
+from rag_splitters.text.lines import (
+    is_bullet,
+    is_contents_line,
+    is_item,
+    is_no_title,
+    keyword_heading,
+    roman_value,
+)
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})(\.?)[ \t]+(\S.*)")
@@ -22,8 +30,7 @@ _UNDERLINE = re.compile(r"(={3,}|-{3,}|~{3,}|\*{3,}|_{3,})[ \t]*\Z")
 _WIKI = re.compile(r"=(?: ?=){0,5}")
 _LONGEST = 80  # characters of a heading by its numbers or capitals
 _LONGEST_KEYWORD = 120
-_IN_CONTENTS = re.compile(r"\.{3}|(?:\. ){3}|[ \t]{2,}\S*\d\Z|\t[ivx\d]+\Z")
-_NO_TITLE = re.compile(r"[=<>{}|\\]|\S[ \t]{3,}\S|\AEND OF ")
+_IN_CONTENTS = re.compile(r"\.{3}|[ \t]{2,}\S*\d\Z|\t[ivx\d]+\Z")
 _SMALL_WORDS = 4  # letters: longer words have a capital in a title that ends with a full stop
 _SHORT = 45  # characters: a shorter line is not in the middle of a wrapped paragraph
 _CHAINS = 4
@@ -150,7 +157,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
     title: Block | None = None
     for line in _short_lines(text):
         start = line.end - len(line.raw.lstrip())
-        if start < following:
+        if start < following or is_contents_line(line.text):
             continue
         if start == first and not line.after.strip() and _may_be_title(line.text):
             title = _heading(text, start, line.end, 1, line.text)
@@ -182,8 +189,11 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
         )
         for number, line, _ in _in_sequence(text, candidates)
     }
+    counts = Counter(headings[start].title for start in displays)
     for start in displays:
-        if numbered and start < min(numbered):
+        if counts[headings[start].title] > 2:  # such as "NOT APPLICABLE"
+            del headings[start]
+        elif numbered and start < min(numbered):
             headings[start] = replace(headings[start], level=1)
     headings |= numbered
     if title and headings and min(block.level for block in headings.values()) > 1:
@@ -194,7 +204,7 @@ def plain_headings(text: str, keywords: Sequence[str] = ()) -> list[Block]:
 def _may_be_title(line: str) -> bool:
     """Whether the first line of a text may be its title."""
     is_short = len(line) <= _LONGEST and line[0].isalpha()
-    return is_short and line[-1] not in ".,;:!?。！？…" and not _NO_TITLE.search(line)
+    return is_short and line[-1] not in ".,;:!?。！？…" and not is_no_title(line)
 
 
 def _is_continued(text: str, heading: Block, line: _Line) -> bool:
@@ -253,8 +263,8 @@ def _is_displayed(line: _Line, is_first: bool) -> bool:
     if not is_first or len(line.raw) > _LONGEST or content[-1] in ".,;:!?":
         return False
     if line.is_first and content[0].isupper() and _is_centred(line):
-        return not _NO_TITLE.search(content)
-    if line.after.strip() or not content.isupper() or _NO_TITLE.search(content):
+        return not is_no_title(content)
+    if line.after.strip() or not content.isupper() or is_no_title(content):
         return False
     letters = [each for each in content if each.isalpha()]
     return len(letters) >= 3 and all(map(str.isupper, letters))
@@ -292,7 +302,7 @@ def _numbered(line: _Line, is_first: bool) -> _Numbered | None:
         return None
     ends = is_first or line.before[-1] in ".!?:”\"'»)" or len(line.before) < _SHORT
     follows = not line.after.strip() or not line.after.lstrip()[0].islower()
-    if _NO_TITLE.search(title) or len(title) < 2 or not (is_alone or (ends and follows)):
+    if is_no_title(title) or len(title) < 2 or not (is_alone or (ends and follows)):
         return None
     return _Numbered(tuple(map(int, match[1].split("."))), line, is_alone)
 
