@@ -1,11 +1,15 @@
 """How often do chunks start or end where a careful editor would not cut?
 
     python benchmarks/cuts.py [--by-document] [--show STRATEGY] [--kind data]
+    python benchmarks/cuts.py FILE ... [--size 800] [--overlap 0.15]
 
 The documents are those of tests/data/documents. Its gold.json says where sentences and lines start,
-and which lines are headings or lead-ins, so the judge shares no rule with the package. Chunks have
-800 characters and no overlap. --by-document prints a row for each document, --show every bad cut
-of a strategy. Libraries that are not installed are skipped:
+and which lines are headings or lead-ins, so the judge shares no rule with the package. In your own
+files, a chunk starts inside a sentence if it starts in lower case behind a line or a word that does
+not end one; headings are those of Markdown and underlined ones, and a line that ends with a colon
+is a lead-in. A block is text between blank lines that fits into a chunk. --by-document prints a row
+for each document, --show every bad cut of a strategy. PDF files are read as the loaders do, and
+".gz" files are unpacked. Libraries that are not installed are skipped:
 
     pip install chonkie semantic-text-splitter
 """
@@ -13,6 +17,7 @@ of a strategy. Libraries that are not installed are skipped:
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import re
 from bisect import bisect_right
@@ -27,11 +32,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rag_splitters import Chunker, ContentAwareChunker, RecursiveChunker, SentenceChunker
+from rag_splitters import (
+    AutoChunker,
+    Chunker,
+    ContentAwareChunker,
+    RecursiveChunker,
+    SentenceChunker,
+)
+from rag_splitters.reading.files import read_bytes
 
 FOLDER = Path(__file__).parent.parent / "tests" / "data" / "documents"
-SIZE = 800
 TAGS = re.compile(r"<(script|style)\b.*?</\1>|<!--.*?-->|<[^<>]*>", re.DOTALL)
+HEADING = re.compile(
+    r"^(?:#{1,6}[ \t]+\S.*|(?!\s)\S.{0,78}\n(?:={3,}|-{3,}|~{3,}))[ \t]*$", re.MULTILINE
+)
+BLOCK = re.compile(r"[^\s].*(?:\n[ \t]*\S.*)*")
+PRONOUN = re.compile(r"(?<=[.!?][ \n])(?:It|They|This|These|He|She)\b(?= [a-z])")
 BLANK = re.compile(rf"(?:\s|{TAGS.pattern})*", re.DOTALL)
 SPACE = re.compile(r"\s*")
 
@@ -79,12 +95,37 @@ class Document:
         return "lead-in" if last in self.lead_ins else ""
 
 
+class Unlabelled(Document):
+    """A text of which nobody said where it may be cut."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(name, text, {"starts": [], "headings": [], "lead_ins": []})
+        self.headings = [match.span() for match in HEADING.finditer(self.visible)]
+
+    def starts_badly(self, start: int, end: int) -> bool:
+        """Whether a chunk starts in lower case behind the middle of a sentence."""
+        match = self.blank.match(self.text, start, end)
+        first = match.end() if match else start
+        before = self.visible[:first].rstrip()[-1:]
+        return first < end and self.text[first].islower() and before not in (*'.!?:;"”»)…。', "")
+
+    def ending(self, start: int, end: int) -> str:
+        """`heading` or `lead-in` if the last visible character belongs to one."""
+        last = start + len(self.visible[start:end].rstrip())
+        return super().ending(start, end) or ("lead-in" if self.text[last - 1] == ":" else "")
+
+
 @dataclass
 class Count:
-    """What was counted over some chunks."""
+    """What was counted over some chunks of at most `size` characters."""
 
+    size: int
     chunks: int = 0
     characters: int = 0
+    blocks: int = 0
+    whole: int = 0
+    pronouns: int = 0
+    parted: int = 0
     faults: Counter[str] = field(default_factory=Counter)
     cuts: list[str] = field(default_factory=list)
 
@@ -98,8 +139,19 @@ class Count:
                 self.count("mid-sentence", document, start)
             if ending:
                 self.count(ending, document, end)
-            if length < SIZE / 10:
+            if length < self.size / 10:
                 self.count("tiny", document, start)
+        for block in BLOCK.finditer(document.visible):
+            if block.end() - block.start() <= self.size:
+                self.blocks += 1
+                self.whole += any(
+                    low <= block.start() and block.end() <= high
+                    for low, high, _ in around(pieces, block.start())
+                )
+        begins = {document.blank.match(document.text, start, end).end() for start, end, _ in pieces}
+        for pronoun in PRONOUN.finditer(document.visible):
+            self.pronouns += 1
+            self.parted += pronoun.start() in begins
         return self
 
     def count(self, fault: str, document: Document, at: int) -> None:
@@ -118,7 +170,9 @@ class Count:
             str(self.faults["heading"]),
             f"{self.faults['lead-in'] / chunks:.1%}",
             f"{self.faults['tiny'] / chunks:.1%}",
-            f"{self.characters / chunks / SIZE:.2f}",
+            f"{self.characters / chunks / self.size:.2f}",
+            f"{self.whole / max(1, self.blocks):.1%}",
+            f"{1 - self.parted / max(1, self.pronouns):.1%}",
         ]
 
 
@@ -132,72 +186,100 @@ def ours(chunker: Chunker) -> Splitter:
     return split
 
 
-def theirs(split_text: Callable[[str], Iterable[str]]) -> Splitter:
-    """A splitter that returns texts: each stands behind the one before."""
+def around(pieces: list[Piece], position: int) -> list[Piece]:
+    """The last chunks that start up to a position; one that overlaps may hold it, too."""
+    index = bisect_right(pieces, position, key=lambda piece: piece[0])
+    return pieces[max(0, index - 2) : index]
+
+
+def theirs(split_text: Callable[[str], Iterable[str]], overlap: int = 0) -> Splitter:
+    """A splitter that returns texts: each starts behind the start of the one before."""
 
     def split(name: str, text: str) -> list[Piece]:
-        pieces, at = [], 0
+        pieces: list[Piece] = []
         for piece in split_text(text):
-            at = text.index(piece, at)
+            # it repeats at most `overlap` characters
+            low = max(0, pieces[-1][1] - overlap) if pieces else 0
+            at = text.index(piece, low)
             pieces.append((at, at + len(piece), len(piece)))
-            at += len(piece)
         return pieces
 
     return split
 
 
-def splitters() -> dict[str, Splitter]:
+def splitters(size: int, overlap: int) -> dict[str, Splitter]:
     """All that are compared, by name."""
-    llama = SentenceSplitter(chunk_size=SIZE, chunk_overlap=0, tokenizer=list)
+    llama = SentenceSplitter(chunk_size=size, chunk_overlap=overlap, tokenizer=list)
+    langchain = RecursiveCharacterTextSplitter(chunk_size=size, chunk_overlap=overlap)
+    kinds = (RecursiveChunker, SentenceChunker, ContentAwareChunker, AutoChunker)
     found = {
-        "Recursive": ours(RecursiveChunker(chunk_size=SIZE)),
-        "Sentence": ours(SentenceChunker(chunk_size=SIZE)),
-        "ContentAware": ours(ContentAwareChunker(chunk_size=SIZE)),
-        "LangChain recursive": theirs(
-            RecursiveCharacterTextSplitter(chunk_size=SIZE, chunk_overlap=0).split_text
-        ),
-        "LlamaIndex SentenceSplitter": theirs(llama.split_text),
+        kind.__name__.removesuffix("Chunker"): ours(kind(chunk_size=size, chunk_overlap=overlap))
+        for kind in kinds
     }
+    found["LangChain recursive"] = theirs(langchain.split_text, overlap)
+    found["LlamaIndex SentenceSplitter"] = theirs(llama.split_text, overlap)
     try:
         import chonkie
 
-        peer = chonkie.RecursiveChunker(tokenizer="character", chunk_size=SIZE)
-        found["chonkie recursive"] = theirs(lambda text: [c.text for c in peer.chunk(text)])
+        if not overlap:  # it has none
+            peer = chonkie.RecursiveChunker(tokenizer="character", chunk_size=size)
+            found["chonkie recursive"] = theirs(lambda text: [c.text for c in peer.chunk(text)])
     except ImportError:
         pass
     try:
         from semantic_text_splitter import TextSplitter
 
-        found["semantic-text-splitter"] = theirs(TextSplitter(SIZE).chunks)
+        found["semantic-text-splitter"] = theirs(
+            TextSplitter(size, overlap=overlap).chunks, overlap
+        )
     except ImportError:
         pass
     return found
 
 
+def labelled(kind: str) -> list[Document]:
+    """The documents of tests/data, with what is said about them."""
+    gold = json.loads((FOLDER / "gold.json").read_text(encoding="utf-8"))
+    return [
+        Document(name, (FOLDER / name).read_text(encoding="utf-8"), places)
+        for name, places in gold.items()
+        if places["kind"] == kind
+    ]
+
+
+def unlabelled(file: Path) -> Document:
+    """A file of the user; of a long one the first 300,000 characters."""
+    data = file.read_bytes()
+    data = gzip.decompress(data) if file.suffix == ".gz" else data
+    name = file.name.removesuffix(".gz")
+    (source,) = read_bytes(data, name)
+    return Unlabelled(name, source.text[:300_000])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("files", nargs="*", type=Path, help="your own files")
     parser.add_argument("--kind", choices=["prose", "data"], default="prose")
+    parser.add_argument("--size", type=int, default=800, help="characters in a chunk")
+    parser.add_argument("--overlap", type=float, default=0, help="share of the size")
     parser.add_argument("--by-document", action="store_true", help="a row for each document")
     parser.add_argument("--show", metavar="STRATEGY", help="print every bad cut of a strategy")
     arguments = parser.parse_args()
-    gold = json.loads((FOLDER / "gold.json").read_text(encoding="utf-8"))
-    documents = [
-        Document(name, (FOLDER / name).read_text(encoding="utf-8"), places)
-        for name, places in gold.items()
-        if places["kind"] == arguments.kind
-    ]
-    title = f"{len(documents)} documents, {SIZE} characters, no overlap"
+    size, overlap = arguments.size, int(arguments.size * arguments.overlap)
+    files = map(unlabelled, arguments.files)
+    documents = list(files) if arguments.files else labelled(arguments.kind)
+    title = f"{len(documents)} documents, {size} characters, overlap {overlap}"
     table = Table("", "chunks", "starts mid-sentence", "headings at end", title=title)
-    for column in ("lead-ins at end", "tiny", "fill"):
+    for column in ("lead-ins at end", "tiny", "fill", "whole blocks", "pronouns with nouns"):
         table.add_column(column)
-    console = Console(width=max(Console().width, 120))
-    for name, split in splitters().items():
-        total = Count()
+    console = Console(width=max(Console().width, 130))
+    for name, split in splitters(size, overlap).items():
+        total = Count(size)
         for document in documents:
             pieces = split(document.name, document.text)
             total.add(document, pieces)
             if arguments.by_document:
-                table.add_row(f"  {document.name}", *Count().add(document, pieces).row())
+                table.add_row(f"  {document.name}", *Count(size).add(document, pieces).row())
         table.add_row(f"[bold]{name}", *total.row(), end_section=arguments.by_document)
         if name == arguments.show:
             for cut in total.cuts:
