@@ -131,6 +131,7 @@ class Count:
 
     def add(self, document: Document, pieces: list[Piece]) -> Count:
         """Judge the chunks of a document."""
+        is_html = document.name.endswith(".html")  # whose chunks are rewritten
         for start, end, length in pieces:
             self.chunks += 1
             self.characters += length
@@ -141,12 +142,12 @@ class Count:
                 self.count(ending, document, end)
             if length < self.size / 10:
                 self.count("tiny", document, start)
-        for block in BLOCK.finditer(document.visible):
+        for block in () if is_html else BLOCK.finditer(document.text):
             if block.end() - block.start() <= self.size:
                 self.blocks += 1
+                nearby = around(pieces, block.start())
                 self.whole += any(
-                    low <= block.start() and block.end() <= high
-                    for low, high, _ in around(pieces, block.start())
+                    start <= block.start() and block.end() <= end for start, end, _ in nearby
                 )
         begins = {document.blank.match(document.text, start, end).end() for start, end, _ in pieces}
         for pronoun in PRONOUN.finditer(document.visible):
