@@ -9,14 +9,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 from hypothesis import given
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
 from rag_splitters import RecursiveChunker
 from rag_splitters.evaluation.judge import (
@@ -34,6 +32,7 @@ from rag_splitters.models import HashingEmbeddings, chat_model
 from rag_splitters.reading.samples import sample_texts
 from rag_splitters.testing import hostile_texts
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
+from tests.support.openai_clients import LlamaIndexOpenAIChat
 from tests.support.openai_server import Fault, OpenAIServer
 
 SECRET = "sk-very-secret-0123456789"
@@ -97,32 +96,12 @@ class Harness(OpenAIServer):
         return json.dumps({"reason": "It is.", "verdict": is_true})
 
 
-class HttpLlamaIndex(CustomLLM):
-    """A LlamaIndex LLM that asks over HTTP, for where LlamaIndex's own client is not installed."""
-
-    url: str
-    api_key: str = SECRET
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name="gpt-4o")
-
-    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        client = openai.OpenAI(base_url=self.url, api_key=self.api_key, max_retries=0, timeout=2.0)
-        messages: Any = [{"role": "user", "content": prompt}]
-        answer = client.chat.completions.create(model="gpt-4o", messages=messages)
-        return CompletionResponse(text=answer.choices[0].message.content or "")
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
-        raise NotImplementedError
-
-
 def langchain_client(url: str) -> Any:
     return ChatOpenAI(model="gpt-4o", base_url=url, api_key=SECRET, max_retries=1, timeout=2.0)
 
 
 def llama_index_double(url: str) -> Any:
-    return chat_model(HttpLlamaIndex(url=url), max_retries=1)
+    return chat_model(LlamaIndexOpenAIChat(url=url, api_key=SECRET), max_retries=1)
 
 
 def llama_index_client(url: str) -> Any:

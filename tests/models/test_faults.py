@@ -17,19 +17,22 @@ from langchain_openai import (
     ChatOpenAI,
     OpenAIEmbeddings,
 )
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
-from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.embeddings.openai import OpenAIEmbedding
 from llama_index.llms.openai import OpenAI as LlamaIndexOpenAI
 
 from rag_splitters import AgenticChunker, EmbeddingChunker, RecursiveChunker, Span
 from rag_splitters.models import Embedder, ModelError, chat_model, collect_failures
+from tests.support.openai_clients import (
+    SECRET,
+    TIMEOUT,
+    LlamaIndexChat,
+    LlamaIndexEmbeddings,
+    message_of,
+    post,
+)
 from tests.support.openai_server import Fault, OpenAIServer
 from tests.support.splitting import asplit_texts, split_texts
 
-SECRET = "sk-very-secret-0123456789"
-TIMEOUT = 1.5
 WORDS = ("tea", "rain", "bad", "snow", "iron")
 TEXTS = [f"The {word} is here. The {word} was there." for word in WORDS]
 BAD = WORDS.index("bad")
@@ -57,10 +60,6 @@ FATAL = {
     "no quota": Fault(429, body("You exceeded your quota", "insufficient_quota"), AT_ONCE),
 }
 """Faults that every request would share."""
-
-
-def message_of(answer: dict[str, Any]) -> Any:
-    return answer["choices"][0]["message"]
 
 
 def unfinished(reason: str) -> Callable[[dict[str, Any]], None]:
@@ -128,50 +127,6 @@ assert len(PASSING) + len(FATAL) + len(CHAT_FAULTS) == 19
 
 
 # The clients
-
-
-def post(url: str, path: str, content: dict[str, Any]) -> dict[str, Any]:
-    headers = {"Authorization": f"Bearer {SECRET}"}
-    response = httpx.post(f"{url}/{path}", json=content, headers=headers, timeout=TIMEOUT)
-    response.raise_for_status()
-    answer: dict[str, Any] = response.json()
-    return answer
-
-
-class LlamaIndexChat(CustomLLM):
-    """A LlamaIndex LLM over the same protocol, which does not retry by itself."""
-
-    url: str
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return LLMMetadata(model_name="llama")
-
-    @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
-        answer = post(self.url, "chat/completions", {"messages": [{"content": prompt}]})
-        return CompletionResponse(text=message_of(answer)["content"] or "", raw=answer)
-
-    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
-        raise NotImplementedError
-
-
-class LlamaIndexEmbeddings(BaseEmbedding):
-    """The same for embeddings."""
-
-    url: str
-
-    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        answer = post(self.url, "embeddings", {"input": texts})
-        return [each["embedding"] for each in answer["data"]]
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
-    _get_query_embedding = _get_text_embedding
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
 
 
 def plain_chat(server: OpenAIServer) -> Any:

@@ -1,0 +1,85 @@
+"""LlamaIndex models over OpenAI's protocol, for where its own clients are not installed.
+
+They do not retry by themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import openai
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+from llama_index.core.llms.callbacks import llm_completion_callback
+
+SECRET = "sk-very-secret-0123456789"
+TIMEOUT = 0.6
+
+
+def message_of(answer: dict[str, Any]) -> Any:
+    return answer["choices"][0]["message"]
+
+
+def post(url: str, path: str, content: dict[str, Any]) -> dict[str, Any]:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    response = httpx.post(f"{url}/{path}", json=content, headers=headers, timeout=TIMEOUT)
+    response.raise_for_status()
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+class LlamaIndexChat(CustomLLM):
+    """A LlamaIndex LLM over the same protocol, which does not retry by itself."""
+
+    url: str
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="llama")
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+        answer = post(self.url, "chat/completions", {"messages": [{"content": prompt}]})
+        return CompletionResponse(text=message_of(answer)["content"] or "", raw=answer)
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
+        raise NotImplementedError
+
+
+class LlamaIndexEmbeddings(BaseEmbedding):
+    """The same for embeddings."""
+
+    url: str
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        answer = post(self.url, "embeddings", {"input": texts})
+        return [each["embedding"] for each in answer["data"]]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
+
+    _get_query_embedding = _get_text_embedding
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+class LlamaIndexOpenAIChat(CustomLLM):
+    """A LlamaIndex LLM that asks through the OpenAI client."""
+
+    url: str
+    api_key: str = SECRET
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="gpt-4o")
+
+    def complete(self, prompt: str, formatted: bool = False, **_: Any) -> CompletionResponse:
+        client = openai.OpenAI(base_url=self.url, api_key=self.api_key, max_retries=0, timeout=2.0)
+        messages: Any = [{"role": "user", "content": prompt}]
+        answer = client.chat.completions.create(model="gpt-4o", messages=messages)
+        return CompletionResponse(text=answer.choices[0].message.content or "")
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **_: Any) -> Any:
+        raise NotImplementedError
