@@ -162,23 +162,6 @@ def test_what_differs_between_the_sides_is_marked(opened: Callable[..., Any]) ->
         page.side().locator(".facts", has_text="no such chunk").wait_for()
 
 
-def test_identical_sides_say_so(opened: Callable[..., Any]) -> None:  # noqa: F811
-    with opened() as page:
-        page.open(text="tram.md", a="recursive", b="recursive", **BOTH)
-        count = len(chunks("recursive", TRAM, chunk_size=300))
-        difference = page.tab.locator("#difference")
-        assert difference.inner_text() == f"A and B give the same {count} chunks."
-        assert page.side().locator(".same").count() == 0
-        page.field("chunk_size", "b").fill("170")
-        page.settled()
-        assert "same" not in difference.inner_text()
-        page.tab.get_by_role("button", name="Close").click()
-        page.settled()
-        assert difference.inner_text() == ""
-        page.open(text="tram.md", a="recursive", b="fixed_size", **BOTH)
-        assert difference.inner_text() == "A and B have no chunk in common."
-
-
 # The answer
 
 
@@ -231,33 +214,6 @@ def test_answer_to_ones_own_question_is_marked_in_the_text(opened: Callable[...,
         page.tab.locator("#k").fill("1")
         ask(page, "Where is the lamp?")
         assert "select it in the text" in answer.inner_text(), "another question has another answer"
-
-
-# Sizes
-
-
-def test_sizes_stay_when_the_strategy_changes(opened: Callable[..., Any]) -> None:  # noqa: F811
-    with opened() as page:
-        page.open(text="tram.md", a="recursive", **SMALL)
-        for name in ("titled", "hybrid", "modality", "sentence", "token", "paragraph"):
-            page.form().locator(".strategy").select_option(name)
-            page.settled()
-            inner = {"chunk_size": 300, "length_function": "characters"}
-            page.settled()
-            if name == "titled":
-                assert page.field("chunk_size").input_value() == "300", "of the chunker inside it"
-            elif name in ("sentence", "token", "paragraph"):
-                assert page.field("chunk_size").input_value() == "300"
-                expected = chunks(name, TRAM, **inner)
-                assert page.figure("chunks") == str(len(expected))
-        page.form().locator(".strategy").select_option("token")
-        page.settled()
-        page.form().locator(".reset").click()
-        page.settled()
-        page.form().locator(".strategy").select_option("recursive")
-        page.settled()
-        assert page.field("chunk_size").input_value() == "256", "the token strategy's own size"
-        assert page.form().get_by_label("length_function").input_value() == "tokens"
 
 
 # Right to left, monospace, long names, broken links

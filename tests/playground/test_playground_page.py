@@ -430,20 +430,6 @@ def test_page_keeps_its_settings_in_its_address(opened: Callable[..., Any]) -> N
         assert page.drawn("b") == as_drawn(chunks("recursive", text, separators=["300"]), text)
 
 
-def test_page_runs_a_regular_expression_of_a_link_only_when_told_to(
-    opened: Callable[..., Any],
-) -> None:
-    with opened() as page:
-        page.open(text="tram.md", a="keyword", **{"a.patterns": "^## "})
-        assert page.drawn() == {}
-        page.form().get_by_role("button", name="Run").click()
-        page.settled()
-        assert page.drawn() == as_drawn(chunks("keyword", TRAM, patterns=["^## "]), TRAM)
-        page.field("patterns").fill("^# ")
-        page.settled()
-        assert page.drawn() == as_drawn(chunks("keyword", TRAM, patterns=["^# "]), TRAM)
-
-
 @pytest.mark.parametrize(
     "fragment",
     ["a=nothing&b=none", "a=recursive&a.chunk_size={}&text=no", "%%%", "a=hybrid&a.stages=7"],
