@@ -66,9 +66,8 @@ class ChatModel(ModelHolder):
 
     `ask` never loses an answer: for a prompt that fails, it returns a `ModelError` with the
     prompt's number, the model and the cause, and continues with the others. The repr, pickles and
-    errors hold no secret: when a model with an API key is unpickled, it is created again with the
-    key from the environment and with the same server. Pass a factory if a model cannot be pickled,
-    for example because it has a proxy.
+    errors hold no secret: a model with an API key cannot be pickled, so pass a factory for work in
+    other processes.
     """
 
     max_concurrency: int | None = None
