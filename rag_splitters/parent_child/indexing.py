@@ -432,24 +432,17 @@ async def read_sources(stores: Stores, records: Sequence[Record]) -> list[Entry]
 
     Raises MissingParentsError if a part of a text is lost.
     """
-    documents: dict[str, Entry] = {}
-    remaining = list(records)
-    while remaining:
-        restored = zip(remaining, await stores.read_documents(remaining), strict=True)
-        lost = []
-        for record, document in restored:
-            if document is None:
-                lost.append(record)
-            else:
-                documents[record.identity] = document
-        again = await stores.read_records([record.identity for record in lost])
-        if unchanged := [each.identity for each in again if each is not None and each in lost]:
+    documents = await stores.read_documents(records)
+    lost = [each for each, document in zip(records, documents, strict=True) if document is None]
+    if lost:  # another process may be replacing or removing them
+        again = [each for each in await stores.read_records([r.identity for r in lost]) if each]
+        if unchanged := [repr(each.identity) for each in again if each in lost]:
             raise MissingParentsError(
-                f"the docstore has lost parts of the text of {', '.join(map(repr, unchanged[:3]))}:"
-                " add the documents again"
+                f"the docstore has lost parts of the text of {', '.join(unchanged[:3])}: add the "
+                "documents again"
             )
-        remaining = [each for each in again if each is not None and has_version(each)]
-    return list(documents.values())
+        documents += await read_sources(stores, list(filter(has_version, again)))
+    return [document for document in documents if document is not None]
 
 
 def has_version(record: Record) -> bool:
