@@ -19,7 +19,7 @@ from rich.text import Text
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
-from rag_splitters.parent_child.results import MATCHES_KEY, SCORE_KEY, own_key
+from rag_splitters.parent_child.results import HEADER_KEY, MATCHES_KEY, SCORE_KEY, own_key
 from rag_splitters.reading.files import describe_files
 from rag_splitters.span import Chunk
 from rag_splitters.text.coloured import printable
@@ -139,7 +139,7 @@ def passage_view(result: Any, number: str = "", limit: int | None = None) -> Ren
     titles = [row["metadata"].get("title"), *(row["metadata"].get("headings") or ())]
     if title := " > ".join(dict.fromkeys(str(each) for each in titles if each)):
         heading.append(f"\n{' ' * len(number)}{' '.join(printable(title).split())}", "bold")
-    before, match, after = _parts(row["text"], row["start"], row.get("matches") or [], limit)
+    before, match, after = _parts(row, limit)
     body = Text.assemble(before, *_highlighted(match), after)
     return Group(heading, Panel(body, box=box.HORIZONTALS, border_style="dim"))
 
@@ -152,8 +152,7 @@ def excerpt(result: Any, limit: int) -> Text:
         limit: how many characters of its text to show.
     """
     row = passage_row(result)
-    parts = _parts(row["text"], row["start"], row.get("matches") or [], limit)
-    before, match, after = (re.sub(r"\s+", " ", part) for part in parts)
+    before, match, after = (re.sub(r"\s+", " ", part) for part in _parts(row, limit))
     place = f"{printable(str(row['source']))} {row['start']}-{row['end']}: "
     return Text.assemble((place, "bold"), before, *_highlighted(match.strip()), after)
 
@@ -163,21 +162,21 @@ def _highlighted(match: str) -> list[tuple[str, str]]:
     return [(f">>{match}<<", _HIGHLIGHT)] if match else []
 
 
-def _parts(
-    text: str, start: int | None, matches: Sequence[Mapping[str, Any]], limit: int | None
-) -> tuple[str, str, str]:
+def _parts(row: Mapping[str, Any], limit: int | None) -> tuple[str, str, str]:
     """The text before its best match, the match and the text after it, cut to the limit."""
-    body = printable(text)
-    best = matches[0] if matches else {}
+    body, start = printable(row["text"]), row["start"]
+    best: Mapping[str, Any] = next(iter(row.get("matches") or ()), {})
     if start is None or "start_index" not in best:
         return (body if limit is None else _cut_after(body, limit)), "", ""
-    first, last = best["start_index"] - start, best["end_index"] - start
+    added = len(row["metadata"].get(HEADER_KEY, ""))
+    header, body = body[:added], body[added:]
+    first, last = max(0, best["start_index"] - start), best["end_index"] - start
     before, match, after = body[:first], body[first:last], body[last:]
     if limit is not None:
         match = _cut_after(match, limit)
         room = max(0, limit - len(match))
         before, after = _cut_before(before, room // 2), _cut_after(after, room // 2)
-    return before, match, after
+    return header + before, match, after
 
 
 def _cut_after(text: str, limit: int) -> str:

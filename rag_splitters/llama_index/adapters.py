@@ -45,6 +45,7 @@ from rag_splitters.parent_child.known_vectors import (
 )
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import (
+    HEADER_KEY,
     MATCHES_KEY,
     PARENT_IDS_KEY,
     own_key,
@@ -127,7 +128,7 @@ def to_node(entry: Entry, id_key: str) -> ResultNode:
     metadata = copy_metadata(entry.metadata)
     start, end = metadata.pop("start_index", None), metadata.pop("end_index", None)
     source = metadata.pop(SOURCE_KEY, None)
-    ours = [own_key(metadata, key) for key in (id_key, MATCHES_KEY, PARENT_IDS_KEY)]
+    ours = [own_key(metadata, key) for key in (id_key, MATCHES_KEY, PARENT_IDS_KEY, HEADER_KEY)]
     hidden = [key for key in (*POSITION_KEYS, *ours) if key in metadata]
     fields: dict[str, Any] = {
         "id_": entry.id or "",

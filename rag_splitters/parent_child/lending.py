@@ -1,31 +1,38 @@
 """Which children a query takes: each lends its value to its neighbours in the document.
 
-A child is worth its own score above the worst of the search, or `LENT_SHARE` per step of what a
-neighbour is worth, whichever is more. Children are taken in that order until the budget is spent.
-So a short piece of evidence comes alone, and a long one comes whole.
+A child is worth its own score above the worst of the search, or `LENT_SHARE` per step of a
+neighbour's, whichever is more, and half of its own score besides. Children are taken in that order
+until the budget is spent. So a short piece of evidence comes alone, and a long one comes whole.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from rag_splitters.calls import call
+from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.errors import DamagedRowsError
+from rag_splitters.parent_child.loading import Loader
 from rag_splitters.parent_child.options import Query
-from rag_splitters.parent_child.passages import Budget, Passage, PassageBuilder, locate_child
+from rag_splitters.parent_child.passages import (
+    Budget,
+    LocatedChild,
+    Passage,
+    PassageBuilder,
+    locate_child,
+)
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.stores import Match, Stores
 
 LENT_SHARE = 0.8
-"""Share of a child's value that its neighbour gets; the next one gets this share of that."""
+"""Share of a child's score that its neighbour gets; the next one gets this share of that."""
+_OWN_WEIGHT = 0.5
+"""Weight of a child's own score beside that; it keeps weak neighbours behind other matches."""
 _MAX_STEPS = 6  # a neighbour farther away would get less than a quarter
-_FEWEST_LENDERS = 10
+_FEWEST_READ = 10
 _CHILD_SIZE = 400  # characters; a guess that decides how many children are read at once
 
-Load = Callable[[Sequence[Match]], Awaitable[Sequence[Match]]]
-"""Loads children and their parents, without those that no longer exist."""
 Neighbours = Mapping[str, Sequence[Sequence[str]]]
 """The ids of the children before a child and of those behind it, the nearest first."""
 
@@ -53,128 +60,71 @@ class Ranking:
         return [1 - rank / len(self.matches) for rank in range(len(self.matches))]
 
 
-@dataclass(order=True, slots=True)
-class _Candidate:
-    """A child that may be taken; the first one in order is the next."""
-
-    value: float
-    """What it is worth, below zero."""
-    lender: int
-    """The rank of the child that lends it its value: a neighbour's, or its own."""
-    rank: float
-    """Its own rank; infinite if the search did not find it."""
-    id: str = field(compare=False)
-
-
-async def find_passages(
-    stores: Stores, query: Query, ranking: Ranking, load: Load, parents: Mapping[str, Entry]
-) -> tuple[list[Passage], bool]:
-    """Return the passages that fit into the budget, best first, and whether they fill it.
-
-    Parameters:
-        load: loads children.
-        parents: the parents that `load` has read, by id.
-    """
-    count = max(_FEWEST_LENDERS, 2 * Budget.of(query).characters // _CHILD_SIZE, query.limit)
-    while True:
-        # What the children below the first `count` could lend is less than what these are worth.
-        builder = await _take_children(stores, query, ranking, count, load, parents)
-        passages = builder.passages()
-        if builder.is_full or count >= len(ranking.matches):
-            return passages, builder.is_full or len(passages) >= query.limit
-        count *= 2
-
-
-async def _take_children(
-    stores: Stores,
-    query: Query,
-    ranking: Ranking,
-    count: int,
-    load: Load,
-    parents: Mapping[str, Entry],
-) -> PassageBuilder:
-    """Take children until the budget is spent, or until more lenders may change the order."""
-    values, ids = ranking.values(), [match.child.id or "" for match in ranking.matches]
-    lenders = ranking.matches[:count]
-    neighbours = await find_neighbours(stores, query, lenders, ids)
-    candidates = _candidates(values, ids, count, neighbours)
-    floor = -values[count] if count < len(values) else 0.0
+async def find_passages(loader: Loader, ranking: Ranking) -> tuple[list[Passage], bool]:
+    """Return the passages that fit into the budget, best first, and whether they fill it."""
+    query = loader.query
     budget = Budget.of(query)
+    count = max(_FEWEST_READ, budget.characters // _CHILD_SIZE)
+    ranks = {match.child.id: rank for rank, match in enumerate(ranking.matches)}
+
+    async def locate(matches: Sequence[Match]) -> list[LocatedChild]:
+        return [
+            locate_child(match, ranks.get(match.child.id), loader.parents, loader.stores.id_key)
+            for match in await loader.load(matches)
+        ]
+
     if query.max_tokens is None:
-        best = await load(ranking.matches[: query.limit])
-        places = {each.child.text: locate_child(each, 0, parents, stores.id_key) for each in best}
-        budget.hold(each.end - each.start for each in places.values())
-    builder = PassageBuilder(parents, budget)
-    takers: set[int] = set()
-    while candidates and candidates[0].value <= floor and not builder.is_full:
-        batch = [heapq.heappop(candidates) for _ in range(min(count, len(candidates)))]
-        children = await load([_match(each, ranking) for each in batch])
-        located = {match.child.id: match for match in children}
-        for each in batch:
-            match = located.get(each.id)
-            if match is None or builder.is_full or each.value > floor:
-                continue
-            rank = None if each.rank == float("inf") else int(each.rank)
-            if each.lender != rank and each.lender not in takers:
-                if rank is not None:  # its neighbour was a copy, so only its own value counts
-                    heapq.heappush(candidates, _Candidate(-values[rank], rank, rank, each.id))
-                continue
-            if builder.add(locate_child(match, rank, parents, stores.id_key)) and rank is not None:
-                takers.add(rank)
-    return builder
+        best = await locate(ranking.matches[: query.limit])
+        budget.hold({child.match.child.text: child.end - child.start for child in best}.values())
+    builder = PassageBuilder(loader.parents, budget)
+    for batch in batched(await _find_candidates(loader.stores, query, ranking), count):
+        for child in await locate(batch):
+            if not builder.is_full:
+                builder.add(child)
+        if builder.is_full:
+            break
+    passages = builder.passages()
+    return passages, builder.is_full or len(passages) >= query.limit
 
 
-def _match(candidate: _Candidate, ranking: Ranking) -> Match:
-    if candidate.rank == float("inf"):
-        return Match(Entry("", {}, candidate.id), None)
-    return ranking.matches[int(candidate.rank)]
-
-
-def _candidates(
-    values: Sequence[float], ids: Sequence[str], count: int, neighbours: Neighbours
-) -> list[_Candidate]:
-    """Return the first children of a ranking and their neighbours, with what they are worth."""
-    ranks = {name: rank for rank, name in enumerate(ids)}
-    best = {
-        name: _Candidate(-values[rank], rank, rank, name) for rank, name in enumerate(ids[:count])
+async def _find_candidates(stores: Stores, query: Query, ranking: Ranking) -> list[Match]:
+    """Return the children that may be taken: the ranked ones and their neighbours, best first."""
+    own = {
+        match.child.id or "": value
+        for match, value in zip(ranking.matches, ranking.values(), strict=True)
     }
-    for lender, name in enumerate(ids[:count]):
-        for side in neighbours.get(name, ()):
+    lent = dict(own)
+    for name, sides in (await find_neighbours(stores, query, ranking.matches)).items():
+        for side in sides:
             for steps, other in enumerate(side, 1):
-                rank = ranks.get(other, float("inf"))
-                lent = _Candidate(-values[lender] * LENT_SHARE**steps, lender, rank, other)
-                if other not in best or lent.value < best[other].value:
-                    best[other] = lent
-    candidates = list(best.values())
-    heapq.heapify(candidates)
-    return candidates
+                lent[other] = max(lent.get(other, 0.0), own[name] * LENT_SHARE**steps)
+    values = {name: value + _OWN_WEIGHT * own.get(name, 0.0) for name, value in lent.items()}
+    matches = {match.child.id or "": match for match in ranking.matches}
+    order = sorted(values, key=lambda name: -values[name])
+    return [matches.get(name) or Match(Entry("", {}, name), None) for name in order]
 
 
-async def find_neighbours(
-    stores: Stores, query: Query, matches: Sequence[Match], ids: Sequence[str]
-) -> Neighbours:
-    """Return the neighbours of some children, up to the first that the filter leaves out.
+async def find_neighbours(stores: Stores, query: Query, matches: Sequence[Match]) -> Neighbours:
+    """Return the neighbours of the children that match, up to the first that a filter leaves out.
 
     The keyword index knows them, and else the records of the documents do. Children that were
     chosen to be diverse lend nothing.
-
-    Parameters:
-        ids: the ids of all the children that the search found.
     """
     if query.search_type == "mmr":
         return {}
-    children, neighbours = stores.children, dict[str, Sequence[Sequence[str]]]()
-    if query.search_type == "hybrid" and stores.keywords is not None:
-        names = [match.child.id or "" for match in matches]
-        neighbours |= await call(stores.keywords.neighbours, names, _MAX_STEPS)
+    children, names = stores.children, [match.child.id or "" for match in matches]
+    keywords = stores.keywords if query.search_type == "hybrid" else None
+    neighbours: Neighbours
+    if keywords is not None:
+        neighbours = await call(keywords.neighbours, names, _MAX_STEPS)
     else:
-        neighbours |= await _neighbours_in_records(stores, matches)
+        neighbours = await _neighbours_in_records(stores, matches)
     if not children.has_filter:
         return neighbours
-    allowed = set(ids)
-    if children.where is not None and stores.keywords is not None and query.search_type == "hybrid":
+    allowed = set(names)
+    if children.where is not None and keywords is not None:
         others = list({name for sides in neighbours.values() for side in sides for name in side})
-        allowed |= await call(stores.keywords.allowed, children.where, others)
+        allowed |= await call(keywords.allowed, children.where, others)
     return {
         name: [_first_allowed(side, allowed) for side in sides]
         for name, sides in neighbours.items()

@@ -62,6 +62,8 @@ class LocatedChild:
     """Where its parent begins there."""
     start: int
     end: int
+    header: str = ""
+    """What its text repeats before its own part of the parent's: the header of a table."""
 
 
 @dataclass(slots=True)
@@ -82,6 +84,12 @@ class Passage:
     def inner_children(self) -> list[LocatedChild]:
         """The children that stand in it; others have the text of one of these elsewhere."""
         return [each for each in self.children if self.holds(each)]
+
+    @property
+    def header(self) -> str:
+        """The header of the table in which it begins, if its first child repeats that."""
+        headers = (e.header for e in self.inner_children if e.start <= self.start < e.end)
+        return next(headers, "")
 
     @property
     def matches(self) -> list[LocatedChild]:
@@ -119,7 +127,10 @@ def locate_child(
     last = offset + len(parent.text)
     if place is None or not offset <= place[0] < place[1] <= last:
         place = (offset, last)
-    return LocatedChild(match, rank, name, space, offset, *place)
+    header = child.text.removesuffix(parent.text[place[0] - offset : place[1] - offset])
+    if header == child.text or header.strip() not in parent.text:
+        header = ""
+    return LocatedChild(match, rank, name, space, offset, *place, header)
 
 
 class PassageBuilder:
@@ -129,6 +140,7 @@ class PassageBuilder:
         self.is_full = False
         self._passages: list[Passage] = []
         self._parents, self._budget = parents, budget
+        self._max_header = budget.room // 2
         self._passage_of_text: dict[str, Passage] = {}
 
     def passages(self) -> list[Passage]:
@@ -146,6 +158,8 @@ class PassageBuilder:
             if child.rank is not None:
                 copied.children.append(child)
             return False
+        if self._budget.measure(child.header) > self._max_header:
+            child = replace(child, header="")
         touching = [each for each in self._passages if self._touches(each, child)]
         parts = _parts_outside(child, touching)
         if parts and not touching and not self._may_begin(child):
@@ -154,6 +168,7 @@ class PassageBuilder:
         if parts:
             gaps = _union_length(child, touching) - sum(len(self._text(child, *p)) for p in parts)
             gap_size = gaps if self._budget.measure is len else min(gaps, 1)
+            gap_size += self._header_size(child, touching)
             size = gap_size + sum(self._budget.measure(self._text(child, *part)) for part in parts)
             if size > self._budget.room:
                 shortened = self._shorten(child, parts, touching, self._budget.room - gap_size)
@@ -167,6 +182,13 @@ class PassageBuilder:
             self.is_full = self._budget.room <= 0
         self._join(child, bounds, touching)
         return True
+
+    def _header_size(self, child: LocatedChild, touching: Sequence[Passage]) -> int:
+        """Return how much longer headers are once a child is joined with the passages."""
+        measure = self._budget.measure
+        both: list[LocatedChild | Passage] = [child, *touching]
+        first = min(both, key=lambda each: each.start)
+        return measure(first.header) - sum(measure(each.header) for each in touching)
 
     def _adjoins(self, passage: Passage, child: LocatedChild, bounds: tuple[int, int]) -> bool:
         """Return whether a passage still touches a child of which only a part was taken."""
@@ -265,7 +287,10 @@ def _union_length(child: LocatedChild, passages: Sequence[Passage]) -> int:
 
 
 def split_at_parents(passage: Passage) -> list[Passage]:
-    """Return the part of a passage in each parent, where what stands between them is unknown."""
+    """Return the part of a passage in each parent, where something else stands between them.
+
+    A part that has no match, only neighbours of matches in other parts, is left out.
+    """
     groups: dict[str, list[LocatedChild]] = {}
     for child in passage.inner_children:
         groups.setdefault(child.parent, []).append(child)
@@ -276,4 +301,4 @@ def split_at_parents(passage: Passage) -> list[Passage]:
         parts.append(Passage(children, start, end))
     copies = [each for each in passage.children if not passage.holds(each)]
     parts[0].children += copies
-    return parts
+    return [part for part in parts if part.matches]

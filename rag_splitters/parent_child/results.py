@@ -23,6 +23,9 @@ PARENT_IDS_KEY = "parent_ids"
 """The key in a passage's metadata that holds the ids of all its parents, if it has several."""
 
 _MATCH_KEYS = ("start_index", "end_index", "line_start", "line_end")
+HEADER_KEY = "table_header"
+"""The key in a passage's metadata that holds the header that was put before its text."""
+
 _MAX_MATCHES = 100  # of a result; the same text may stand in thousands of places
 
 
@@ -99,10 +102,13 @@ def build_passages(
         ours = {stores.id_key: metadata[stores.id_key]}
         if len(names) > 1:
             ours[PARENT_IDS_KEY] = names
+        if passage.header:
+            ours[HEADER_KEY] = passage.header
         ours |= describe_matches([each.match for each in passage.matches], stores.id_key)
         metadata = _with_keys(metadata, ours, _inherited(stores, parent))
-        new_id = chunk_id(best.parent, passage.start, passage.end, passage.text)
-        results.append(Entry(passage.text, metadata, new_id))
+        text = passage.header + passage.text
+        new_id = chunk_id(best.parent, passage.start, passage.end, text)
+        results.append(Entry(text, metadata, new_id))
     return results
 
 

@@ -144,7 +144,7 @@ async def _build_passages(loader: Loader, ranking: Ranking) -> Answer:
     """Find passages, load their children, and read what stands between their parents."""
     stores, query = loader.stores, loader.query
     while True:
-        passages, is_full = await find_passages(stores, query, ranking, loader.load, loader.parents)
+        passages, is_full = await find_passages(loader, ranking)
         if await loader.load_children_of(passages):
             break  # otherwise some no longer exist, and the others make other passages
     passages = await loader.read_texts(passages)

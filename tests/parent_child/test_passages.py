@@ -191,6 +191,33 @@ def test_children_of_other_splitters_give_their_whole_parent() -> None:
     )
 
 
+@every_front_end
+def test_a_passage_inside_a_table_begins_with_its_header(front: FrontEnd) -> None:
+    header = "| Grade | Salary |\n| --- | --- |\n"
+    rows = "\n".join(f"| G{n} | {21 + n},000 in the year that {n} precedes |" for n in range(1, 31))
+    text = f"# Pay\n\nWhat every grade earns.\n\n{header}{rows}\n\nAsk the office."
+    if front.framework == "langchain":
+        options = {"child_splitter": langchain.ContentAwareTextSplitter(chunk_size=100)}
+    else:
+        options = {"child_parser": llama_index.ContentAwareNodeParser(chunk_size=100)}
+    retriever = front.build(
+        [("d", text, {"source": "d.md"})],
+        retrieve="passages",
+        search_type="hybrid",
+        parent_size=2000,
+        **options,
+    )
+    for budget in (100, 200, 400):
+        best = front.find(front.varied(retriever, max_tokens=budget), "grade G17")[0]
+        assert count_tokens(best.text) <= budget
+        assert best.text.startswith(header)
+        assert "| G17 | 38,000" in best.text
+        assert best.metadata["table_header"] == header
+        assert best.text == header + text[best.start : best.end]
+    everything = front.find(front.varied(retriever, max_tokens=10_000), "grade G17")
+    assert not any("table_header" in result.metadata for result in everything)
+
+
 # The same text once
 
 
