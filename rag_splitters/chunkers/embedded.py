@@ -55,6 +55,8 @@ class EmbeddingSizes(MergingChunker):
     size of requests, pass `rag_splitters.models.Embedder(model, max_texts=..., max_tokens=...)`."""
 
     min_chunk_size: Least = 0.2
+    """Chunks smaller than this are merged with a neighbour if the result fits: a number of units
+    (an int), or a share of `chunk_size` (a float)."""
 
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of concurrent requests; None: that of the `Embedder`, which is 4 by default.
