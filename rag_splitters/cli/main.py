@@ -13,6 +13,7 @@ from rag_splitters.cli.compare import compare
 from rag_splitters.cli.delete import delete
 from rag_splitters.cli.demo import demo
 from rag_splitters.cli.index import index
+from rag_splitters.cli.mcp import mcp
 from rag_splitters.cli.play import play
 from rag_splitters.cli.query import query
 from rag_splitters.cli.serve_skill import serve_skill
@@ -79,5 +80,5 @@ def _options(
     raise typer.Exit
 
 
-for _command in (demo, split, strategies, index, delete, query, compare, play, serve_skill):
+for _command in (demo, split, strategies, index, delete, query, compare, play, mcp, serve_skill):
     app.command(help=unwrapped(_command.__doc__))(_command)

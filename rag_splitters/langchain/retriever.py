@@ -16,6 +16,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.indexing import UpsertResponse
 from langchain_core.indexing.base import DeleteResponse, DocumentIndex
 from langchain_core.stores import BaseStore, ByteStore, InMemoryStore
+from langchain_core.tools import BaseTool, StructuredTool
 from langchain_core.vectorstores import VectorStore
 from langchain_text_splitters import TextSplitter
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -39,7 +40,7 @@ from rag_splitters.langchain.splitters import RecursiveTextSplitter
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
-from rag_splitters.parent_child.index import ParentChildIndex, Shared
+from rag_splitters.parent_child.index import ParentChildIndex, Prepared, Shared
 from rag_splitters.parent_child.opening import (
     CHILDREN,
     CLASSIC_ID_KEY,
@@ -59,6 +60,7 @@ from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.search import Rerank, Reranker, read_order, rerank_with
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT
+from rag_splitters.tools import index_tools
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -227,6 +229,18 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
         """Asynchronous `get`."""
         return await arun(self._get(ids))
 
+    def as_tools(self) -> list[BaseTool]:
+        """Return tools with which an agent reads the index: search, grep, outline, read, expand.
+
+        They are described in the documentation's page about agents.
+        """
+        return [
+            StructuredTool.from_function(
+                each.function, each.async_function, each.name, each.description
+            )
+            for each in index_tools(self)
+        ]
+
     @override
     def _get_relevant_documents(
         self,
@@ -253,6 +267,11 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
         query, filters = self._read_options(text, kwargs)
         results = await self._search(query, filters, self._rerank(callbacks))
         return list(map(to_result, results))
+
+    @override
+    def _prepare(self, text: str, options: Mapping[str, Any]) -> Prepared:
+        query, filters = self._read_options(text, options)
+        return query, filters, self._rerank(None)
 
     def _rerank(self, callbacks: Callbacks) -> Rerank | None:
         reranker = self.reranker

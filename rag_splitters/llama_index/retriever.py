@@ -15,6 +15,7 @@ from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBund
 from llama_index.core.storage.docstore import BaseDocumentStore
 from llama_index.core.storage.kvstore import SimpleKVStore
 from llama_index.core.storage.kvstore.types import BaseKVStore
+from llama_index.core.tools import FunctionTool
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 from typing_extensions import Unpack, override
 
@@ -35,7 +36,7 @@ from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.models.clients import is_embedding_client
 from rag_splitters.parameters.checks import check_keywords, whole_number
 from rag_splitters.parameters.messages import plain_errors
-from rag_splitters.parent_child.index import ParentChildIndex, Shared
+from rag_splitters.parent_child.index import ParentChildIndex, Prepared, Shared
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.opening import (
     CHILDREN,
@@ -56,6 +57,7 @@ from rag_splitters.parent_child.results import SCORE_KEY, own_key
 from rag_splitters.parent_child.search import Rerank, Reranker, read_order, rerank_with
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT
+from rag_splitters.tools import index_tools
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -238,6 +240,18 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         """Asynchronous `get`."""
         return await arun(self._get(ids))
 
+    def as_tools(self) -> list[FunctionTool]:
+        """Return tools with which an agent reads the index: search, grep, outline, read, expand.
+
+        They are described in the documentation's page about agents.
+        """
+        return [
+            FunctionTool.from_defaults(
+                each.function, each.name, each.description, async_fn=each.async_function
+            )
+            for each in index_tools(self)
+        ]
+
     @override
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return run(self._find(query_bundle))
@@ -247,9 +261,14 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         return await arun(self._find(query_bundle))
 
     async def _find(self, bundle: QueryBundle) -> list[NodeWithScore]:
-        query, filters = self._read_options(bundle.query_str), {"filters": self.filters}
-        results = await self._search(query, filters, self._rerank(bundle))
+        results = await self._search(*self._prepare(bundle, {}))
         return list(map(self._result, results))
+
+    @override
+    def _prepare(self, text: str | QueryBundle, options: Mapping[str, Any]) -> Prepared:
+        bundle = text if isinstance(text, QueryBundle) else QueryBundle(text)
+        query = self._read_options(bundle.query_str, options)
+        return query, {"filters": self.filters}, self._rerank(bundle)
 
     def _rerank(self, bundle: QueryBundle) -> Rerank | None:
         reranker = self.reranker
@@ -263,13 +282,14 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
         return rerank
 
-    def _read_options(self, text: str) -> Query:
-        """Return the query, with the options that are set now."""
+    def _read_options(self, text: str, own: Mapping[str, Any]) -> Query:
+        """Return the query, with the options that are set now or, before them, its own."""
         options = {name: getattr(self, _attribute(name)) for name in LlamaIndexOptions.model_fields}
         with plain_errors(LlamaIndexOptions):
             LlamaIndexOptions(**options)
         names = {own: name for name, own in OPTION_NAMES.items()}
-        return Query.of(text, {names.get(name, name): value for name, value in options.items()})
+        renamed = {names.get(name, name): value for name, value in options.items()}
+        return Query.of(text, {**renamed, **own})
 
     @override
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:

@@ -284,6 +284,23 @@ class ChromaChildren(ChildStore):
         rows = await self._call(self._collection.get, include=[], **self._where)
         return list(rows["ids"])
 
+    def narrowed(self, conditions: Mapping[str, Any]) -> ChromaChildren:
+        parts = [{key: value} for key, value in conditions.items()]
+        if not all(map(can_evaluate, parts)):
+            raise InputError(
+                f"unknown filter {dict(conditions)!r}: write {{key: value}} or {{key: {{operator: "
+                "value}}, where operator is $eq, $ne, $gt, $gte, $lt, $lte, $in or $nin"
+            )
+        parts += [self._where["where"]] if "where" in self._where else []
+        return ChromaChildren(
+            self._collection,
+            self._vectors,
+            batch_size=self._batch_size,
+            smoothing=self.smoothing,
+            where={**self._where, "where": parts[0] if len(parts) == 1 else {"$and": parts}},
+            similarity=self._similarity,
+        )
+
     async def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
         """Calculate the similarities from the vectors."""
         vector = await self._vectors.embed_question(query)

@@ -43,6 +43,8 @@ from rag_splitters.parent_child.writing import Writer, process_lock
 logger = logging.getLogger("rag_splitters")
 A = TypeVar("A")
 D = TypeVar("D")
+Prepared = tuple[Query, Mapping[str, Any], Rerank | None]
+"""A query, the filters for its stores, and the reranker."""
 
 
 @dataclass
@@ -169,6 +171,10 @@ class ParentChildIndex(Generic[A, D]):
     @abstractmethod
     def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
         """Return the stores for one operation."""
+
+    @abstractmethod
+    def _prepare(self, text: str, options: Mapping[str, Any]) -> Prepared:
+        """Return a query with these options in place of the retriever's own, and what it needs."""
 
     @abstractmethod
     def _entry(self, document: A) -> Entry:
@@ -314,10 +320,31 @@ class ParentChildIndex(Generic[A, D]):
         with explaining_full_disk(self.shared.folder):
             return await verify(self._stores(), repair=repair, remove_most=remove_most)
 
+    async def _find_entries(
+        self, text: str, options: Mapping[str, Any], conditions: Mapping[str, Any] | None = None
+    ) -> list[Entry]:
+        """Search with options in place of the retriever's own.
+
+        Parameters:
+            conditions: metadata that children must have, besides the retriever's own filter.
+        """
+        query, filters, rerank = self._prepare(text, options)
+        return await self._search(query, filters, rerank, conditions)
+
+    def _filtered_stores(self) -> Stores:
+        """Return the stores with the retriever's own filter."""
+        return self._stores(self._prepare("", {})[1])
+
     async def _search(
-        self, query: Query, filters: Mapping[str, Any], rerank: Rerank | None
+        self,
+        query: Query,
+        filters: Mapping[str, Any],
+        rerank: Rerank | None,
+        conditions: Mapping[str, Any] | None = None,
     ) -> list[Entry]:
         stores = self._stores(filters)
+        if conditions:
+            stores = replace(stores, children=stores.children.narrowed(conditions))
         await check_identity(stores)
         await check_filter(stores, self.shared.searchable)
         if query.search_type == "hybrid" and stores.keywords is not None:

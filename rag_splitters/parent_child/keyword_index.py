@@ -212,6 +212,24 @@ class KeywordIndex:
             ranking.coverage(number_of_best[ids_by_score[0][1]]) if ids_by_score else 0.0,
         )
 
+    def documents_with(self, text: str) -> list[str] | None:
+        """Return the names of the documents that have every term of a text; None if it has none."""
+        terms = dict.fromkeys(text_terms(text, {})[:_MAX_TERMS])
+        if not terms:
+            return None
+        with self._database.snapshot():
+            rows = self._database.read("SELECT name, first, last FROM documents ORDER BY first")
+            firsts, lasts = (np.array([row[place] for row in rows], dtype=int) for place in (1, 2))
+            has_all = np.ones(len(rows), dtype=bool)
+            for term in terms:
+                numbers = self._read_postings(term)["number"]
+                places = np.searchsorted(firsts, numbers, side="right") - 1
+                places, numbers = places[places >= 0], numbers[places >= 0]
+                has_term = np.zeros(len(rows), dtype=bool)
+                has_term[places[numbers <= lasts[places]]] = True
+                has_all &= has_term
+        return [decode(row[0]) for row, has in zip(rows, has_all, strict=True) if has]
+
     def list_allowed(self, where: Mapping[str, Any]) -> list[str]:
         """Return the ids of the children that a filter lets through.
 

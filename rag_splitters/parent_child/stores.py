@@ -137,6 +137,12 @@ class ChildStore(ABC):
             "which children the filter lets through"
         )
 
+    def narrowed(self, conditions: Mapping[str, Any]) -> ChildStore:
+        """Return the same store for a query that also asks for this metadata, as Chroma filters."""
+        raise InputError(
+            "filters need Chroma here: for another vector store, set the filter on the retriever"
+        )
+
     async def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
         """Return the scores that `find` would give these children, if the store can tell them."""
         return {}

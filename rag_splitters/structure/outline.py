@@ -34,14 +34,14 @@ class Outline:
     def __init__(self, text: str, headings: Sequence[Heading]) -> None:
         self.headings = headings
         self._starts = [heading.start for heading in headings]
-        self._section_ends = [len(text)] * len(headings)
+        self.section_ends = [len(text)] * len(headings)  # where the section of each heading ends
         self.paths: list[tuple[str, ...]] = []  # the path of each heading, including itself
         self._nested: list[bool] = []  # whether it is right below its parent
         self._parents: list[int] = []  # the index of the heading above each, or -1
         open_headings: list[int] = []
         for index, heading in enumerate(headings):
             while open_headings and headings[open_headings[-1]].level >= heading.level:
-                self._section_ends[open_headings.pop()] = heading.start
+                self.section_ends[open_headings.pop()] = heading.start
             is_deeper = index > 0 and open_headings[-1:] == [index - 1]
             is_below = is_deeper and skip_space(text, headings[index - 1].end) >= heading.start
             self._nested.append(is_below)
@@ -104,13 +104,13 @@ class Outline:
         """
         index = bisect_right(self._starts, position) - 1
         stop = position if end is None else end
-        if index < 0 and self._starts and self._starts[0] < stop <= self._section_ends[0]:
+        if index < 0 and self._starts and self._starts[0] < stop <= self.section_ends[0]:
             index = 0
         if index < 0:
             return ()
         deeper = index + 1
         while deeper < len(self._nested) and self._nested[deeper] and self._starts[deeper] < stop:
-            index = deeper if stop <= self._section_ends[deeper] else index
+            index = deeper if stop <= self.section_ends[deeper] else index
             deeper += 1
         while index >= 0 and self._starts[index] >= position and stop > self._section_ends[index]:
             index = self._parents[index]

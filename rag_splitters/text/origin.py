@@ -177,11 +177,11 @@ def line_range(text: str) -> dict[str, int]:
     >>> add_places([Span(4, 7)], "one\\ntwo\\nthree", metadata)[0].to_metadata()
     {'line_start': 2, 'line_end': 2}
     """
-    return {"line_start": 1, "line_end": 1 + len(_line_breaks(text))}
+    return {"line_start": 1, "line_end": 1 + len(line_breaks(text))}
 
 
 @lru_cache(maxsize=4)
-def _line_breaks(text: str) -> list[int]:
+def line_breaks(text: str) -> list[int]:
     """Return the offsets at which the lines of a text begin, except the first."""
     return [match.end() for match in _LINE_BREAK.finditer(text)]
 
@@ -246,8 +246,8 @@ def _tables_in(metadata: Mapping[str, Any], text: str) -> dict[str, _Table | _Li
     if has_origin(metadata):
         tables.update(_tables(metadata[ORIGIN], len(text)))
     first, last = (metadata.get(key) for key in _KEYS["line"])
-    if type(first) is type(last) is int and last - first == len(_line_breaks(text)):
-        tables["line"] = _Lines(_line_breaks(text), first)
+    if type(first) is type(last) is int and last - first == len(line_breaks(text)):
+        tables["line"] = _Lines(line_breaks(text), first)
     return tables
 
 

@@ -44,7 +44,6 @@ def run_server(
             app,
             log_level="warning",
             access_log=False,
-            lifespan="off",
             ws="none",
             timeout_graceful_shutdown=seconds_to_finish,
         )
