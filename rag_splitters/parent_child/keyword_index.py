@@ -214,8 +214,8 @@ class KeywordIndex:
 
     def documents_with(self, text: str) -> list[str] | None:
         """Return the names of the documents that have every term of a text; None if it has none."""
-        terms = dict.fromkeys(text_terms(text, {})[:_MAX_TERMS])
-        if not terms:
+        terms = {term for term in text_terms(text, {}) if not term.startswith(" ")}
+        if not terms:  # stop words or punctuation
             return None
         with self._database.snapshot():
             rows = self._database.read("SELECT name, first, last FROM documents ORDER BY first")

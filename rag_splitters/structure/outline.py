@@ -112,7 +112,7 @@ class Outline:
         while deeper < len(self._nested) and self._nested[deeper] and self._starts[deeper] < stop:
             index = deeper if stop <= self.section_ends[deeper] else index
             deeper += 1
-        while index >= 0 and self._starts[index] >= position and stop > self._section_ends[index]:
+        while index >= 0 and self._starts[index] >= position and stop > self.section_ends[index]:
             index = self._parents[index]
         return self.paths[index] if index >= 0 else ()
 
