@@ -19,6 +19,7 @@ from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.index import ParentChildIndex
+from rag_splitters.parent_child.indexing import has_version, read_sources
 from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
     SOURCE_KEY,
@@ -38,7 +39,7 @@ from rag_splitters.tools.answers import MIN_TOKENS, cut, first_line, fit, header
 from rag_splitters.tools.answers import quote as q
 from rag_splitters.tools.grep import Pattern
 
-_RECORDS_PER_READ = 256
+_RECORDS_PER_READ = 64
 _MAX_LINES = 10_000  # of one grep
 _MAX_COMPARED = 10_000  # ids, to find those that are like an unknown one
 _WINDOW = 8  # characters for each token that expand shows
@@ -125,12 +126,20 @@ class _IndexTools:
         results = await self._index._find_entries(question, options, filters)
         stores = self._index._filtered_stores()
         if not results:
-            keys = {key async for each in self._records(stores) for key in each.document.metadata}
+            keys = {
+                key
+                async for records in self._records(stores)
+                for each in records
+                for key in each.metadata
+            }
             message = f"No passage has {q(filters)}. Keys for filters: {', '.join(sorted(keys))}"
             return cut(message if filters else "Nothing matches. Call outline.", max_tokens)
-        names = [result.metadata.get(SOURCE_KEY, "") for result in results]
-        pairs = zip(results, await stores.read_records(names), strict=True)
-        passages = [f"[{number}] {_passage(*pair)}\n" for number, pair in enumerate(pairs, 1)]
+        names = dict.fromkeys(result.metadata.get(SOURCE_KEY, "") for result in results)
+        documents = {each.id: each for each in await self._read_some(stores, list(names))}
+        passages = [
+            f"[{number}] {_passage(each, documents.get(each.metadata.get(SOURCE_KEY)))}\n"
+            for number, each in enumerate(results, 1)
+        ]
         note = (
             "[What matches less was left out: ask more precisely, or raise max_tokens. For what "
             "stands around a passage, call expand.]"
@@ -153,9 +162,9 @@ class _IndexTools:
         lines: list[str] = []
         stop = ""
         try:
-            async for record in self._candidates(stores, wanted.words, document):
-                prefix = f"{header(record.document)}\n"
-                for number, line in wanted.lines(record.document):
+            async for entry in self._candidates(stores, wanted.words, document):
+                prefix = f"{header(entry)}\n"
+                for number, line in wanted.lines(entry):
                     lines.append(f"{prefix}{number}: {line}")
                     prefix = ""
                 if len(lines) > _MAX_LINES:
@@ -187,12 +196,13 @@ class _IndexTools:
         """
         first, stores = whole_number(start, "start", 1) - 1, self._index._filtered_stores()
         if document:
-            rows = _heading_rows((await self._read_record(stores, document)).document)
+            rows = _heading_rows(await self._read(stores, document))
             total, rows = len(rows), rows[first:]
         else:
-            names = sorted([each.identity async for each in self._records(stores)])
-            records = await stores.read_records(names[first : first + max(max_tokens, 0) // 4])
-            total, rows = len(names), [_document_row(each.document) for each in records if each]
+            names = sorted([e.identity async for some in self._records(stores) for e in some])
+            page = names[first : first + max(max_tokens, 0) // 4]  # a row has more than 4 tokens
+            total = len(names)
+            rows = [_document_row(each) for each in await self._read_some(stores, page)]
         if not rows:
             return f"There are only {total} rows." if total else "The index has no documents."
         argument = f"document={q(document)}, " if document else ""
@@ -212,7 +222,7 @@ class _IndexTools:
         max_tokens: MaxTokens = 2000,
     ) -> str:
         """Read a document from one line to another, or the section below a heading."""
-        entry = (await self._read_record(self._index._filtered_stores(), document)).document
+        entry = await self._read(self._index._filtered_stores(), document)
         if section:
             place = places(entry, *_section(entry, section))
             start, end = place["line_start"], place["line_end"]
@@ -239,7 +249,7 @@ class _IndexTools:
         max_tokens: MaxTokens = 1000,
     ) -> str:
         """Show what stands before a passage and after it, in whole sentences."""
-        entry = (await self._read_record(self._index._filtered_stores(), document)).document
+        entry = await self._read(self._index._filtered_stores(), document)
         text, room = entry.text, (max_tokens - MIN_TOKENS // 2) // 2
         if not 0 <= start <= end <= len(text):
             raise InputError(
@@ -256,56 +266,65 @@ class _IndexTools:
         ]
         return fit(lambda n: "\n".join(parts).rstrip(), 1, max_tokens)
 
-    async def _read_record(self, stores: Stores, document: str) -> Record:
-        """Return the record of a document. Raises InputError, which names others like it."""
-        async for record in self._records(stores, [record_key(document)]):
-            return record
-        sources = {
-            each.identity: f"{each.identity} {each.document.metadata.get('source')}".casefold()
-            async for each in self._records(stores)
+    async def _read(self, stores: Stores, document: str) -> Entry:
+        """Return a document. Raises InputError, which names others with an id or source like it."""
+        async for records in self._records(stores, [record_key(document)]):
+            for entry in await read_sources(stores, records):
+                return entry
+        names = {
+            each.identity: f"{each.identity} {each.metadata.get('source')}".casefold()
+            async for records in self._records(stores)
+            for each in records
         }
-        like = [name for name, text in sources.items() if document.casefold() in text]
-        like += get_close_matches(document, list(sources)[:_MAX_COMPARED], 5, 0.4)
+        like = [name for name, text in names.items() if document.casefold() in text]
+        like += get_close_matches(document, list(names)[:_MAX_COMPARED], 5, 0.4)
         nearest = ", ".join(map(q, list(dict.fromkeys(like))[:5])) or "none"
         raise InputError(
             f"there is no document {q(document[:80])}. The nearest ids: {nearest}. Call outline "
             "for all of them"
         )
 
+    async def _read_some(self, stores: Stores, names: Sequence[str]) -> list[Entry]:
+        """Return those of the documents with these ids that there are."""
+        records = [each for each in await stores.read_records(names) if each is not None]
+        return await read_sources(stores, [each for each in records if has_version(each)])
+
     async def _records(
         self, stores: Stores, keys: Sequence[str] | None = None
-    ) -> AsyncIterator[Record]:
+    ) -> AsyncIterator[list[Record]]:
         """Yield the records with these keys, or all, that the retriever's filter lets through."""
         allowed = set(await stores.children.list_allowed()) if stores.children.has_filter else None
         if keys is None:
             keys = await stores.docstore.list_keys(RECORD_PREFIX)
         for batch in batched(keys, _RECORDS_PER_READ):
-            for record in map(Record.from_row, await stores.docstore.read(batch)):
-                if record is None or not record.digest:
-                    continue
-                if allowed is None or not allowed.isdisjoint(record.children):
-                    yield record
+            records = map(Record.from_row, await stores.docstore.read(batch))
+            present = [each for each in records if each is not None and has_version(each)]
+            yield [
+                each for each in present if allowed is None or not allowed.isdisjoint(each.children)
+            ]
 
-    async def _candidates(self, stores: Stores, words: str, document: str) -> AsyncIterator[Record]:
-        """Yield the records of the documents that may have these words."""
+    async def _candidates(self, stores: Stores, words: str, document: str) -> AsyncIterator[Entry]:
+        """Yield the documents that may have these words."""
         keys = None
         if document:
-            keys = [record_key((await self._read_record(stores, document)).identity)]
-        elif stores.keywords is not None:
+            yield await self._read(stores, document)
+            return
+        if stores.keywords is not None:
             await prepare_keyword_index(stores, stores.keywords)
             keys = await call(stores.keywords.documents_with, words)
-        async for record in self._records(stores, keys):
-            yield record
+        async for records in self._records(stores, keys):
+            for entry in await read_sources(stores, records):
+                yield entry
 
 
-def _passage(result: Entry, record: Record | None) -> str:
+def _passage(result: Entry, document: Entry | None) -> str:
     """Return a result below its label and the arguments that lead to it."""
     metadata, arguments = result.metadata, []
-    if record is not None:
-        arguments.append(f"document={q(record.identity)}")
+    if document is not None:
+        arguments.append(f"document={q(document.id)}")
         if result.span is not None:
-            start, end = (each - record.document.offset for each in result.span)
-            metadata = metadata | places(record.document, start, end)
+            start, end = (each - document.offset for each in result.span)
+            metadata = metadata | places(document, start, end)
             arguments.append(f"start={start}, end={end}")
     if SCORE_KEY in metadata:
         arguments.append(f"score={metadata[SCORE_KEY]:.2f}")
