@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from copy import copy
 
 from rag_splitters.span import Span
 from rag_splitters.structure.block import Block
 from rag_splitters.structure.blocks.layout import pack_blocks
-from rag_splitters.structure.tables import Cutter, PipeTable
-from rag_splitters.text.boundaries import skip_space
+from rag_splitters.structure.tables import Cutter, PipeTable, Table
+from rag_splitters.structure.tables.separated import separated_tables
+from rag_splitters.structure.tables.writers import writer
+from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.sizing import Sizes
 
 
 def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[Span]:
     """Pack blocks into spans; a span that begins inside a table has the table's header before it.
 
-    Only Markdown tables outside of lists and quotes have a header to repeat, and only if it takes
-    up at most half of a chunk.
+    Only Markdown tables outside of lists and quotes, and lines of CSV or TSV, have a header to
+    repeat, and only if it takes up at most half of a chunk.
 
     Parameters:
         text: the text.
@@ -31,6 +34,7 @@ def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[
     '| tea |\\n|---|\\n| green |'
     '| tea |\\n|---|\\n| black |'
     """
+    blocks = list(_with_tables(text, blocks, sizes))
     tables = list(_long_tables(text, blocks, sizes))
     ends = [skip_space(text, table.end) for table in tables]
     spans = pack_blocks(text, blocks, sizes, required=ends, without_overlap_at=ends)
@@ -52,7 +56,35 @@ def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[
     return results
 
 
-def _long_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[PipeTable]:
+def _with_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[Block]:
+    """Yield the blocks; lines of CSV or TSV in a long paragraph are tables."""
+    for block in blocks:
+        start = block.start
+        if (
+            block.kind == "paragraph"
+            and block.end - start > sizes.size
+            and _may_be_data(text, block)
+        ):
+            for table in separated_tables(text, start, block.end):
+                if start < table.start:
+                    yield Block("paragraph", start, trim_space(text, start, table.start))
+                yield Block("table", table.start, table.end)
+                start = skip_space(text, table.end)
+        if start == block.start:
+            yield block
+        elif start < block.end:
+            yield Block("paragraph", start, block.end)
+
+
+def _may_be_data(text: str, block: Block) -> bool:
+    """Whether hardly any comma or semicolon of a block is followed by a space."""
+    inside = text[block.start : block.end]
+    marks = inside.count(",") + inside.count(";")
+    spaced = sum(map(inside.count, (", ", ",\n", "; ", ";\n")))
+    return inside.count("\n") > 2 and ("\t" in inside or 2 * spaced < marks)
+
+
+def _long_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[Table]:
     """Yield the tables that do not fit into a chunk, and whose header leaves room for rows."""
     measure = None
     for block in blocks:
@@ -61,23 +93,24 @@ def _long_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[P
         measure = measure or sizes.measure(text)
         if measure.length(block.start, block.end) <= sizes.size:
             continue
-        table = PipeTable.read(text, block.content_start, block.end)
-        if table and table.rows and table.is_verbatim:
-            head = sizes.measure(table.head)
-            if head.length(0, len(table.head)) * 2 <= sizes.size:
+        table: Table | None = PipeTable.read(text, block.content_start, block.end)
+        table = table or next(iter(separated_tables(text, block.start, block.end)), None)
+        if table and table.rows and table.header and table.is_verbatim:
+            head = writer(table, "source").head
+            if sizes.measure(head).length(0, len(head)) * 2 <= sizes.size:
                 yield table
 
 
-def _rest(table: PipeTable, position: int) -> PipeTable | None:
+def _rest(table: Table, position: int) -> Table | None:
     """Return the part of a table from a row on; None if no row begins there."""
     first = bisect_left(table.rows, position, key=lambda row: row.start)
     if first == len(table.rows) or table.rows[first].start != position:
         return None
-    rest = PipeTable(table.text, position, table.end, table.header, table.rows[first:])
-    rest.delimiters = table.delimiters
+    rest = copy(table)
+    rest.start, rest.rows = position, table.rows[first:]
     return rest
 
 
-def _cut(table: PipeTable, sizes: Sizes) -> Iterator[Span]:
+def _cut(table: Table, sizes: Sizes) -> Iterator[Span]:
     for span in Cutter(table, "source", sizes).spans_after_header():
         yield Span(span.start, span.end, content=span.content)
