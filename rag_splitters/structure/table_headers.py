@@ -96,7 +96,7 @@ def _long_tables(text: str, blocks: Sequence[Block], sizes: Sizes) -> Iterator[T
         table: Table | None = PipeTable.read(text, block.content_start, block.end)
         table = table or next(iter(separated_tables(text, block.start, block.end)), None)
         if table and table.rows and table.header and table.is_verbatim:
-            head = writer(table, "source").head
+            head = writer(table, "source").head.rstrip()
             if sizes.measure(head).length(0, len(head)) * 2 <= sizes.size:
                 yield table
 
