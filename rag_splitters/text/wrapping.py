@@ -18,7 +18,9 @@ _LINE_END = re.compile(  # in a wrapped paragraph
     rf"|{AFTER_CLAUSE}(?=[ \t]{{0,8}}{LETTERED}))"
 )
 _SLACK = 30  # characters that a wrapped line may lack: a joined word, narrow letters in a PDF
-_INNER_END = re.compile(r"[^\W\d_]{2}[.!?][\"'”»)]?[ \t]+[\"'“«(]?[^\W\d_a-z]")  # of a sentence
+_INNER_END = re.compile(
+    r"[.!?](?<=[^\W\d_]{2}.)[\"'”»)]?[ \t]+[\"'“«(]?[^\W\d_a-z]"
+)  # of a sentence
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
 _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\s)")
 
@@ -93,14 +95,16 @@ def _line_ends(text: str, start: int, end: int) -> list[int]:
 def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     """Return for each line but the last whether its line break only wraps a paragraph."""
     lengths = list(map(len, rows))
-    width = max((length for length in lengths if length in _WIDTHS), default=0)
+    longest = max(lengths)
+    is_even = longest in _WIDTHS
+    width = longest if is_even else max((each for each in lengths if each in _WIDTHS), default=0)
     if len(rows) < 2 or not width:
         return [False] * (len(rows) - 1)
     missing = [  # what a line lacks to be full, even with the next word
-        width - length - len((following.split(None, 1) or [""])[0])
+        width - length - len(following.partition(" ")[0])
         for length, following in zip(lengths, rows[1:], strict=False)
     ]
-    is_even, full = width == max(lengths), [each <= 0 for each in missing]
+    full = [each <= 0 for each in missing]
     if is_even and 3 * sum(full) >= 2 * len(full) and _goes_on(rows):
         return [True] * len(full)
     if is_prose := any(map(_INNER_END.search, rows)):
@@ -111,7 +115,10 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     for is_full, group in groupby(full):
         run = rows[len(result) : len(result) + len(list(group)) + 1]
         wraps = is_full and len(run) > 2 and _goes_on(run)
-        result += [wraps or (is_full and is_prose and _goes_on(pair)) for pair in pairwise(run)]
+        if wraps or not (is_full and is_prose):
+            result += [wraps] * (len(run) - 1)
+        else:
+            result += [b[:1].islower() and a.count(" ") > 2 for a, b in pairwise(run)]
     return result
 
 
