@@ -228,7 +228,7 @@ def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tu
         for span in spans
         for mention in span.metadata.get("entities", ())
     ]
-    if hasattr(chunker, "segmenter"):
+    if hasattr(chunker, "segmenter") or hasattr(chunker, "group"):
         markers = "`~|" if hasattr(chunker, "window_size") else ""
         marked = find_unbreakable(text)
         ranges += [part for part in marked if not markers or text[part[0]] in markers]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import given
+from hypothesis import example, given
 
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
@@ -74,6 +74,7 @@ def test_content_aware_keeps_the_guarantees(format: Any, case: dict[str, Any], t
 
 @pytest.mark.parametrize("case", CASES)
 @hostile
+@example("aaaaaaaaaaaaaaa\twordDr. No said so.\nThe same passage again. ;")
 @given(text=hostile_texts())
 def test_content_aware_keeps_the_guarantees_in_any_text(case: dict[str, Any], text: str) -> None:
     check_chunker(ContentAwareChunker(**case), text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 from itertools import pairwise
 
 from rag_splitters.span import Span
@@ -22,7 +21,6 @@ from rag_splitters.text.boundaries import (
 from rag_splitters.text.packing import pack
 from rag_splitters.text.sizing import Measure, Sizes
 from rag_splitters.text.structure import Structure, Unbreakable
-from rag_splitters.text.unbreakable import data_rows
 from rag_splitters.text.wrapping import clauses, unwrapped_lines
 
 _COARSE = 4
@@ -202,7 +200,6 @@ def pack_blocks(
     structure = Structure(
         text,
         whole_levels=_COARSE,
-        unbreakable=partial(data_rows, text),
         indentation=_indentation(text, blocks, required),
     )
     sections, attached = _section_breaks(blocks, structure.fit(sizes).measure, sizes.size)
