@@ -112,9 +112,9 @@ def check_html(chunker: ContentAwareChunker, text: str) -> None:
 
 @pytest.mark.parametrize("case", [{}, {"chunk_size": 24}, {"chunk_size": 16, "chunk_overlap": 5}])
 def test_specification_keeps_the_guarantees(case: dict[str, Any]) -> None:
-    for example in EXAMPLES:
-        check_chunker(ContentAwareChunker(format="markdown", **case), example["markdown"])
-        check_html(ContentAwareChunker(format="html", **case), example["html"])
+    for each in EXAMPLES:
+        check_chunker(ContentAwareChunker(format="markdown", **case), each["markdown"])
+        check_html(ContentAwareChunker(format="html", **case), each["html"])
 
 
 @pytest.mark.parametrize("overlap", [0, 12])
