@@ -143,6 +143,7 @@ class Record:
             name: list(value) if isinstance(value, tuple) else value
             for name, value in ((each, getattr(self, each)) for each in _COLUMNS)
         }
+        metadata["spans"] = [span and list(span) for span in self.spans]  # as JSON returns it
         metadata["document_metadata"] = self.metadata
         return record_key(self.identity), Entry(self.rest, metadata, self.identity)
 
