@@ -168,7 +168,8 @@ def _parts(row: Mapping[str, Any], limit: int | None) -> tuple[str, str, str]:
     best: Mapping[str, Any] = next(iter(row.get("matches") or ()), {})
     if start is None or "start_index" not in best:
         return (body if limit is None else _cut_after(body, limit)), "", ""
-    added = len(row["metadata"].get(HEADER_KEY, ""))
+    header = row["metadata"].get(own_key(row["metadata"], HEADER_KEY), "")
+    added = len(header) if isinstance(header, str) and row["text"].startswith(header) else 0
     header, body = body[:added], body[added:]
     first, last = max(0, best["start_index"] - start), best["end_index"] - start
     before, match, after = body[:first], body[first:last], body[last:]
