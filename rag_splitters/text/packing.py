@@ -11,6 +11,7 @@ from rag_splitters.text.boundaries import (
     at_cluster,
     cluster_end,
     cluster_floor,
+    next_word,
     skip_space,
     trim_space,
 )
@@ -25,8 +26,14 @@ TINY = 10
 Piece: TypeAlias = tuple[int, int, int]
 """A chunk while it is packed: its start, where its own text begins, and its end."""
 
-Cut: TypeAlias = tuple[int, bool]
-"""Where a chunk ends, and whether only a lead (such as a heading) precedes the cut."""
+Cut: TypeAlias = tuple[int, int]
+"""Where a chunk ends, and what is wrong with this cut: 0 (nothing), AFTER_LEAD or INSIDE_WORD."""
+
+AFTER_LEAD = 1
+"""Only a lead, such as a heading, precedes the cut."""
+
+INSIDE_WORD = 2
+"""No word ends early enough."""
 
 
 def pack(
@@ -155,29 +162,30 @@ class _Packer:
         if cut[0] > begin:
             return cut
         whole = self.unbreakable.end_from(begin) if self.unbreakable else -1
-        return max(whole, cluster_end(self.text, begin)), False
+        return max(whole, cluster_end(self.text, begin)), 0
 
     def next_chunk(self, start: int, end: int, begin: int) -> tuple[int, int]:
         """Return the start and the cut of the chunk after the one from `start` to `end`.
 
         It has the longest overlap that leaves room for new text. If that room holds only a lead,
-        such as a heading, the overlap leaves room for all text that would fit without an overlap.
+        such as a heading, or a part of a word, the overlap leaves room for all text that would fit
+        without an overlap.
         """
         low = 0
         if self.unbreakable and (whole := self.unbreakable.end_from(begin)) > begin:
             low = self.measure.earliest(whole, self.size)  # the range must fit after the overlap
         next_start = self.overlap_start(start, end, low)
         while next_start >= 0:
-            cut, is_after_lead = self.find_cut(next_start, begin)
+            cut, fault = self.find_cut(next_start, begin)
             if cut > begin:
                 break
             next_start = self.overlap_start(start, end, next_start + 1)
         else:
             return begin, self.cut_alone(begin)[0]
-        if not is_after_lead:
+        if not fault:
             return next_start, cut
-        alone, is_after_lead = self.cut_alone(begin)
-        if is_after_lead and alone == cut:
+        alone, fault = self.cut_alone(begin)
+        if fault == INSIDE_WORD or (fault and alone == cut):
             return next_start, cut
         stop = trim_space(self.text, begin, alone) if self.trim else alone
         next_start = self.overlap_start(start, end, self.measure.earliest(stop, self.size))
@@ -207,7 +215,7 @@ class _Packer:
         limit = measure.furthest(start, size)
         while limit > begin:
             if limit >= stop:
-                cut = stop, False
+                cut = stop, 0
             elif trim and text[limit].isspace() and self.may_trim_from(begin, limit):
                 cut = self.choose_cut(start, begin, min(skip_space(text, limit), stop), limit)
             else:
@@ -220,7 +228,7 @@ class _Packer:
             if end > begin and measure.length(start, end) <= size:
                 return cut
             limit = min(end, limit) - 1  # the user's length function is not monotone: try less
-        return begin, False
+        return begin, 0
 
     def with_large_rest(self, start: int, begin: int, cut: Cut, stop: int) -> Cut:
         """Return an earlier cut if the text from it to a required one would be below `min_size`."""
@@ -258,11 +266,11 @@ class _Packer:
         structure = self.structure
         if structure.head_end and cut[0] < (rest := structure.head_end(begin)) <= limit:
             cuts = (level(rest - 1, high) for level in self.levels)
-            return next(((each, False) for each in cuts if each >= rest), cut)
+            return next(((each, 0) for each in cuts if each >= rest), cut)
         if structure.part_end is None:
             return cut
         earlier = self.before_last_lines(structure.part_end, start, begin, cut[0])
-        return (earlier, False) if earlier >= 0 else cut
+        return (earlier, 0) if earlier >= 0 else cut
 
     def before_last_lines(
         self, part_end: Callable[[int], int], start: int, begin: int, cut: int
@@ -287,13 +295,15 @@ class _Packer:
         )
         if cut is not None:
             return cut
-        return self.before_unbreakable(begin, cluster_floor(self.text, begin, limit)), False
+        place = self.before_unbreakable(begin, cluster_floor(self.text, begin, limit))
+        is_inside = bool(self.levels) and next_word(self.text, place, place + 1) != place
+        return place, INSIDE_WORD if is_inside else 0
 
     def coarsest_cut(self, start: int, begin: int, high: int, limit: int) -> Cut | None:
         """Return the last cut of the coarsest level, if possible one that leaves `min_size`."""
         least = max(begin, self.measure.furthest(start, self.min_size - 1))
         if self.structure.whole_levels and (whole := self.whole_cut(least, begin, high)) >= 0:
-            return whole, False
+            return whole, 0
         cut = self.level_cut(start, begin, least, high, limit)
         return cut or self.level_cut(start, begin, begin, high, limit)
 
@@ -306,7 +316,7 @@ class _Packer:
         text, unbreakable = self.text, self.unbreakable
         if unbreakable and (whole := unbreakable.end_from(begin)) > begin:
             if whole > limit:  # it fits only without the overlap
-                return begin, False
+                return begin, 0
             low = max(low, whole - 1)
         is_bound = self.keep_with_next is not None or unbreakable is not None
         after_lead = -1  # the coarsest cut, if only a lead precedes it
@@ -317,14 +327,14 @@ class _Packer:
                     lead = self.before_leads(begin, cut) if is_bound else cut
                     if lead > low:
                         if after_lead < 0 or lead - after_lead > 2 * (after_lead - begin):
-                            return lead, False
+                            return lead, 0
                     elif after_lead < 0:
                         after_lead = self.before_unbreakable(begin, cut)
                     break
                 cut = level(low, cut - 1)
         if after_lead < 0:
             return None
-        return self.before_unbreakable(begin, after_lead), True
+        return self.before_unbreakable(begin, after_lead), AFTER_LEAD
 
     def whole_cut(self, least: int, begin: int, high: int) -> int:
         """Return the last cut between blocks, if possible after `least`; or -1."""

@@ -58,10 +58,7 @@ def token_sizer(tokenizer: Any) -> Sizer:
     fast = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(fast, "to_str"):  # a transformers tokenizer written in Python
         return partial(CallableMeasure, function=lambda part: len(tokenizer.tokenize(part)))
-    copy = type(fast).from_str(fast.to_str())  # the user's own tokenizer may truncate and pad
-    copy.no_truncation()
-    copy.no_padding()
-    return partial(_HuggingFaceMeasure, tokenizer=copy)
+    return _HuggingFaceSizer(fast)
 
 
 def _tiktoken_measure(counts: _Counts, text: str) -> Measure:
@@ -162,6 +159,29 @@ class _TiktokenMeasure(Measure):
             if head and (used := len(encoding.encode_ordinary(head))) <= size:
                 return start + len(head), used
         return start, 0
+
+
+class _HuggingFaceSizer:
+    """Measures texts with a copy of a Hugging Face tokenizer that neither truncates nor pads.
+
+    If the user has changed the tokenizer since the last text, it is copied again.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self._state: tuple[Any, ...] | None = None
+
+    def __call__(self, text: str) -> Measure:
+        tokenizer = self._tokenizer
+        parts = (tokenizer.normalizer, tokenizer.pre_tokenizer)
+        states = [part and part.__getstate__() for part in parts]
+        state = (*states, str(tokenizer.get_added_tokens_decoder()), tokenizer.get_vocab_size())
+        if state != self._state:
+            self._copy = type(tokenizer).from_str(tokenizer.to_str())
+            self._copy.no_truncation()
+            self._copy.no_padding()
+            self._state = state
+        return _HuggingFaceMeasure(text, self._copy)
 
 
 class _HuggingFaceMeasure(Measure):
