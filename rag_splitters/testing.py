@@ -13,7 +13,7 @@ needs Hypothesis: pip install 'rag-splitters[test]'.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -25,6 +25,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.text.leads import lead_start
+from rag_splitters.text.overlaps import clause_starts
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
 from rag_splitters.text.structure import Structure
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from llama_index.core.schema import BaseNode
 
+_WORD = regex.compile(r"\S+")
 
 HOSTILE_PIECES = (
     *("a", "b", " ", "  ", "\n", "\n\n", "\r\n", "\r\n\r\n", "\r", "\t", "\f", "\x00", "\x0b"),
@@ -184,10 +186,10 @@ def _check_overlap(
 ) -> None:
     """Check that overlaps fit, and that no longer overlap would have been possible.
 
-    An overlap begins with a sentence or, if no whole sentence fits, with a word. An exact overlap
-    must be the longest to the grapheme cluster. An overlap fits if it leaves room for new text:
-    for one grapheme cluster, or for all new text of the chunk if that begins with a heading or a
-    lead-in. Nor does it begin inside what is unbreakable, or leave no room for that. Chunkers with
+    An overlap begins with a sentence or, if no whole sentence fits, with a clause or a line, or else
+    with a word. An exact overlap must be the longest to the grapheme cluster. An overlap fits if it leaves room for new text:
+    for one grapheme cluster, or for all new text of the chunk if that begins with a heading, a
+    lead-in or a word that would be cut. Nor does it begin inside what is unbreakable, or leave no room for that. Chunkers with
     `overlap_sentences` repeat a number of sentences, and those with a `language` keep signatures
     whole that only a parser finds; both are not checked.
     """
@@ -207,13 +209,18 @@ def _check_overlap(
         stop = max([stop, *(end for start, end in whole if start <= new < end)])
         if _begins_with_lead(text, new, other.end):
             stop = other.end
+        word = _WORD.match(text, new)
+        word_end = word.end() if word else stop
         longer = [start for start in others if one.start <= start < min(other.start, one.end)]
         if chunker.exact_overlap:
             longer = [start for start in longer if text[start : other.start].strip()][-1:]
         best = [start for start in sentences if one.start <= start < one.end]
+        best += _clauses(text, one, whole) if not chunker.exact_overlap else []
         for start in [*best, *longer] if chunker.overlap else []:
             is_longer = measure.length(start, one.end) > chunker.overlap
-            if not is_longer and measure.length(start, stop) <= chunker.chunk_size:
+            cuts_word = measure.length(start, word_end) > chunker.chunk_size
+            room = max(stop, other.end) if cuts_word and not chunker.exact_overlap else stop
+            if not is_longer and measure.length(start, room) <= chunker.chunk_size:
                 skipped = text[min(start, other.start) : max(start, other.start)].strip()
                 assert not skipped, f"{other} should start at {start}: {context}"
                 break
@@ -247,6 +254,16 @@ def _overlap_starts(
     sentences = {len(text) - len(text.lstrip()), *cuts}
     words = [at for at in starts if text[at - 1 : at].isspace() and not text[at : at + 1].isspace()]
     return [at for at in starts if at in sentences], words
+
+
+def _clauses(text: str, span: Span, whole: list[tuple[int, int]]) -> Iterator[int]:
+    """Yield the beginnings of clauses and lines inside a chunk, and of the chunk itself."""
+    first = clause_starts(text).first
+    start = first(span.start, span.start, span.end)
+    while start >= 0:
+        if not any(low < start < high for low, high in whole):
+            yield start
+        start = first(span.start, start + 1, span.end)
 
 
 def _begins_with_lead(text: str, new: int, end: int) -> bool:

@@ -20,12 +20,14 @@ from rag_splitters.text.measures import Measure
 from rag_splitters.text.sentences import first_sentence_start, last_sentence_cut
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
+from rag_splitters.text.wrapping import next_clause, unwrapped_lines
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start, end, low) -> the first offset from `low` on, inside the chunk from `start` to `end`, at
 which the next chunk may begin; or -1."""
 
 _SPACE = re.compile(r"\s")
+_LINE_BREAK = re.compile(r"[\r\n]")
 
 
 class Starts(NamedTuple):
@@ -42,7 +44,7 @@ class Starts(NamedTuple):
 
 
 def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
-    """Return an overlap of as many whole sentences as fit, or words if no sentence fits.
+    """Return an overlap of as many whole sentences as fit, else clauses or lines, else words.
 
     If a chunk ends inside a word that is too big for a chunk, an overlap may begin inside it.
 
@@ -52,7 +54,11 @@ def tail_overlap(structure: Structure, sizes: Sizes) -> Overlap:
     'It rained. '
     """
     text, measure = structure.text, structure.fit(sizes).measure
-    kinds = [sentence_starts(text, structure.sentences), word_starts(text, measure, sizes.size)]
+    kinds = [
+        sentence_starts(text, structure.sentences),
+        clause_starts(text),
+        word_starts(text, measure, sizes.size),
+    ]
     return longest_overlap(measure, sizes.overlap, kinds)
 
 
@@ -129,6 +135,37 @@ def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
     def last(low: int, high: int) -> int:
         index = bisect_left(cuts, high) - 1
         return skip_space(text, cuts[index]) if index >= 0 and cuts[index] >= low else -1
+
+    return Starts(first, last)
+
+
+def clause_starts(text: str) -> Starts:
+    """Return the beginnings of clauses, and of lines that no width has wrapped.
+
+    A chunk that fits into the overlap is repeated as a whole.
+
+    >>> text = "It was cold there, and it rained"
+    >>> text[clause_starts(text).first(0, 9, len(text)) :]
+    'and it rained'
+    """
+    line_before = unwrapped_lines(text)
+
+    def first(start: int, low: int, end: int) -> int:
+        if low <= start:
+            return start
+        clause = next_clause(text, low, end)
+        stop = clause if clause >= 0 else end
+        line = line_before(low - 1, stop - 1) if _LINE_BREAK.search(text, low - 1, stop) else -1
+        while (earlier := line_before(low - 1, line - 1) if line > low else -1) >= low:
+            line = earlier
+        place = skip_space(text, line) if line >= low else stop
+        return place if place < stop else clause
+
+    def last(low: int, high: int) -> int:
+        place = first(-1, low, high)
+        while (later := first(-1, place + 1, high) if place >= 0 else -1) >= 0:
+            place = later
+        return place
 
     return Starts(first, last)
 

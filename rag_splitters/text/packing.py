@@ -54,8 +54,8 @@ def pack(
     Parameters:
         structure: the text, and where it may be cut.
         sizes: the sizes of chunks and overlaps.
-        repeat: finds the start of the next chunk inside the last one; None: whole sentences, or
-            whole words if no sentence fits.
+        repeat: finds the start of the next chunk inside the last one; None: whole sentences, else
+            clauses or lines, else words.
         trim: whether to remove white space at the edges of chunks.
         without_overlap_at: offsets at which a chunk begins without an overlap.
 

@@ -22,6 +22,7 @@ _INNER_END = re.compile(
     r"[.!?](?<=[^\W\d_]{2}.)[\"'”»)]?[ \t]+[\"'“«(]?[^\W\d_a-z]"
 )  # of a sentence
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
+_LONGEST_GAP = 3  # characters of a mark and the white space after it before an offset
 _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\s)")
 
 
@@ -144,3 +145,13 @@ def _last_clause(text: str, low: int, high: int) -> int:
     for match in _CLAUSE.finditer(text, low + 2 * (high - low) // 3, high):
         cut = match.end()
     return cut if cut > low else -1
+
+
+def next_clause(text: str, low: int, high: int) -> int:
+    """Return the first end of a clause from `low` to before `high`, or -1.
+
+    >>> next_clause("It may be cut here, or there", 6, 28)
+    20
+    """
+    matches = _CLAUSE.finditer(text, max(0, low - _LONGEST_GAP), high)
+    return next((match.end() for match in matches if low <= match.end() < high), -1)
