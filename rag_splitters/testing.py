@@ -186,12 +186,13 @@ def _check_overlap(
 ) -> None:
     """Check that overlaps fit, and that no longer overlap would have been possible.
 
-    An overlap begins with a sentence or, if no whole sentence fits, with a clause or a line, or else
-    with a word. An exact overlap must be the longest to the grapheme cluster. An overlap fits if it leaves room for new text:
-    for one grapheme cluster, or for all new text of the chunk if that begins with a heading, a
-    lead-in or a word that would be cut. Nor does it begin inside what is unbreakable, or leave no room for that. Chunkers with
-    `overlap_sentences` repeat a number of sentences, and those with a `language` keep signatures
-    whole that only a parser finds; both are not checked.
+    An overlap begins with a sentence or, if no whole sentence fits, with a clause or a line, or
+    else with a word. An exact overlap must be the longest to the grapheme cluster. An overlap
+    fits if it leaves room for new text: for one grapheme cluster, or for all new text of the
+    chunk if that begins with a heading, a lead-in or a word that would be cut. Nor does it begin
+    inside what is unbreakable, or leave no room for that. Chunkers with `overlap_sentences`
+    repeat a number of sentences, and those with a `language` keep signatures whole that only a
+    parser finds; both are not checked.
     """
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
@@ -235,7 +236,8 @@ def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tu
         for span in spans
         for mention in span.metadata.get("entities", ())
     ]
-    if hasattr(chunker, "segmenter") or hasattr(chunker, "group"):
+    is_by_sentence = any(span.metadata.get("strategy") == "sentence" for span in spans)
+    if is_by_sentence or hasattr(chunker, "segmenter") or hasattr(chunker, "group"):
         markers = "`~|" if hasattr(chunker, "window_size") else ""
         marked = find_unbreakable(text)
         ranges += [part for part in marked if not markers or text[part[0]] in markers]

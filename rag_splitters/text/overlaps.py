@@ -20,14 +20,13 @@ from rag_splitters.text.measures import Measure
 from rag_splitters.text.sentences import first_sentence_start, last_sentence_cut
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
-from rag_splitters.text.wrapping import next_clause, unwrapped_lines
+from rag_splitters.text.wrapping import next_clause
 
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start, end, low) -> the first offset from `low` on, inside the chunk from `start` to `end`, at
 which the next chunk may begin; or -1."""
 
 _SPACE = re.compile(r"\s")
-_LINE_BREAK = re.compile(r"[\r\n]")
 
 
 class Starts(NamedTuple):
@@ -140,7 +139,7 @@ def _sentences_at(text: str, cuts: Sequence[int]) -> Starts:
 
 
 def clause_starts(text: str) -> Starts:
-    """Return the beginnings of clauses, and of lines that no width has wrapped.
+    """Return the beginnings of clauses and lines; see `next_clause`.
 
     A chunk that fits into the overlap is repeated as a whole.
 
@@ -148,18 +147,14 @@ def clause_starts(text: str) -> Starts:
     >>> text[clause_starts(text).first(0, 9, len(text)) :]
     'and it rained'
     """
-    line_before = unwrapped_lines(text)
 
     def first(start: int, low: int, end: int) -> int:
         if low <= start:
             return start
-        clause = next_clause(text, low, end)
-        stop = clause if clause >= 0 else end
-        line = line_before(low - 1, stop - 1) if _LINE_BREAK.search(text, low - 1, stop) else -1
-        while (earlier := line_before(low - 1, line - 1) if line > low else -1) >= low:
-            line = earlier
-        place = skip_space(text, line) if line >= low else stop
-        return place if place < stop else clause
+        place = next_clause(text, low, end)
+        while place >= 0 and boundary_before(text, place) != place:
+            place = next_clause(text, place + 1, end)
+        return place
 
     def last(low: int, high: int) -> int:
         place = first(-1, low, high)

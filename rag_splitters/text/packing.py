@@ -296,8 +296,10 @@ class _Packer:
         if cut is not None:
             return cut
         place = self.before_unbreakable(begin, cluster_floor(self.text, begin, limit))
-        is_inside = bool(self.levels) and next_word(self.text, place, place + 1) != place
-        return place, INSIDE_WORD if is_inside else 0
+        is_sure = self.measure.is_monotone and bool(self.levels)
+        if not is_sure or place >= len(self.text) or self.text[place].isspace():
+            return place, 0
+        return place, 0 if next_word(self.text, place, place + 1) == place else INSIDE_WORD
 
     def coarsest_cut(self, start: int, begin: int, high: int, limit: int) -> Cut | None:
         """Return the last cut of the coarsest level, if possible one that leaves `min_size`."""

@@ -22,8 +22,9 @@ _INNER_END = re.compile(
     r"[.!?](?<=[^\W\d_]{2}.)[\"'”»)]?[ \t]+[\"'“«(]?[^\W\d_a-z]"
 )  # of a sentence
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
-_LONGEST_GAP = 3  # characters of a mark and the white space after it before an offset
+_LONGEST_GAP = 40  # characters of a mark and the white space after it before an offset
 _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\s)")
+_CLAUSE_OR_LINE = re.compile(rf"{_CLAUSE.pattern}|\n\s*")
 
 
 def unwrapped_lines(text: str) -> Finder:
@@ -148,10 +149,19 @@ def _last_clause(text: str, low: int, high: int) -> int:
 
 
 def next_clause(text: str, low: int, high: int) -> int:
-    """Return the first end of a clause from `low` to before `high`, or -1.
+    """Return the first offset from `low` to before `high` where a clause or a line begins, or -1.
+
+    Lines that begin with a letter do not count after lines as long as those of a wrapped paragraph.
 
     >>> next_clause("It may be cut here, or there", 6, 28)
     20
     """
-    matches = _CLAUSE.finditer(text, max(0, low - _LONGEST_GAP), high)
-    return next((match.end() for match in matches if low <= match.end() < high), -1)
+    for match in _CLAUSE_OR_LINE.finditer(text, max(0, low - _LONGEST_GAP), high):
+        place = match.end()
+        if not low <= place < high:
+            continue
+        begin = match.start()
+        is_long = begin > _WIDTHS[0] and "\n" not in text[begin - _WIDTHS[0] : begin]
+        if text[begin] != "\n" or not is_long or not text[place].isalpha():
+            return place
+    return -1

@@ -113,3 +113,38 @@ def test_windows_keep_their_edges_unless_they_are_stripped(overlap: int) -> None
     assert [each.strip() for each in texts(stripped, text)] == texts(stripped, text)
     assert texts(stripped, text)[-1].endswith("five")
     check_chunker(stripped, text)
+
+
+def test_an_overlap_cuts_no_word_that_fits_without_it() -> None:
+    assert texts(RecursiveChunker(chunk_size=3, chunk_overlap=1), "a a foo") == ["a a", "foo"]
+    link = "See the page. [link](http://example.org/a/b/c)"
+    chunks = texts(RecursiveChunker(chunk_size=34, chunk_overlap=6), link)
+    assert chunks == ["See the page.", "[link](http://example.org/a/b/c)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "overlap", "second"),
+    [
+        ("He sat on the mat, and a dog was lying there, quiet as ever, at the door.", 30, "and a"),
+        ("alpha = 1\nbeta = gamma + delta\nepsilon = zeta + eta\ntheta = iota", 24, "epsilon"),
+        ("one two three four five six seven eight nine ten eleven twelve", 12, "nine ten"),
+    ],
+)
+def test_overlap_begins_with_a_clause_or_a_line_if_no_sentence_fits(
+    text: str, overlap: int, second: str
+) -> None:
+    first, following, *_ = texts(RecursiveChunker(chunk_size=52, chunk_overlap=overlap), text)
+    assert following.startswith(second), (first, following)
+
+
+def test_tokenizer_that_was_changed_is_measured_anew() -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    parts = tokenizers.pre_tokenizers
+    model = tokenizers.models.WordLevel({"[UNK]": 0}, unk_token="[UNK]")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = parts.Whitespace()
+    chunker = RecursiveChunker(chunk_size=3, length_function=tokenizer)
+    assert texts(chunker, "a 123 c d") == ["a 123 c", "d"]
+    digits = parts.Digits(individual_digits=True)
+    tokenizer.pre_tokenizer = parts.Sequence([parts.Whitespace(), digits])
+    assert texts(chunker, "a 123 c d") == ["a", "123", "c d"]
