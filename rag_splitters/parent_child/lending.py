@@ -77,7 +77,8 @@ async def find_passages(loader: Loader, ranking: Ranking) -> tuple[list[Passage]
         best = await locate(ranking.matches[: query.limit])
         budget.hold({child.match.child.text: child.end - child.start for child in best}.values())
     builder = PassageBuilder(loader.parents, budget)
-    for batch in batched(await _find_candidates(loader.stores, query, ranking), count):
+    candidates = await _find_candidates(loader.stores, query, ranking, 2 * count)
+    for batch in batched(candidates, count):
         for child in await locate(batch):
             if not builder.is_full:
                 builder.add(child)
@@ -87,14 +88,21 @@ async def find_passages(loader: Loader, ranking: Ranking) -> tuple[list[Passage]
     return passages, builder.is_full or len(passages) >= query.limit
 
 
-async def _find_candidates(stores: Stores, query: Query, ranking: Ranking) -> list[Match]:
-    """Return the children that may be taken: the ranked ones and their neighbours, best first."""
+async def _find_candidates(
+    stores: Stores, query: Query, ranking: Ranking, lenders: int
+) -> list[Match]:
+    """Return the children that may be taken: the ranked ones and their neighbours, best first.
+
+    Parameters:
+        lenders: how many of the best children lend. If these fill the budget twice, what others
+            lend changes only the order of children for which there is no room.
+    """
     own = {
         match.child.id or "": value
         for match, value in zip(ranking.matches, ranking.values(), strict=True)
     }
     lent = dict(own)
-    for name, sides in (await find_neighbours(stores, query, ranking.matches)).items():
+    for name, sides in (await find_neighbours(stores, query, ranking.matches, lenders)).items():
         for side in sides:
             for steps, other in enumerate(side, 1):
                 lent[other] = max(lent.get(other, 0.0), own[name] * LENT_SHARE**steps)
@@ -104,8 +112,10 @@ async def _find_candidates(stores: Stores, query: Query, ranking: Ranking) -> li
     return [matches.get(name) or Match(Entry("", {}, name), None) for name in order]
 
 
-async def find_neighbours(stores: Stores, query: Query, matches: Sequence[Match]) -> Neighbours:
-    """Return the neighbours of the children that match, up to the first that a filter leaves out.
+async def find_neighbours(
+    stores: Stores, query: Query, matches: Sequence[Match], count: int
+) -> Neighbours:
+    """Return the neighbours of the first matches, up to the first that a filter leaves out.
 
     The keyword index knows them, and else the records of the documents do. Children that were
     chosen to be diverse lend nothing.
@@ -116,9 +126,9 @@ async def find_neighbours(stores: Stores, query: Query, matches: Sequence[Match]
     keywords = stores.keywords if query.search_type == "hybrid" else None
     neighbours: Neighbours
     if keywords is not None:
-        neighbours = await call(keywords.neighbours, names, _MAX_STEPS)
+        neighbours = await call(keywords.neighbours, names[:count], _MAX_STEPS)
     else:
-        neighbours = await _neighbours_in_records(stores, matches)
+        neighbours = await _neighbours_in_records(stores, matches[:count])
     if not children.has_filter:
         return neighbours
     allowed = set(names)
