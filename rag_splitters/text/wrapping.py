@@ -24,7 +24,8 @@ _INNER_END = re.compile(
 _AHEAD = 16  # characters: the longest bullet or number, with its indentation
 _LONGEST_GAP = 40  # characters of a mark and the white space after it before an offset
 _CLAUSE = re.compile(r"[;,，；、](?=\s)\s*|[，；、]|\s(?=\([a-z\d]{1,3}\)\s)")
-_CLAUSE_OR_LINE = re.compile(rf"{_CLAUSE.pattern}|\n\s*")
+_LINE_OR_CLAUSE = re.compile(rf"\n\s*|{_CLAUSE.pattern}")
+_MARKED_CLAUSE = re.compile(r"[;,，；、\n](?:(?<=[，；、\n])|(?=\s))\s*")  # the same without (a)
 
 
 def unwrapped_lines(text: str) -> Finder:
@@ -156,7 +157,9 @@ def next_clause(text: str, low: int, high: int) -> int:
     >>> next_clause("It may be cut here, or there", 6, 28)
     20
     """
-    for match in _CLAUSE_OR_LINE.finditer(text, max(0, low - _LONGEST_GAP), high):
+    begin = low - _LONGEST_GAP if low > _LONGEST_GAP else 0
+    pattern = _LINE_OR_CLAUSE if "(" in text[begin:high] else _MARKED_CLAUSE
+    for match in pattern.finditer(text, begin, high):
         place = match.end()
         if not low <= place < high:
             continue
