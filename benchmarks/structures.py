@@ -135,7 +135,8 @@ def keeps_whole(**parts: str) -> Judge:
     """Whether each part is in one chunk, and no line of it a heading, whatever its white space."""
 
     def is_kept(part: str, chunk: Chunk) -> bool:
-        is_heading = any(heading in part for heading in chunk.headings or [])
+        lines = {line.strip("# \r") for line in part.splitlines()}
+        is_heading = bool(lines.intersection(chunk.headings or []))
         return unspaced(part) in unspaced(chunk.text) and not is_heading
 
     def judge(text: str, chunks: list[Chunk]) -> str:

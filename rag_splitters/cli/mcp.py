@@ -14,7 +14,6 @@ from rag_splitters.cli.options import BaseUrlOption, EmbeddingsOption, models_fr
 from rag_splitters.cli.stored_index import check_is_index, open_index
 from rag_splitters.errors import MissingExtraError
 from rag_splitters.extras import install_command
-from rag_splitters.tools import index_tools
 
 if TYPE_CHECKING:
     from mcp.server.fastmcp import FastMCP
@@ -60,6 +59,8 @@ def mcp(
 def _server(retriever: Any) -> FastMCP:
     """Return an MCP server with the tools over an index."""
     missing = f"the MCP server needs the package mcp: {install_command('mcp')}"
+    from rag_splitters.tools import index_tools
+
     try:
         from mcp.server.fastmcp import FastMCP
         from mcp.types import ToolAnnotations

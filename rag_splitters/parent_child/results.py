@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_splitters.ids import chunk_id
-from rag_splitters.parent_child.passages import Passage
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry, restore_child
-from rag_splitters.parent_child.stores import Match, Stores
 from rag_splitters.text.origin import merged_places
 from rag_splitters.text.sources import copy_metadata
+
+if TYPE_CHECKING:  # the command line shows results without importing NumPy
+    from rag_splitters.parent_child.passages import Passage
+    from rag_splitters.parent_child.stores import Match, Stores
 
 # A score is a number and the matches are JSON, because the frameworks rebuild results from text and
 # metadata (caches, compressors, vector stores), and a vector store accepts nothing nested. A field
@@ -179,6 +181,7 @@ def describe_matches(matches: Sequence[Match], id_key: str) -> dict[str, Any]:
 def read_matches(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the matches in the metadata of a result; none if it has none.
 
+    >>> from rag_splitters.parent_child.stores import Match
     >>> read_matches(describe_matches([Match(Entry("", {}), 0.5)], "parent_id"))
     [{'score': 0.5}]
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
@@ -34,6 +35,8 @@ AFTER_LEAD = 1
 
 INSIDE_WORD = 2
 """No word ends early enough."""
+
+_SPACE = re.compile(r"\s")
 
 
 def pack(
@@ -167,9 +170,8 @@ class _Packer:
     def next_chunk(self, start: int, end: int, begin: int) -> tuple[int, int]:
         """Return the start and the cut of the chunk after the one from `start` to `end`.
 
-        It has the longest overlap that leaves room for new text. If that room holds only a lead,
-        such as a heading, or a part of a word, the overlap leaves room for all text that would fit
-        without an overlap.
+        It has the longest overlap that leaves room for new text: for a whole word and, if that room
+        holds only a lead, such as a heading, for all text that would fit without an overlap.
         """
         low = 0
         if self.unbreakable and (whole := self.unbreakable.end_from(begin)) > begin:
@@ -184,9 +186,17 @@ class _Packer:
             return begin, self.cut_alone(begin)[0]
         if not fault:
             return next_start, cut
+        is_inside_word = fault == INSIDE_WORD
         alone, fault = self.cut_alone(begin)
         if fault == INSIDE_WORD or (fault and alone == cut):
             return next_start, cut
+        if is_inside_word and (space := _SPACE.search(self.text, skip_space(self.text, begin))):
+            low = self.measure.earliest(space.start(), self.size)
+            next_start = self.overlap_start(start, end, low)
+            if next_start >= 0:
+                cut, fault = self.find_cut(next_start, begin)
+                if cut > begin and not fault:
+                    return next_start, cut
         stop = trim_space(self.text, begin, alone) if self.trim else alone
         next_start = self.overlap_start(start, end, self.measure.earliest(stop, self.size))
         while next_start >= 0 and self.measure.length(next_start, stop) > self.size:

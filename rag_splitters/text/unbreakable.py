@@ -59,15 +59,17 @@ def data_rows(text: str) -> Iterator[tuple[int, int]]:
     >>> [text[start:end] for start, end in data_rows(text)]
     ['Ada,"One. Two.",36', 'Alan,"Three. Four.",41']
     """
+    ranges: set[tuple[int, int]] = set()
     for mark in _ROW_MARKS:
         position = text.find(mark)
         while position >= 0:
             rows = _DATA_ROWS.match(text, text.rfind("\n", 0, position) + 1)
             for row in _LINE.finditer(text, *rows.span()) if rows else ():
-                yield row.start(), trim_space(text, row.start(), row.end())
+                ranges.add((row.start(), trim_space(text, row.start(), row.end())))
             line = text.find("\n", position)
             end = rows.end() if rows else line if line >= 0 else len(text)
             position = text.find(mark, max(end, position + 1))
+    yield from sorted(ranges)
 
 
 def marked_structure(text: str, levels: Sequence[Finder] = ()) -> Structure:

@@ -23,7 +23,7 @@ _CUT = " … [cut here: expand shows what stands around a position]"
 def fit(render: Callable[[int], str], count: int, max_tokens: int) -> str:
     """Return the longest of render(1) to render(count) that fits; if none does, the first one, cut.
 
-    >>> print(fit(lambda n: "tea " * n + f"[{9000 - n} more]", 9000, 200)[-12:])
+    >>> print(fit(lambda n: "tea " * n + f"[{9000 - n} more]", 9000, 200)[-11:])
     [8805 more]
     """
     whole_number(max_tokens, "max_tokens", MIN_TOKENS)

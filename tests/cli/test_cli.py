@@ -125,7 +125,7 @@ def test_split_takes_the_strategy_for_each_file(folder: Path) -> None:
     rules = 'rules={"*.py": "token", "json": {"strategy": "sentence", "chunk_size": 9}}'
     found = rows("split", *FILES, "-p", rules)
     strategies = {row["source"]: row["metadata"]["strategy"] for row in found}
-    assert strategies == {"a.txt": "sentence", "b.py": "token", "c.json": "sentence"}
+    assert strategies == {"a.txt": "content_aware", "b.py": "token", "c.json": "sentence"}
     assert "rules['*.py']: unknown strategy 'tokn'" in refused(
         "split", "b.py", "-p", 'rules={"*.py": "tokn"}'
     )

@@ -35,6 +35,8 @@ VIOLATIONS = (
     "# H\n# H\n## H2\n```\n",
     "aaaa  Is it? Yes!3.14👩\u200d👩\u200d👧aaIs it? Yes!\u0600\xa0Longerword",
     "<img alt=x></p>\u0301",
+    "- item\naaaaaaaaThe same passage again. ",
+    "| a | b |\n👍🏽",
     "The same passage again. \U000e0041The same passage again. ",
     "aLongerwordสวัสดีสวัสดี\u0600 ",
     "<img alt=x>",
