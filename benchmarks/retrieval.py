@@ -110,7 +110,7 @@ def searches_of_peers(benchmark: Benchmark, model: Any) -> Iterator[tuple[str, S
     for name, splitter in splitters.items():
         chunks = locate_chunks(splitter, benchmark.documents)
         texts = [chunk.text for chunk in chunks]
-        yield name, search_in(chunks, cosine(model, texts))
+        yield f"{name}, vector search", search_in(chunks, cosine(model, texts))
         if name.startswith("LangChain"):
             yield f"{name}, BM25 in ten lines", search_in(chunks, bm25(texts))
 
@@ -202,9 +202,14 @@ def measure(benchmark: Benchmark, model: Any) -> Iterator[tuple[str, Any]]:
         yield name, recalls(benchmark, [search])
     if model is not None:
         for name, values in our_recalls(benchmark, model):
-            yield f"ours, {name}", values
+            yield _row_name("ours", name), values
     for name, values in our_recalls(benchmark, None):
-        yield f"ours without a model, {name}", values
+        yield _row_name("ours without a model", name), values
+
+
+def _row_name(ours: str, kind: str) -> str:
+    name = f"{ours}, {kind}"
+    return f"**{name}**" if kind.startswith("the default") else name
 
 
 def main() -> None:
@@ -226,7 +231,8 @@ def main() -> None:
     print("gain at 500 / 1,000 |")
     print("|---|" + "---|" * (len(BUDGETS) + 1))
     for name, values in measure(benchmark, model):
-        cells = [estimate(column, weights).percent() for column in values.T]
+        means = [estimate(column, weights) for column in values.T]
+        cells = [each._replace(high=min(each.high, 1.0)).percent() for each in means]
         gains: list[str] = []
         if base is not None:
             gains = [estimate(column, weights).percent() for column in (values - base).T[:2]]
