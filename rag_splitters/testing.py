@@ -229,16 +229,15 @@ def _check_overlap(
 
 def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tuple[int, int]]:
     """Return the ranges that a chunker keeps whole if they fit: mentions of entities and, if it
-    packs sentences or blocks, fences, rows, items and quotations.
+    packs sentences, fences, rows, items and quotations.
     """
     ranges = [
         (mention["start"], mention["end"])
         for span in spans
         for mention in span.metadata.get("entities", ())
     ]
-    packs_blocks = any(hasattr(chunker, name) for name in ("segmenter", "group", "format"))
-    strategies = {span.metadata.get("strategy") for span in spans}
-    if packs_blocks or strategies & {"sentence", "content_aware"}:
+    is_by_sentence = any(span.metadata.get("strategy") == "sentence" for span in spans)
+    if is_by_sentence or hasattr(chunker, "segmenter") or hasattr(chunker, "group"):
         markers = "`~|" if hasattr(chunker, "window_size") else ""
         marked = find_unbreakable(text)
         ranges += [part for part in marked if not markers or text[part[0]] in markers]
