@@ -108,7 +108,7 @@ class KeywordIndex:
 
     def __init__(self, path: Path | None) -> None:
         """Use the file at `path`, or memory; it is opened when it is first needed."""
-        self._path = path
+        self.path = None if path is None else path.resolve()
         self._lock = threading.Lock()
         self._opened: Database | None = None
         self._corpus: tuple[int, dict[bool, Corpus]] | None = None
@@ -372,14 +372,14 @@ class KeywordIndex:
         try:
             return self._open_sound()
         except sqlite3.DatabaseError as error:
-            if self._path is None or isinstance(error, sqlite3.OperationalError):
+            if self.path is None or isinstance(error, sqlite3.OperationalError):
                 raise
-        delete_database(self._path)
+        delete_database(self.path)
         return self._open_sound()
 
     def _open_sound(self) -> Database:
         # Not durable: an index that lost its last update in a power failure is brought in step.
-        database = Database(self._path, _SCHEMA, durable=False)
+        database = Database(self.path, _SCHEMA, durable=False)
         try:
             ((verdict,),) = database.read("PRAGMA quick_check(1)")
             ((version,),) = database.read("PRAGMA user_version")

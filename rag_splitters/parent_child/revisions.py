@@ -94,7 +94,8 @@ async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex) -> None:
 
 
 def _lock_of(keywords: KeywordIndex) -> ProcessLock:
-    return process_lock(f"keyword index {id(keywords)}")
+    """Return the lock of the file: several retrievers of a process may have it open."""
+    return process_lock(f"keyword index {keywords.path or id(keywords)}")
 
 
 async def is_in_step(stores: Stores, keywords: KeywordIndex) -> bool:

@@ -6,6 +6,8 @@ import asyncio
 import signal
 import subprocess
 import sys
+import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -27,6 +29,7 @@ from rag_splitters.langchain.kvstores import PostgresStore
 from rag_splitters.llama_index import RecursiveNodeParser
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.parent_child.errors import FolderInUseError
+from rag_splitters.parent_child.keyword_index import KeywordIndex
 
 WRITERS = 4
 EACH = 5  # documents of a writer
@@ -259,3 +262,41 @@ def test_processes_share_an_index_on_servers(
             process.communicate(timeout=60)
     with closing(shared(*place)) as retriever:
         assert_complete(retriever, first=0)
+
+
+def test_an_update_of_the_keyword_index_that_comes_late_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two retrievers of a process share a file: what one has read may be old when it is written."""
+    update = KeywordIndex.update
+    arrived, released = defaultdict(threading.Event), defaultdict(threading.Event)
+
+    def pausing_update(self: KeywordIndex, *args: Any) -> None:
+        name = threading.current_thread().name
+        if name in ("adds", "reads", "goes on"):
+            arrived[name].set()
+            released[name].wait(10)
+        update(self, *args)
+
+    def start(name: str, do: Callable[[], Any]) -> threading.Thread:
+        thread = threading.Thread(target=do, name=name)
+        thread.start()
+        arrived[name].wait(0.5)  # it may have to wait for another one
+        return thread
+
+    with closing(opened(tmp_path / "index")) as one, closing(opened(tmp_path / "index")) as other:
+        one.add_documents([document(0, 0)])
+        other.invoke("part 3")
+        monkeypatch.setattr(KeywordIndex, "update", pausing_update)
+        adding = start("adds", lambda: one.add_documents([document(0, 1)]))
+        reading = start("reads", lambda: other.invoke("part 3"))
+        released["adds"].set()
+        adding.join()
+        one.delete([name_of(0, 1)])
+        going_on = start("goes on", lambda: one.add_documents([document(0, 2)]))
+        released["reads"].set()
+        reading.join()
+        released["goes on"].set()
+        going_on.join()
+        assert one.verify().is_sound
+        assert other.verify().is_sound
