@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from llama_index.core.schema import BaseNode
 
-_WORD = regex.compile(r"\S+")
+# White space with a combining mark on it is visible.
+_WORD = regex.compile(r"(?:\S|\s(?=[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]))+")
 
 HOSTILE_PIECES = (
     *("a", "b", " ", "  ", "\n", "\n\n", "\r\n", "\r\n\r\n", "\r", "\t", "\f", "\x00", "\x0b"),

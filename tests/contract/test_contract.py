@@ -37,6 +37,8 @@ VIOLATIONS = (
     "<img alt=x></p>\u0301",
     "- item\naaaaaaaaThe same passage again. ",
     "| a | b |\n👍🏽",
+    "a a \u0301<|endoftext|>",
+    "The same passage again. a \u0301<|endoftext|>",
     "The same passage again. \U000e0041The same passage again. ",
     "aLongerwordสวัสดีสวัสดี\u0600 ",
     "<img alt=x>",
