@@ -103,14 +103,14 @@ def _with_token(app: Any, token: str) -> Any:
 
     expected = f"Bearer {token}".encode()
 
-    async def checked(scope: Any, receive: Any, send: Any) -> None:
+    async def check_token(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
-            given = Headers(scope=scope).get("authorization", "").encode()
-            if not hmac.compare_digest(given, expected):
+            authorization = Headers(scope=scope).get("authorization", "").encode()
+            if not hmac.compare_digest(authorization, expected):
                 message = f"the header Authorization must be: Bearer TOKEN, see {_TOKEN}\n"
                 refusal = PlainTextResponse(message, 401, {"WWW-Authenticate": "Bearer"})
                 await refusal(scope, receive, send)
                 return
         await app(scope, receive, send)
 
-    return checked
+    return check_token

@@ -359,10 +359,10 @@ def _section(document: Entry, name: str) -> tuple[int, int]:
     """Return where the first section with this heading begins and ends, or one like it."""
     outline = Outline.of(document.text, metadata=document.metadata)
     names = [" > ".join(path) for path in outline.paths]
-    wanted = " ".join(name.split()).casefold()
+    heading = " ".join(name.split()).casefold()
     for is_like in (str.__eq__, str.endswith, str.__contains__):
         for number, path in enumerate(names):
-            if is_like(path.casefold(), wanted):
+            if is_like(path.casefold(), heading):
                 return outline.headings[number].start, outline.section_ends[number]
     nearest = ", ".join(map(q, get_close_matches(name, names, 5, 0.3))) or "none"
     raise InputError(
