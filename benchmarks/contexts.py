@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from rag_splitters import Chunker, ContextualChunker, RecursiveChunker, SentenceWindowChunker
-from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark, suggestion
+from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark, verdict
 from rag_splitters.evaluation.report.tables import format_gap
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.terms import text_terms
@@ -78,7 +78,7 @@ def main() -> None:
     cached = CachedEmbeddings(model, options.cache)
     benchmark = read_benchmark(options.data)
     report = compare(chunkers(), benchmark.documents, benchmark.questions, cached, budgets=BUDGETS)
-    print(suggestion(report), end="\n\n")
+    print(verdict(report), end="\n\n")
     print("| | " + " | ".join(f"at {budget:,}" for budget in BUDGETS) + " |")
     print("|---|" + "---:|" * len(BUDGETS))
     for name in chunkers():

@@ -25,7 +25,7 @@ from rag_splitters import (
     SemanticChunker,
     SentenceChunker,
 )
-from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark, suggestion
+from rag_splitters.evaluation import CachedEmbeddings, compare, read_benchmark, verdict
 from rag_splitters.evaluation.report.tables import caption, format_gap
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.sizing import sizer
@@ -113,7 +113,7 @@ def main() -> None:
     benchmark = read_benchmark(options.data)
     chunkers = {**peers(model), **ours(model)}
     report = compare(chunkers, benchmark.documents, benchmark.questions, model)
-    print(caption(report), suggestion(report), sep="\n\n", end="\n\n")
+    print(caption(report), verdict(report), sep="\n\n", end="\n\n")
     print("| chunks | recall | precision | IoU | tokens | at 500 | at 1,000 | at 1,500 |")
     print("|---|" + "---:|" * len(METRICS))
     for name in chunkers:

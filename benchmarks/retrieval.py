@@ -35,7 +35,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from rag_splitters.evaluation import Benchmark, CachedEmbeddings, read_benchmark
 from rag_splitters.evaluation.measure.chunks import locate_chunks
 from rag_splitters.evaluation.measure.metrics import recall_at_budgets
-from rag_splitters.evaluation.measure.uncertainty import estimate, resampled
+from rag_splitters.evaluation.measure.uncertainty import estimate
 from rag_splitters.langchain import parent_document_retriever
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.text.encodings import load_encoding
@@ -224,18 +224,17 @@ def main() -> None:
         drawn = random.Random(0).sample(list(benchmark.questions), options.questions)
         benchmark = replace(benchmark, questions=drawn)
     model = None if options.without_model else CachedEmbeddings(minilm(), options.cache)
-    weights = resampled(len(benchmark.questions))
     base = None
     print(f"Recall in percent over {len(benchmark.questions)} questions, with 95 % intervals\n")
     print("| | " + " | ".join(f"{budget:,} tokens" for budget in BUDGETS), end=" | ")
     print("gain at 500 / 1,000 |")
     print("|---|" + "---|" * (len(BUDGETS) + 1))
     for name, values in measure(benchmark, model):
-        means = [estimate(column, weights) for column in values.T]
+        means = [estimate(column) for column in values.T]
         cells = [each._replace(high=min(each.high, 1.0)).percent() for each in means]
         gains: list[str] = []
         if base is not None:
-            gains = [estimate(column, weights).percent() for column in (values - base).T[:2]]
+            gains = [estimate(column).percent() for column in (values - base).T[:2]]
         base = values if base is None else base
         print(f"| {' | '.join([name, *cells, ' / '.join(gains)])} |", flush=True)
 

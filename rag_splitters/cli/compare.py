@@ -70,7 +70,6 @@ def compare(
     html: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     json_lines: JsonOption = False,
     markdown: Annotated[Path | None, typer.Option(help="Write tables as Markdown.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the metrics as CSV.")] = None,
 ) -> None:
     """Compare strategies by how well retrieval finds the answers, and say which one to take.
 
@@ -81,7 +80,7 @@ def compare(
     Without questions, the report counts the faults of each strategy's chunks, such as chunks that
     start mid-sentence. They do not say what a search finds.
     """
-    formats = {"html": html, "markdown": markdown, "csv": csv}
+    formats = {"html": html, "markdown": markdown}
     outputs = {form: path for form, path in formats.items() if path is not None}
     for path in outputs.values():  # before anything is computed
         if path.is_dir() or not path.parent.is_dir():

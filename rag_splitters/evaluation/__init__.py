@@ -14,7 +14,7 @@ from rag_splitters.evaluation.measure.questions import (
 from rag_splitters.evaluation.measure.uncertainty import Estimate
 from rag_splitters.evaluation.report.comparing import candidates, compare
 from rag_splitters.evaluation.report.report import Report
-from rag_splitters.evaluation.report.verdict import Suggestion, suggestion, verdict
+from rag_splitters.evaluation.report.verdict import Verdict, verdict
 
 __all__ = [
     "Benchmark",
@@ -22,11 +22,10 @@ __all__ = [
     "Estimate",
     "Question",
     "Report",
-    "Suggestion",
+    "Verdict",
     "candidates",
     "compare",
     "read_benchmark",
     "read_questions",
-    "suggestion",
     "verdict",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from functools import cached_property
 from typing import NamedTuple
@@ -12,8 +13,10 @@ from rag_splitters.text.boundaries import UNSPACED
 
 # Tags, entities and addresses of links are no words of a text.
 _TOKEN = re.compile(
-    rf"<[^<>]{{1,500}}>|&\w{{1,10}};|\]\([^()\s]{{1,500}}\)|(?P<word>[{UNSPACED}]|[^\W_{UNSPACED}]+)"
+    rf"<[^<>]{{1,500}}>|&\w{{1,10}};|\]\([^()\s]{{1,500}}\)|(?P<word>(?!\s)[{UNSPACED}]|[^\W_{UNSPACED}]+)"
 )
+_LETTERS = re.compile(rf"[^\W_{UNSPACED}]{{2}}")
+_MARKUP = re.compile(rf"{_TOKEN.pattern}|[*_`~\s]")
 
 
 class Occurrence(NamedTuple):
@@ -54,7 +57,30 @@ class QuotableText:
         return places
 
     def find(self, quotation: str) -> list[Occurrence]:
-        """Return all places with exactly these words, whatever stands between them."""
+        """Return the places of a quotation, from left to right.
+
+        White space, markup, punctuation and capitals may differ, unless it also stands somewhere
+        letter by letter.
+        """
+        quotation = quotation.strip()
+        exact = [
+            Occurrence(start, start + len(quotation), 1.0) for start in self._copies(quotation)
+        ]
+        whole = [each for each in exact if not self._is_inside_a_word(each)]
+        return whole or self._places_of_words(quotation) or exact
+
+    def _copies(self, quotation: str) -> Iterator[int]:
+        start = self.text.find(quotation) if quotation else -1
+        while start >= 0:
+            yield start
+            start = self.text.find(quotation, start + 1)
+
+    def _is_inside_a_word(self, place: Occurrence) -> bool:
+        """Whether a place begins or ends between two letters of a word."""
+        edges = (self.text[max(0, edge - 1) : edge + 1] for edge in (place.start, place.end))
+        return any(len(edge) == 2 and _LETTERS.fullmatch(edge) for edge in edges)
+
+    def _places_of_words(self, quotation: str) -> list[Occurrence]:
         words = _words_of(quotation)
         if not words or not all(word in self._places for word in words):
             return []
@@ -99,8 +125,8 @@ class QuotableText:
 
     def _occurrence(self, first: int, last: int, quotation: str, likeness: float) -> Occurrence:
         start, end = self._tokens[first].start(), self._tokens[last - 1].end()
-        *_, last_word = _TOKEN.finditer(quotation)
-        for mark in quotation[last_word.end() :].strip():  # such as the full stop
+        *_, last_word = (token for token in _TOKEN.finditer(quotation) if token["word"])
+        for mark in _MARKUP.sub("", quotation[last_word.end() :]):  # such as the full stop
             if not self.text.startswith(mark, end):
                 break
             end += 1

@@ -62,6 +62,15 @@ def test_notebook_runs(
     assert bool(server.requests) == has_key
     displays = [output.data.get("text/html", "") for output in outputs if "data" in output]
     assert any("background" in html for html in displays), "no chunks are shown in colours"
+    if name == "choosing_a_strategy":
+        assert any("report.html" in html for html in displays), "no chart is shown"
+        printed = "".join(output.text for output in outputs if output.get("name") == "stdout")
+        assert "winner: " in printed or "No clear winner: " in printed
+        assert {path.suffix for path in (tmp_path / "samples").iterdir()} == {
+            ".docx",
+            ".md",
+            ".pdf",
+        }
     errors = [output.text for output in outputs if output.get("name") == "stderr"]
     assert all("TqdmWarning" in text for text in errors), errors  # there are no widgets
 

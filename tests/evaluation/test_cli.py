@@ -69,7 +69,7 @@ def test_compare_reads_a_folder_in_the_form_of_the_report_and_has_candidates() -
 
 
 def test_compare_writes_every_form(folder: Path) -> None:
-    names = {"html": "r.html", "markdown": "r.md", "csv": "r.csv"}
+    names = {"html": "r.html", "markdown": "r.md"}
     options = [part for form, name in names.items() for part in (f"--{form}", name)] + ["--json"]
     result = run("docs", "-q", "q.jsonl", "-s", SMALL, "-k", "2", *options)
     assert result.exit_code == 0, result.stderr
@@ -83,7 +83,6 @@ def test_compare_writes_every_form(folder: Path) -> None:
     ]
     assert (folder / "r.html").read_text("utf-8").startswith("<!doctype html>")
     assert (folder / "r.md").read_text("utf-8").count("| strategy |") == 5
-    assert (folder / "r.csv").read_text("utf-8").startswith("strategy,document,metric,value")
     assert all(f"Written: {name}" in result.stderr for name in names.values())
 
 
@@ -126,7 +125,7 @@ def test_parameters_of_a_strategy_are_json_with_commas(folder: Path) -> None:
 
 
 def test_compare_without_questions_counts_faults(folder: Path) -> None:
-    result = run("docs", "--csv", "r.csv", "--markdown", "r.md", "--html", "r.html")
+    result = run("docs", "--markdown", "r.md", "--html", "r.html")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("No verdict: without questions")
     assert "Written: r.html" in result.stderr
@@ -158,7 +157,7 @@ def test_compare_without_questions_counts_faults(folder: Path) -> None:
         (["docs", "-q", "q.jsonl", "--embeddings", "word2vec"], "embeddings must be hashing, "),
         (["docs", "-q", "q.jsonl", "--embeddings", "openai:m"], "needs OPENAI_API_KEY in the env"),
         (["docs", "-q", "q.jsonl", "--html", "no/r.html"], "no/r.html cannot be written: name a"),
-        (["docs", "-q", "q.jsonl", "--csv", "docs"], "docs cannot be written: name a file"),
+        (["docs", "-q", "q.jsonl", "--markdown", "docs"], "docs cannot be written: name a file"),
     ],
 )
 def test_compare_tells_in_one_line_what_is_wrong(args: list[str], message: str) -> None:

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import ChatOpenAI
 
@@ -148,14 +146,9 @@ def plain(reasons: dict[str, int]) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
-@pytest.mark.parametrize("is_async", [False, True])
-async def test_harness_reproduces_known_counts_over_http(
-    client: Any, is_async: bool, tmp_path: Path
-) -> None:
+async def test_harness_reproduces_known_counts_over_http(client: Any, tmp_path: Path) -> None:
     async def run(judge: Judge) -> ScoreReport:
-        if is_async:
-            return await aevaluate_facts(FACTS, finds, judge)
-        return await asyncio.to_thread(evaluate_facts, FACTS, finds, judge)
+        return await aevaluate_facts(FACTS, finds, judge)
 
     with Harness() as server:
         llm = client(server.url)
@@ -296,17 +289,10 @@ def test_no_facts_are_no_figure() -> None:
     assert str(generate_facts({"blank": " \n "}, str.upper)).startswith("0 facts of 0")
 
 
-class Shelf(BaseRetriever):
-    """A LangChain retriever that finds the same always."""
-
-    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
-        return [Document(page_content="A.")]
-
-
 def test_model_sees_the_retrieved_texts_and_the_statement_as_they_are() -> None:
     llm = Function(lambda prompt: "True")
     statement = "Is {passages} \ud800 {statement}?"
-    report = evaluate_facts([Fact(statement, True)], Shelf(), llm)
+    report = evaluate_facts([Fact(statement, True)], lambda _: ["A."], llm)
     assert counts(report) == (1, 0, 0)
     assert "<passage>\nA.\n</passage>" in llm.prompts[0]
     assert "Is {passages} \ufffd {statement}?" in llm.prompts[0]
@@ -362,17 +348,13 @@ def test_number_of_facts_goes_by_length() -> None:
     assert generate_facts({"a": text}, llm, every=1000).requested == 2 * (1 + 1 + 1)
     assert generate_facts({"a": text}, llm, every=100).requested == 2 * (19 + 19 + 9)
     assert "Write 19 true and 19 false ones" in llm.prompts[-2]
-    asked = len(llm.prompts)
-    some = generate_facts({"a": text}, llm, every=lambda passage: 3 * (len(passage) > 1500))
-    assert (some.passages, some.requested) == (2, 12)
-    assert len(llm.prompts) == asked + 1  # the two are alike
     with pytest.raises(ValueError, match="every must be a whole number of at least 1, got 0"):
         generate_facts({"a": text}, llm, every=0)
 
 
 def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     answers = {
-        "One.": "true: A.\nfalse: B.\ntrue: C.",  # one more than asked for
+        "One.": "true: A.\nfalse: B.\ntrue: C.",  # one more than asked for is left out
         "Two.": "true: A.\nfalse: D.",  # A again
         "Three.": "true: E.\nfalse: F.",
         "Four.": "false: E.",  # E on the other side
@@ -393,7 +375,6 @@ def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     ) == [
         ("Five.", "", "nothing was written"),
         ("Four.", "E.", "true and false"),
-        ("One.", "C.", "more than requested"),
         ("Six.", "", "the answer could not be used"),
         ("Three.", "E.", "true and false"),
         ("Two.", "A.", "written twice"),
@@ -455,5 +436,5 @@ def states_lone(prompt: str) -> str:
 def test_lines_that_are_no_facts_are_named(line: str, tmp_path: Path) -> None:
     path = tmp_path / "facts.jsonl"
     path.write_text('{"statement": "A.", "is_true": false}\n' + line)
-    with pytest.raises(ValueError, match=r"facts\.jsonl, line 2 is not a fact"):
+    with pytest.raises(ValueError, match=r"facts\.jsonl, line 2: this is not a fact"):
         read_facts(path)

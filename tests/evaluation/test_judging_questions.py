@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
-from hypothesis import strategies as st
 
 from rag_splitters import RecursiveChunker
 from rag_splitters.evaluation import read_questions
@@ -21,9 +19,7 @@ from rag_splitters.evaluation.judge import (
     generate_questions,
 )
 from rag_splitters.evaluation.measure.questions import Question, check_question
-from rag_splitters.evaluation.measure.quotations import Quotations
 from rag_splitters.testing import hostile_texts
-from rag_splitters.text.surrogates import without_surrogates
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
 
 TEXT = "Tea is hot.\n\nRain is wet. It falls."
@@ -79,9 +75,9 @@ def test_every_kind_of_model_writes_the_same_questions(llm: Any) -> None:
 
 def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
     answers = {
-        "One.": "question: A?\nquote: One.\nquestion: B?\nquote: One.",  # one more than asked for
+        "One.": "question: A?\nquote: One.\nquestion: B?\nquote: One.",  # one too many is left out
         "Two.": "question: A?\nquote: Two",  # of another document
-        "Three.": "question: C?\nquote: three.",  # not letter by letter
+        "Three.": "question: C?\nquote: tree.",
         "Four.": "question: D?\nquote: Four.\nquote: And more.",
         "Five.": "question: E?",
         "Six.": "none",
@@ -96,15 +92,14 @@ def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
     assert [
         (each.document, each.text, each.failure and each.failure.reason) for each in found.rejected
     ] == [
-        ("One.", "B?", "more than requested"),
+        ("Six.", "", "nothing was written"),
+        ("Seven.", "", "the answer could not be used"),
         ("Three.", "C?", "a quotation is not in the passage"),
         ("Four.", "D?", "a quotation is not in the passage"),
         ("Five.", "E?", "no evidence is quoted"),
-        ("Six.", "", "nothing was written"),
-        ("Seven.", "", "the answer could not be used"),
     ]
-    assert found.rejected[1].failure is not None
-    assert "'three.' is not in the passage" in found.rejected[1].failure.detail
+    assert found.rejected[2].failure is not None
+    assert "'tree.' is not in the passage" in found.rejected[2].failure.detail
     assert found.reasons["a quotation is not in the passage"] == 2
     assert "rejected: no evidence is quoted (1)" in str(found)
     assert (found.passages, found.requested, len(found)) == (7, 7, 2)
@@ -135,59 +130,6 @@ def test_quotation_given_twice_is_one_reference() -> None:
     assert found[0].references == ((0, 3), (7, 11))
 
 
-@pytest.mark.parametrize(
-    ("quote", "text", "place"),
-    [
-        ("hot tea", "hot\r\ntea", (0, 8)),
-        ("hot\ntea", "hot \r\n\r\n\ttea", (0, 12)),
-        ("hot\u00a0tea", "hot\u3000tea", (0, 7)),
-        (" hot ", "too hot!", (4, 7)),
-        ("hot", "a shot, hot", (3, 6)),
-        ("hot\ufffdtea", "hot\ud800tea", (0, 7)),
-        ("\ufffd", "a\ufffdb", (1, 2)),
-        ("\ufffd", "\ud83d\ude00\ud83d", (2, 3)),
-        ("😀 x", "\ud83d\ude00 x", (0, 4)),
-        ("😀 x", "😀 x", (0, 3)),
-        ("a.c", "abc a.c", (4, 7)),
-        ("<|endoftext|>", "x<|endoftext|>", (1, 14)),
-        ("e\u0301", "\u00e9 e\u0301", (2, 4)),
-    ],
-)
-def test_place_of_a_quotation(quote: str, text: str, place: tuple[int, int]) -> None:
-    assert Quotations(text).find(quote)[0] == place
-
-
-@pytest.mark.parametrize(
-    ("quote", "text"),
-    [
-        ("hot tea", "hottea"),
-        ("hottea", "hot tea"),
-        ("Hot", "hot"),
-        ("hot ... tea", "hot black tea"),
-        ("“hot”", '"hot"'),
-        ("é", "e\u0301"),
-        ("\ufffd", "\ud83d\ude00"),
-        ("", "hot"),
-        (" \n", "hot tea"),
-        ("hot", ""),
-    ],
-)
-def test_quotation_that_does_not_stand_there_has_no_place(quote: str, text: str) -> None:
-    assert Quotations(text).find(quote) == []
-
-
-@given(text=hostile_texts(), data=st.data())
-def test_what_a_model_copies_is_found(text: str, data: st.DataObject) -> None:
-    shown = without_surrogates(text)
-    start = data.draw(st.integers(0, len(shown)))
-    quote = shown[start : data.draw(st.integers(start, len(shown)))]
-    places = Quotations(text).find(quote)
-    assert bool(places) == bool(quote.strip())
-    for place in places:
-        assert without_surrogates(text[slice(*place)]).split() == quote.split()
-    assert all(before[1] <= after[0] for before, after in pairwise(places))
-
-
 @given(text=hostile_texts())
 @example("aa# Heading\n- item\nword")
 @example("# Heading\n# Heading\n")
@@ -195,30 +137,20 @@ def test_questions_about_hostile_texts_hold(text: str) -> None:
     def copies(prompt: str) -> str:
         passage = prompt.partition("<passage>\n")[2].rpartition("\n</passage>")[0]
         quote = " ".join(passage.split())
-        return f"question: What?\nquote: {quote}" if quote else "none"
+        return f"question: What?\nquote: {quote}" if any(map(str.isalnum, quote)) else "none"
 
     found = generate_questions({"a": text}, copies, chunker=SMALL)
-    assert bool(found) == bool(text.strip())
-    assert set(found.reasons) <= {"written twice"}
+    assert bool(found) == any(map(str.isalnum, text))
+    assert set(found.reasons) <= {"written twice", "nothing was written"}
     assert found.passages == len(found) + len(found.rejected)
     for question in found:
         check_question(question, {"a": text})
 
 
-def test_long_texts_without_space_cost_in_proportion() -> None:
-    """Quadratic searching would take minutes."""
-    for text, quote in (
-        ("x " * 200_000, "x " * 20_000 + "y"),
-        ("x" * 400_000, "x" * 40_000 + "y"),
-        ("\r\n" * 200_000 + "x", "x y"),
-    ):
-        assert Quotations(text).find(quote) == []
-
-
 def test_questions_are_exported_for_the_retrieval_figures(tmp_path: Path) -> None:
     documents = {"weather \ud800": TEXT.replace("wet", "wet\r\n and \ud800"), "b": "Snow is cold."}
     found = generate_questions(documents, asks, chunker=SMALL)
-    assert len(found) == 3
+    assert len(found) == 4
     found.export(tmp_path / "questions.jsonl")
     again = read_questions(tmp_path / "questions.jsonl", documents)
     assert tuple(again.questions) == found.items

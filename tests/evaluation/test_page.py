@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_splitters import RecursiveChunker, SentenceChunker
-from rag_splitters.evaluation import Report, compare, read_benchmark, suggestion
+from rag_splitters.evaluation import Report, compare, read_benchmark, verdict
 from rag_splitters.models import HashingEmbeddings
 from tests.support.axe import violations
 
@@ -82,8 +82,8 @@ def test_page_has_every_value_as_text(page: Path, report: Report) -> None:
             assert f"{100 * report.metric(strategy.name, name):.1f}" in text
     for document in report.documents_with_questions:
         assert f"Only questions about {document}" in text
-    assert suggestion(report).headline in text
-    assert suggestion(report).reasons in text
+    assert verdict(report).headline in text
+    assert verdict(report).reasons in text
     assert f"({report.strategies[2].unlocated:.1%} not located)" in text
     assert "mid-sentence" in text
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_splitters.testing import hostile_texts
 from rag_splitters.text.quotations import QuotableText, word_differences
 
 WORDS = st.lists(st.sampled_from("the old lamp was lit at four 茶 水 élan".split()), min_size=1)
@@ -51,3 +53,41 @@ def test_nothing_is_near_words_that_a_text_lacks() -> None:
 def test_differences_are_shown_by_words() -> None:
     assert word_differences("it was lit", "It was lit") == "It was lit"
     assert word_differences("never lit", "lit again") == "[-never-] lit {+again+}"
+
+
+@pytest.mark.parametrize(
+    ("quotation", "text", "place"),
+    [
+        ("hot tea", "hot\r\ntea", (0, 8)),
+        ("hot\u00a0tea", "hot\u3000tea", (0, 7)),
+        (" hot ", "too hot!", (4, 7)),
+        ("hot", "a shot, hot", (8, 11)),  # a whole word before a part of one
+        ("sho", "a shot, hot", (2, 5)),
+        ("hot\ufffdtea", "hot\ud800tea", (0, 7)),  # as a chat model sees a lone surrogate
+        ("\ufffd", "a\ufffdb", (1, 2)),
+        ("→ →", "a → → b", (2, 5)),  # no words
+        ("a.c", "abc a.c", (4, 7)),
+        ("it is old.", "It is *old*. it is old. It is old.", (13, 23)),  # letter by letter first
+        ("It is **very** `old`.", "It is very old. It is.", (0, 15)),
+        ("<|endoftext|>", "x<|endoftext|>", (1, 14)),
+    ],
+)
+def test_place_of_a_quotation(quotation: str, text: str, place: tuple[int, int]) -> None:
+    assert QuotableText(text).find(quotation)[0][:2] == place
+
+
+@pytest.mark.parametrize(
+    ("quotation", "text"),
+    [("hottea", "hot tea"), ("hot ... tea", "hot black tea"), ("é", "e\u0301"), (" \n", "hot tea")],
+)
+def test_quotation_that_does_not_stand_there_has_no_place(quotation: str, text: str) -> None:
+    assert QuotableText(text).find(quotation) == []
+
+
+@given(text=hostile_texts(), data=st.data())
+def test_what_is_copied_is_found(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text)))
+    quotation = text[start : data.draw(st.integers(start, len(text)))].strip()
+    places = QuotableText(text).find(quotation)
+    assert bool(places) == bool(quotation)
+    assert not places or quotation in [text[each.start : each.end] for each in places]

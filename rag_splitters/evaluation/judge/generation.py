@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -17,18 +17,14 @@ from rag_splitters.evaluation.judge.judge import Failure, Task, as_judge
 from rag_splitters.evaluation.judge.records import Fact, Generated, Record
 from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.questions import Question
-from rag_splitters.evaluation.measure.quotations import Quotations
 from rag_splitters.meaning.situating import heading_contexts
 from rag_splitters.models.prompts import Form, fill
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.span import Source
+from rag_splitters.text.quotations import QuotableText
 
-Every: TypeAlias = "int | Callable[[str], int]"
-"""How much to write about a passage: one item for this many characters, and at least one; or a
-function from the passage to the number of items."""
-
-Item = TypeVar("Item")
-Verdict = TypeVar("Verdict", bound=BaseModel)
+Item = TypeVar("Item", Fact, Question)
+Answer = TypeVar("Answer", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,124 +43,61 @@ class Passage:
     item_count: int
     headings: str = ""
 
-    def reject(self, text: str, failure: Failure) -> Record:
+    def reject(self, text: str, failure: Failure | None) -> Record:
         """Record an item about this passage that cannot be used."""
-        return Record(
-            text=text, failure=failure, document=self.document, start=self.start, end=self.end
-        )
+        place = {"document": self.document, "start": self.start, "end": self.end}
+        return Record(text=text, failure=failure, **place)
 
 
-@dataclass(frozen=True, slots=True)
-class Draft(Generic[Item]):
-    """An item that a model wrote, or why it cannot be used.
-
-    Of several with the same key only the first one is used, and none if their sides differ.
-    """
-
-    text: str
-    item: Item | Failure
-    key: tuple[str, ...]
-    side: str = ""
-
-
-@dataclass(frozen=True)
-class Kind(Generic[Verdict, Item]):
-    """What a model is to write about each passage.
+async def _answers(
+    task: Task[Answer],
+    prompt: str,
+    form: Form,
+    passages: Sequence[Passage],
+    judge: Any,
+    rejected: list[Record],
+) -> list[tuple[Passage, Answer]]:
+    """What a model writes about each passage; those on which it fails are rejected.
 
     Parameters:
-        name: "facts" or "questions".
         prompt: has the places {count}, {headings}, {passage} and {form}.
-        drafts: (passage, verdict) -> lists of drafts, each of as many as were requested.
-        lists: the number of lists.
     """
-
-    name: str
-    prompt: str
-    form: Form
-    task: Task[Verdict]
-    drafts: Callable[[Passage, Verdict], list[list[Draft[Item]]]]
-    lists: int
-
-
-async def _generate(
-    kind: Kind[Verdict, Item],
-    documents: Mapping[str, str],
-    judge: Any,
-    chunker: Chunker | None,
-    every: Every,
-) -> Generated[Item]:
-    """Let a model write about each passage, and account for all that it wrote."""
     judge = as_judge(judge)
-    passages = await _find_passages(documents, chunker, every)
     prompts = [
         fill(
-            kind.prompt,
+            prompt,
             count=str(each.item_count),
             headings=each.headings,
             passage=each.text,
-            form=judge.form(kind.form),
+            form=judge.form(form),
         )
         for each in passages
     ]
-    drafts: list[tuple[Passage, Draft[Item]]] = []
-    for passage, judgement in zip(passages, await judge.judge(kind.task, prompts), strict=True):
-        lists = kind.drafts(passage, judgement.verdict) if judgement.verdict else []
-        if not any(lists):
-            failure = judgement.failure or Failure("nothing was written", "the answer was: none")
-            drafts.append((passage, Draft("", failure, ())))
-        surplus = Failure("more than requested", f"{passage.item_count} were requested")
-        for each in lists:
-            drafts += [(passage, draft) for draft in each[: passage.item_count]]
-            rest = each[passage.item_count :]
-            drafts += [(passage, Draft(draft.text, surplus, ())) for draft in rest]
-    items, rejected = _usable(drafts)
-    return Generated(
-        name=kind.name,
-        items=tuple(items),
-        rejected=tuple(rejected),
-        passages=len(passages),
-        requested=kind.lists * sum(each.item_count for each in passages),
-    )
-
-
-def _usable(drafts: Sequence[tuple[Passage, Draft[Item]]]) -> tuple[list[Item], list[Record]]:
-    """The items that can be used, and the others."""
-    sides: dict[tuple[str, ...], set[str]] = {}
-    for _, draft in drafts:
-        sides.setdefault(draft.key, set()).add(draft.side)
-    items: dict[tuple[str, ...], Item] = {}
-    rejected: list[Record] = []
-    for passage, draft in drafts:
-        item = draft.item
-        if not isinstance(item, Failure) and len(sides[draft.key]) > 1:
-            item = Failure(
-                " and ".join(sorted(sides[draft.key], reverse=True)), "it is given as both"
-            )
-        elif not isinstance(item, Failure) and draft.key in items:
-            item = Failure("written twice", f"{items[draft.key]} says the same")
-        if isinstance(item, Failure):
-            rejected.append(passage.reject(draft.text, item))
+    answers = []
+    for passage, judgement in zip(passages, (await judge.judge(task, [prompts]))[0], strict=True):
+        if judgement.verdict is None:
+            rejected.append(passage.reject("", judgement.failure))
+        elif not any(value for _, value in judgement.verdict):
+            failure = Failure("nothing was written", "the answer was: none")
+            rejected.append(passage.reject("", failure))
         else:
-            items[draft.key] = item
-    return list(items.values()), rejected
+            answers.append((passage, judgement.verdict))
+    return answers
 
 
-async def _find_passages(
-    documents: Mapping[str, str], chunker: Chunker | None, every: Every
+async def _passages(
+    documents: Mapping[str, str], chunker: Chunker | None, every: int
 ) -> list[Passage]:
-    """The passages of documents, by position. Passages about which nothing is wanted are left out.
+    """The passages of documents, by position.
 
-    Parameters:
-        chunker: None: at paragraphs, into 2,000 characters. If it rewrites its chunks, a passage is
-            still the original text between a chunk's positions.
+    If a chunker rewrites its chunks, a passage is still the text between a chunk's positions.
 
     >>> from rag_splitters.calls import run
-    >>> passages = run(_find_passages({"a": "x" * 2500}, None, 500))
+    >>> passages = run(_passages({"a": "x" * 2500}, None, 500))
     >>> [(each.start, each.item_count) for each in passages]
     [(0, 4), (2000, 1)]
     """
-    if not callable(every):
-        whole_number(every, "every", 1)
+    whole_number(every, "every", 1)
     chunker = chunker or RecursiveChunker(chunk_size=2000, chunk_overlap=0)
     sources = [Source(text, number=number) for number, text in enumerate(documents.values())]
     spans = await chunker.plan(sources)
@@ -173,8 +106,8 @@ async def _find_passages(
         headings = heading_contexts(text, {}, document_spans)
         for span, path in zip(document_spans, headings, strict=True):
             passage = text[span.start : span.end]
-            count = every(passage) if callable(every) else max(1, len(passage) // every)
-            if count > 0 and passage.strip():
+            count = max(1, len(passage) // every)
+            if passage.strip():
                 passages.append(Passage(name, span.start, span.end, passage, count, path))
     return passages
 
@@ -244,37 +177,19 @@ class Statements(BaseModel):
 
 def _read_facts(answer: str | BaseModel) -> Statements:
     """The statements of an answer, checked."""
+    lists: dict[str, list[str]] = {"true": [], "false": []}
     if isinstance(answer, Statements):
-        statements = answer
+        lists = answer.model_dump()
     else:
-        statements = Statements(true=[], false=[])
         for label, text in _labelled_lines(str(answer), "true", "false"):
-            getattr(statements, label).append(text)
-    if not all(map(str.strip, statements.true + statements.false)):
+            lists[label].append(text)
+    statements = Statements(**{name: [each.strip() for each in lists[name]] for name in lists})
+    if not all(statements.true + statements.false):
         raise InputError("a statement has no text")
-    return Statements(
-        true=[each.strip() for each in statements.true],
-        false=[each.strip() for each in statements.false],
-    )
+    return statements
 
 
-def _draft_facts(passage: Passage, statements: Statements) -> list[list[Draft[Fact]]]:
-    """The true facts, and the false ones."""
-    place = (passage.document, passage.start, passage.end)
-    return [
-        [Draft(text, Fact(text, is_true, *place), (text,), str(is_true).lower()) for text in texts]
-        for is_true, texts in ((True, statements.true), (False, statements.false))
-    ]
-
-
-_FACTS = Kind(
-    "facts",
-    _FACTS_PROMPT,
-    _FACTS_FORM,
-    Task("write facts", 2, Statements, _read_facts),
-    _draft_facts,
-    lists=2,
-)
+_FACTS_TASK = Task("write facts", 2, Statements, _read_facts)
 
 
 async def _generate_facts(
@@ -282,7 +197,7 @@ async def _generate_facts(
     judge: Any,
     *,
     chunker: Chunker | None = None,
-    every: Every = 500,
+    every: int = 500,
 ) -> Generated[Fact]:
     """Let a model write true and false statements about the passages of documents.
 
@@ -295,11 +210,11 @@ async def _generate_facts(
         judge: a `Judge`, or any chat model.
         chunker: cuts the documents into passages; None: at paragraphs, into 2,000 characters.
         every: one true and one false statement for this many characters of a passage, and at least
-            one of each; or a function from the passage to the number of each.
+            one of each. What the model writes beyond that is left out.
 
-    Nothing is repaired. A statement is rejected, and counted by reason, if it is written twice, if
-    it is given as true and as false, or if it exceeds the requested number. A passage is rejected
-    if the model failed on it or wrote nothing about it.
+    Nothing is repaired. A statement is rejected, and counted by reason, if it is written twice or
+    as both true and false. A passage is rejected if the model failed on it or wrote nothing about
+    it.
 
     Source: statements taken from passages, and false ones by altering a detail, as in FEVER
     (Thorne et al. 2018) and FACTOR (Muhlgay et al. 2023).
@@ -309,7 +224,34 @@ async def _generate_facts(
     >>> [(fact.statement, fact.is_true) for fact in facts]
     [('Tea is made with hot water.', True), ('Tea is made with cold water.', False)]
     """
-    return await _generate(_FACTS, documents, judge, chunker, every)
+    passages = await _passages(documents, chunker, every)
+    rejected: list[Record] = []
+    drafts = [
+        (passage, Fact(text, is_true, passage.document, passage.start, passage.end))
+        for passage, answer in await _answers(
+            _FACTS_TASK, _FACTS_PROMPT, _FACTS_FORM, passages, judge, rejected
+        )
+        for is_true, texts in ((True, answer.true), (False, answer.false))
+        for text in texts[: passage.item_count]
+    ]
+    sides = {(fact.statement, fact.is_true) for _, fact in drafts}
+    facts: dict[str, Fact] = {}
+    for passage, fact in drafts:
+        if (fact.statement, not fact.is_true) in sides:
+            failure = Failure("true and false", "it is written as both")
+        elif fact.statement in facts:
+            failure = Failure("written twice", f"{facts[fact.statement]} says the same")
+        else:
+            facts[fact.statement] = fact
+            continue
+        rejected.append(passage.reject(fact.statement, failure))
+    return Generated(
+        name="facts",
+        items=tuple(facts.values()),
+        rejected=tuple(rejected),
+        passages=len(passages),
+        requested=2 * sum(each.item_count for each in passages),
+    )
 
 
 generate_facts, agenerate_facts = in_both_forms(_generate_facts)
@@ -384,45 +326,7 @@ def _parse(answer: str) -> QuestionsWithQuotes:
     return QuestionsWithQuotes(questions=questions)
 
 
-def _draft_questions(passage: Passage, answer: QuestionsWithQuotes) -> list[list[Draft[Question]]]:
-    quotations = Quotations(passage.text, passage.document)
-    drafts: list[Draft[Question]] = []
-    for each in answer.questions:
-        text = each.question.strip()
-        references = _references(passage, quotations, each.quotes)
-        if isinstance(references, Failure):
-            item: Question | Failure = references
-        else:
-            item = Question(text, passage.document, references)
-        drafts.append(Draft(text, item, (passage.document, text)))
-    return [drafts]
-
-
-def _references(
-    passage: Passage, quotations: Quotations, quotes: Sequence[str]
-) -> tuple[Range, ...] | Failure:
-    """The positions of the evidence in the document, in order, each one once."""
-    if not quotes:
-        return Failure("no evidence is quoted", "the question has no quotation")
-    references = set()
-    for quote in quotes:
-        places = quotations.find(quote)
-        if not places:
-            detail = f"{quote[:200]!r} is not in the passage"
-            return Failure("a quotation is not in the passage", detail)
-        start, end = places[0]
-        references.add((passage.start + start, passage.start + end))
-    return tuple(sorted(references))
-
-
-_QUESTIONS = Kind(
-    "questions",
-    _QUESTIONS_PROMPT,
-    _QUESTIONS_FORM,
-    Task("write questions", 2, QuestionsWithQuotes, _read_questions),
-    _draft_questions,
-    lists=1,
-)
+_QUESTIONS_TASK = Task("write questions", 2, QuestionsWithQuotes, _read_questions)
 
 
 async def _generate_questions(
@@ -430,23 +334,23 @@ async def _generate_questions(
     judge: Any,
     *,
     chunker: Chunker | None = None,
-    every: Every = 1000,
+    every: int = 1000,
 ) -> Generated[Question]:
     """Let a model ask questions about the passages of documents, and quote the evidence.
 
     The quotations must be in the passage that the model saw, and become the question's references,
-    by position. If one occurs more than once, the first place counts. White space and markup may
-    differ from the source, nothing else may. Nothing is repaired: a question is
-    rejected, and counted by reason, if it has no quotation, if a quotation is not in the passage,
-    if it was asked before about the same document, or if it exceeds the requested number. A passage
-    is rejected if the model failed on it or asked nothing about it.
+    by position. If one occurs more than once, the first place counts. White space, markup,
+    punctuation and capitals may differ from the source, nothing else may. Nothing is repaired: a
+    question is rejected, and counted by reason, if it has no quotation, if a quotation is not in
+    the passage, or if it was asked before about the same document. A passage is rejected if the
+    model failed on it or asked nothing about it.
 
     Parameters:
         documents: texts by name.
         judge: a `Judge`, or any chat model.
         chunker: cuts the documents into passages; None: at paragraphs, into 2,000 characters.
-        every: one question for this many characters of a passage, and at least one; or a function
-            from the passage to the number of questions.
+        every: one question for this many characters of a passage, and at least one. What the model
+            asks beyond that is left out.
 
     Source: the synthetic dataset of Smith and Troynikov (2024), Evaluating Chunking Strategies for
     Retrieval, has questions with quoted excerpts as references, too. They replace a quotation that
@@ -456,7 +360,46 @@ async def _generate_questions(
     >>> generate_questions({"tea": "They say\\ntea is hot."}, lambda prompt: answer)[0]
     Question(text='How is tea?', document='tea', references=((9, 19),))
     """
-    return await _generate(_QUESTIONS, documents, judge, chunker, every)
+    passages = await _passages(documents, chunker, every)
+    rejected: list[Record] = []
+    questions: dict[tuple[str, str], Question] = {}
+    for passage, answer in await _answers(
+        _QUESTIONS_TASK, _QUESTIONS_PROMPT, _QUESTIONS_FORM, passages, judge, rejected
+    ):
+        quotable = QuotableText(passage.text)
+        for each in answer.questions[: passage.item_count]:
+            text = each.question.strip()
+            references = _references(passage, quotable, each.quotes)
+            if (passage.document, text) in questions:
+                references = Failure("written twice", "it was asked about this document before")
+            if isinstance(references, Failure):
+                rejected.append(passage.reject(text, references))
+            else:
+                question = Question(text, passage.document, references)
+                questions[passage.document, text] = question
+    return Generated(
+        name="questions",
+        items=tuple(questions.values()),
+        rejected=tuple(rejected),
+        passages=len(passages),
+        requested=sum(each.item_count for each in passages),
+    )
 
 
 generate_questions, agenerate_questions = in_both_forms(_generate_questions)
+
+
+def _references(
+    passage: Passage, quotable: QuotableText, quotes: Sequence[str]
+) -> tuple[Range, ...] | Failure:
+    """The positions of the evidence in the document, in order, each one once."""
+    if not quotes:
+        return Failure("no evidence is quoted", "the question has no quotation")
+    references = set()
+    for quote in quotes:
+        places = quotable.find(quote)
+        if not places:
+            detail = f"{quote[:200]!r} is not in the passage"
+            return Failure("a quotation is not in the passage", detail)
+        references.add((passage.start + places[0].start, passage.start + places[0].end))
+    return tuple(sorted(references))

@@ -11,7 +11,6 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from rag_splitters.calls import arun, run
 from rag_splitters.errors import InputError
 from rag_splitters.ids import stable_uuid
 from rag_splitters.models import ModelError, chat_model
@@ -153,28 +152,25 @@ class Judge:
         """All judgements so far, one per prompt, in the order of the prompts."""
         return list(self._judgements.values())
 
-    def ask(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
-        """The judgement of each prompt; if the model fails on one, its judgement says why."""
-        return run(self.judge(task, prompts))
+    async def judge(
+        self, task: Task[Verdict], groups: Sequence[Sequence[str]]
+    ) -> list[list[Judgement[Verdict]]]:
+        """The judgements of groups of prompts, some of which may be empty.
 
-    async def aask(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
-        """`ask` without blocking the event loop."""
-        return await arun(self.judge(task, prompts))
-
-    async def judge(self, task: Task[Verdict], prompts: Sequence[str]) -> list[Judgement[Verdict]]:
-        """`ask` as a coroutine for `calls.run` and `calls.arun`."""
-        prompt_of = {self._key(task.name, task.version, prompt): prompt for prompt in prompts}
-        earlier = {key: self._judgements[key] for key in prompt_of if key in self._judgements}
+        If the model fails on a prompt, its judgement says why. Run it by `calls.run` or `arun`.
+        """
+        prompts = {self._key(task, prompt): prompt for group in groups for prompt in group}
+        earlier = {key: self._judgements[key] for key in prompts if key in self._judgements}
         judgements = {key: each for key, each in earlier.items() if each.failure is None}
 
         def read(index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
             content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
             return content, task.read(answer)
 
-        missing = [key for key in prompt_of if key not in judgements]
+        missing = [key for key in prompts if key not in judgements]
         answers = await ask_each(
             self._chat,
-            [prompt_of[key] for key in missing],
+            [prompts[key] for key in missing],
             task.schema,
             read,
             self._max_retries,
@@ -182,17 +178,9 @@ class Judge:
             keys=None if self._cache is None else self._cache_keys(missing),
         )
         for key, answer in zip(missing, answers, strict=True):
-            judgements[key] = self._judgement(task, prompt_of[key], answer)
-        judgements = {key: judgements[key] for key in prompt_of}  # in the order of the prompts
-        self._judgements.update(judgements)
-        return [judgements[self._key(task.name, task.version, prompt)] for prompt in prompts]
-
-    async def judge_groups(
-        self, task: Task[Verdict], groups: Sequence[Sequence[str]]
-    ) -> list[list[Judgement[Verdict]]]:
-        """`judge` for groups of prompts, which may be empty."""
-        judgements = iter(await self.judge(task, [prompt for group in groups for prompt in group]))
-        return [[next(judgements) for _ in group] for group in groups]
+            judgements[key] = self._judgement(task, prompts[key], answer)
+        self._judgements |= {key: judgements[key] for key in prompts}  # in the prompts' order
+        return [[judgements[self._key(task, prompt)] for prompt in group] for group in groups]
 
     def export(self, path: str | Path) -> None:
         """Write all judgements as JSON lines, each with its prompt, answer, verdict and model.
@@ -205,8 +193,8 @@ class Judge:
         name = cache_name(self._chat)
         return [stable_uuid("judgement", name, key) for key in keys]
 
-    def _key(self, task: str, version: int, prompt: str) -> str:
-        return stable_uuid(self.model, task, str(version), prompt)
+    def _key(self, task: Task[Any], prompt: str) -> str:
+        return stable_uuid(self.model, task.name, str(task.version), prompt)
 
     def _judgement(
         self, task: Task[Verdict], prompt: str, answer: tuple[Any, Verdict] | ModelError

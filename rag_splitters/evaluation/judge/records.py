@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from rag_splitters.errors import InputError
 from rag_splitters.evaluation.judge.judge import Failure, flat, write_lines
-from rag_splitters.evaluation.measure.questions import Question
+from rag_splitters.evaluation.measure.questions import Question, read_lines
 from rag_splitters.evaluation.measure.uncertainty import Estimate, mean_score, percent
 
 Item = TypeVar("Item", covariant=True)
@@ -70,12 +70,10 @@ class ScoreReport:
     @property
     def groups(self) -> dict[str, Estimate | None]:
         """The mean score of each group, such as "true facts"."""
-        scores: dict[str, list[float]] = {}
+        scores: dict[str, list[float]] = {each.group: [] for each in self.records if each.group}
         for each in self.records:
-            if each.group:
-                scores.setdefault(each.group, []).extend(
-                    () if each.score is None else (each.score,)
-                )
+            if each.group and each.score is not None:
+                scores[each.group].append(each.score)
         return {group: mean_score(values) for group, values in scores.items()}
 
     @property
@@ -84,21 +82,16 @@ class ScoreReport:
         return sum(each.failure is None and not each.texts for each in self.records)
 
     @property
-    def partial(self) -> int:
-        """The number of scores without all verdicts, because the model failed on some."""
-        return sum(each.failure is None and None in each.verdicts for each in self.records)
-
-    @property
     def failures(self) -> dict[str, int]:
         """The number of records without a score, by reason."""
-        return count_reasons(each.failure for each in self.records)
+        return _count_reasons(self.records)
 
     def __str__(self) -> str:
         lines = [f"{self.metric}: {percent(self.score)}"]
         lines += [f"{group}: {percent(score)}" for group, score in self.groups.items()]
         lines += [f"nothing retrieved ({self.empty})"] if self.empty else []
-        lines += [f"only some verdicts ({self.partial})"] if self.partial else []
-        return "\n  ".join(lines) + reasons_text("failed", self.failures)
+        lines += [f"failed: {reason} ({count})" for reason, count in self.failures.items()]
+        return "\n  ".join(lines)
 
     def export(self, path: str | Path) -> None:
         """Write JSON lines: one for each record, with the retrieved texts and the verdicts."""
@@ -157,13 +150,13 @@ class Generated(Sequence[Item]):
     @property
     def reasons(self) -> dict[str, int]:
         """The number of rejected items and passages, by reason."""
-        return count_reasons(each.failure for each in self.rejected)
+        return _count_reasons(self.rejected)
 
     def __str__(self) -> str:
-        return (
-            f"{len(self.items)} {self.name} of {self.requested} requested, about {self.passages} "
-            f"passages{reasons_text('rejected', self.reasons)}"
-        )
+        count = f"{len(self.items)} {self.name} of {self.requested} requested"
+        lines = [f"{count}, about {self.passages} passages"]
+        lines += [f"rejected: {reason} ({count})" for reason, count in self.reasons.items()]
+        return "\n  ".join(lines)
 
     def export(self, path: str | Path) -> None:
         """Write the items as JSON lines, for `read_questions` or `read_facts`."""
@@ -178,31 +171,25 @@ def _row(item: Any) -> dict[str, Any]:
     return {"question": item.text, "document": item.document, "references": references}
 
 
-def count_reasons(failures: Iterable[Failure | None]) -> dict[str, int]:
-    """How often each reason occurs, the most frequent first."""
-    reasons = Counter(failure.reason for failure in failures if failure is not None)
+def _count_reasons(records: Iterable[Record]) -> dict[str, int]:
+    """How often each reason of a failure occurs, the most frequent first."""
+    reasons = Counter(each.failure.reason for each in records if each.failure is not None)
     return dict(sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
-def reasons_text(heading: str, counts: Mapping[str, int]) -> str:
-    """Counts of reasons as lines of a report, each with a line break before it."""
-    return "".join(f"\n  {heading}: {reason} ({count})" for reason, count in counts.items())
 
 
 def read_facts(path: str | Path) -> list[Fact]:
     """Read facts, your own or exported ones: JSON lines with `statement` and `is_true`.
 
-    Raises: ValueError with the line number if a line is not a fact.
+    Raises: ValueError that names all lines that are not facts.
     """
-    facts = []
-    for number, line in enumerate(Path(path).read_text(encoding="utf-8").split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            fact = Fact(**json.loads(line))
-            if not fact.statement.strip() or not isinstance(fact.is_true, bool):
-                raise InputError("statement must be text, and is_true true or false")
-        except (ValueError, TypeError, AttributeError) as error:
-            raise InputError(f"{path}, line {number} is not a fact: {error}") from None
-        facts.append(fact)
-    return facts
+    return read_lines(path, _fact)
+
+
+def _fact(line: str) -> Fact:
+    try:
+        fact = Fact(**json.loads(line))
+        if not fact.statement.strip() or not isinstance(fact.is_true, bool):
+            raise InputError("statement must be text, and is_true true or false")
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"this is not a fact: {error}") from None
+    return fact

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -12,16 +12,56 @@ from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.evaluation.judge.judge import (
     Failure,
-    Judgement,
+    Judge,
     Task,
     as_judge,
     read_choice,
     reasoned,
 )
 from rag_splitters.evaluation.judge.records import Fact, Record, ScoreReport
-from rag_splitters.evaluation.judge.retrieval import Retrieved, Retriever, retrieve
+from rag_splitters.evaluation.judge.retrieval import Retriever, retrieve
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.models.prompts import enclosed, fill
+
+Texts = tuple[str, ...]
+
+
+async def _judge(
+    task: Task[int],
+    judge: Judge,
+    queries: Sequence[str],
+    retriever: Retriever,
+    prompts: Callable[[int, Texts], Sequence[str]],
+    score: Callable[[int, Sequence[int]], float],
+) -> list[Record]:
+    """Retrieve texts for each query, let the model judge them, and score the verdicts.
+
+    There is no score if the retriever fails, or if the model fails on one of a query's prompts.
+
+    Parameters:
+        prompts: (number of the query, retrieved texts) -> what the model is asked.
+        score: (number of the query, verdicts) -> score from 0 to 1.
+    """
+    retrieved = await retrieve(retriever, queries)
+    groups = [
+        () if isinstance(texts, Failure) else prompts(number, texts)
+        for number, texts in enumerate(retrieved)
+    ]
+    records = []
+    for number, judgements in enumerate(await judge.judge(task, groups)):
+        record, texts = Record(text=queries[number]), retrieved[number]
+        if isinstance(texts, Failure):
+            records.append(replace(record, failure=texts))
+            continue
+        verdicts = tuple(each.verdict for each in judgements)
+        failure = next((each.failure for each in judgements if each.failure), None)
+        valid = [verdict for verdict in verdicts if verdict is not None]
+        value = score(number, valid) if failure is None else None
+        records.append(
+            replace(record, score=value, failure=failure, texts=texts, verdicts=verdicts)
+        )
+    return records
+
 
 # Precision: are the useful chunks at the top of the ranking?
 
@@ -102,24 +142,21 @@ async def _context_precision(
     """
     if (references is None) == (responses is None):
         raise InputError("pass either references (the right answers) or responses (your chain's)")
-    queries = question_texts(questions)
+    queries = _question_texts(questions)
     answers = _check_answers(queries, (responses if references is None else references) or ())
     judge = as_judge(judge)
     form = judge.form(_USEFUL_FORM)
-    retrieved = await retrieve(retriever, queries)
-    groups = [
-        []
-        if isinstance(texts, Failure)
-        else [
-            fill(_PRECISION_PROMPT, question=question, answer=answer, passage=text, form=form)
-            for text in texts
-        ]
-        for question, answer, texts in zip(queries, answers, retrieved, strict=True)
-    ]
-    judgements = await judge.judge_groups(_PRECISION_TASK, groups)
-    scores = map(_precision_score, queries, retrieved, judgements)
+
+    def prompts(number: int, texts: Texts) -> list[str]:
+        parts = {"question": queries[number], "answer": answers[number], "form": form}
+        return [fill(_PRECISION_PROMPT, passage=text, **parts) for text in texts]
+
+    def score(number: int, verdicts: Sequence[int]) -> float:
+        return average_precision(verdicts)
+
+    records = await _judge(_PRECISION_TASK, judge, queries, retriever, prompts, score)
     metric = "context precision" + (" without reference" if references is None else "")
-    return ScoreReport(metric, judge.model, tuple(scores))
+    return ScoreReport(metric, judge.model, tuple(records))
 
 
 context_precision, acontext_precision = in_both_forms(_context_precision)
@@ -131,12 +168,8 @@ def average_precision(verdicts: Sequence[int]) -> float:
     >>> average_precision([0, 1, 1]) == (1 / 2 + 2 / 3) / 2
     True
     """
-    useful = 0
-    total = 0.0
-    for rank, verdict in enumerate(verdicts, 1):
-        useful += verdict
-        total += verdict * useful / rank
-    return total / useful if useful else 0.0
+    ranks = [rank for rank, verdict in enumerate(verdicts, 1) if verdict]
+    return sum(count / rank for count, rank in enumerate(ranks, 1)) / max(1, len(ranks))
 
 
 def _check_answers(questions: Sequence[str], answers: Sequence[str]) -> list[str]:
@@ -149,18 +182,6 @@ def _check_answers(questions: Sequence[str], answers: Sequence[str]) -> list[str
         if not answer.strip():
             raise InputError(f"the answer to question {number} is blank")
     return list(answers)
-
-
-def _precision_score(
-    question: str, texts: Retrieved, judgements: Sequence[Judgement[int]]
-) -> Record:
-    if isinstance(texts, Failure):
-        return Record(text=question, failure=texts)
-    verdicts = tuple(each.verdict for each in judgements)
-    valid = [verdict for verdict in verdicts if verdict is not None]
-    failure = next((each.failure for each in judgements if each.failure), None)
-    score = average_precision(valid) if failure is None else None
-    return Record(text=question, score=score, failure=failure, texts=texts, verdicts=verdicts)
 
 
 # Relevance: do the retrieved texts contain what answers the question?
@@ -212,13 +233,12 @@ async def _context_relevance(
 
     The model sees all texts of a question together, in two roles with different prompts. Each role
     gives a reason and rates them 0 (not relevant), 1 (in part) or 2 (completely). A question's
-    score is the mean of the two ratings, divided by 2; if one role failed, the other one counts
-    alone. No answers to the questions are needed.
+    score is the mean of the two ratings, divided by 2. No answers to the questions are needed.
 
     As in RAGAS, the score is 0 without a model call if the texts are blank, or if they only repeat
     the question or a part of it. A question for which nothing was retrieved scores 0 and is counted
-    in `empty` (RAGAS refuses it). If both roles failed, or the retriever failed, a question has no
-    score and is counted in `failures` by reason.
+    in `empty` (RAGAS refuses it). If the model failed in one of the roles, or the retriever failed,
+    a question has no score and is counted in `failures` by reason.
 
     Parameters:
         questions: texts or `Question`s.
@@ -235,50 +255,28 @@ async def _context_relevance(
     >>> context_relevance(["How is tea?"], lambda _: ["Tea is hot."], judge).records[0].score
     0.75
     """
-    queries = question_texts(questions)
+    queries = _question_texts(questions)
     judge = as_judge(judge)
     form = judge.form(_RATING_FORM)
-    retrieved = await retrieve(retriever, queries)
-    groups = [
-        []
-        if isinstance(texts, Failure) or _is_empty(question, texts)
-        else [
-            fill(prompt, question=question, context="\n".join(texts), form=form)
-            for prompt in _RELEVANCE_PROMPTS
-        ]
-        for question, texts in zip(queries, retrieved, strict=True)
-    ]
-    scores = map(
-        _relevance_score, queries, retrieved, await judge.judge_groups(_RELEVANCE_TASK, groups)
-    )
-    return ScoreReport("context relevance", judge.model, tuple(scores))
+
+    def prompts(number: int, texts: Texts) -> list[str]:
+        question, context = queries[number], "\n".join(texts)
+        if context.strip() in question.strip():
+            return []
+        parts = {"question": question, "context": context, "form": form}
+        return [fill(prompt, **parts) for prompt in _RELEVANCE_PROMPTS]
+
+    def score(number: int, verdicts: Sequence[int]) -> float:
+        return sum(verdicts) / 2 / max(1, len(verdicts))
+
+    records = await _judge(_RELEVANCE_TASK, judge, queries, retriever, prompts, score)
+    return ScoreReport("context relevance", judge.model, tuple(records))
 
 
 context_relevance, acontext_relevance = in_both_forms(_context_relevance)
 
 
-def _is_empty(question: str, texts: tuple[str, ...]) -> bool:
-    """Whether the texts are blank, or only repeat the question or a part of it."""
-    return "\n".join(texts).strip() in question.strip()
-
-
-def _relevance_score(
-    question: str, texts: Retrieved, judgements: Sequence[Judgement[int]]
-) -> Record:
-    if isinstance(texts, Failure):
-        return Record(text=question, failure=texts)
-    if not judgements:
-        return Record(text=question, score=0.0, texts=texts)
-    verdicts = tuple(each.verdict for each in judgements)
-    scores = [verdict / 2 for verdict in verdicts if verdict is not None]
-    if scores:
-        score = sum(scores) / len(scores)
-        return Record(text=question, score=score, texts=texts, verdicts=verdicts)
-    failure = judgements[0].failure
-    return Record(text=question, failure=failure, texts=texts, verdicts=verdicts)
-
-
-def question_texts(questions: Sequence[str | Question]) -> list[str]:
+def _question_texts(questions: Sequence[str | Question]) -> list[str]:
     """The questions' texts.
 
     Raises: ValueError if a question is blank; TypeError for a single string.
@@ -356,44 +354,30 @@ async def _evaluate_facts(facts: Sequence[Fact], retriever: Retriever, judge: An
     """
     judge = as_judge(judge)
     form = judge.form(_TRUTH_FORM)
-    retrieved = await retrieve(retriever, [fact.statement for fact in facts])
-    retrieved = [_check_texts(texts) for texts in retrieved]
-    groups = [
-        []
-        if isinstance(texts, Failure)
-        else [
-            fill(
-                _FACTS_PROMPT,
-                passages=enclosed("passage", texts),
-                statement=fact.statement,
-                form=form,
-            )
-        ]
-        for fact, texts in zip(facts, retrieved, strict=True)
-    ]
-    judgements = await judge.judge_groups(_FACTS_TASK, groups)
-    records = map(_fact_record, facts, retrieved, judgements)
-    return ScoreReport("true/false facts", judge.model, tuple(records))
+
+    def prompts(number: int, texts: Texts) -> list[str]:
+        if not any(map(str.strip, texts)):
+            return []
+        passages, statement = enclosed("passage", texts), facts[number].statement
+        return [fill(_FACTS_PROMPT, passages=passages, statement=statement, form=form)]
+
+    def score(number: int, verdicts: Sequence[int]) -> float:
+        return float(verdicts == [facts[number].is_true])
+
+    statements = [fact.statement for fact in facts]
+    records = await _judge(_FACTS_TASK, judge, statements, retriever, prompts, score)
+    located = map(_locate, facts, records)
+    return ScoreReport("true/false facts", judge.model, tuple(located))
 
 
 evaluate_facts, aevaluate_facts = in_both_forms(_evaluate_facts)
 
 
-def _check_texts(texts: Retrieved) -> Retrieved:
-    """The retrieved texts; a failure if all of them are blank."""
-    if isinstance(texts, Failure) or any(map(str.strip, texts)):
-        return texts
-    return Failure("nothing was retrieved", f"{len(texts)} texts, all of them blank")
-
-
-def _fact_record(fact: Fact, texts: Retrieved, judgements: Sequence[Judgement[bool]]) -> Record:
-    """1 for a right answer and 0 for a wrong one, in the group of the true or the false facts."""
+def _locate(fact: Fact, record: Record) -> Record:
+    """The record of a fact, with its group and its passage; no score if nothing was retrieved."""
+    if record.failure is None and not record.verdicts:
+        count = f"{len(record.texts)} texts, all of them blank"
+        failure = Failure("nothing was retrieved", count)
+        record = replace(record, score=None, failure=failure, texts=())
     group = "true facts" if fact.is_true else "false facts"
-    record = Record(
-        text=fact.statement, group=group, document=fact.document, start=fact.start, end=fact.end
-    )
-    if isinstance(texts, Failure):
-        return replace(record, failure=texts)
-    verdict, failure = judgements[0].verdict, judgements[0].failure
-    score = None if verdict is None else float(verdict is fact.is_true)
-    return replace(record, score=score, failure=failure, texts=texts, verdicts=(verdict,))
+    return replace(record, group=group, document=fact.document, start=fact.start, end=fact.end)

@@ -6,7 +6,6 @@ in characters. They compare positions only, never texts.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -91,36 +90,6 @@ def precision_omega(references: Sequence[Range], chunks: Iterable[Range]) -> flo
     answer = union(references)
     touching = [chunk for chunk in chunks if overlap([chunk], answer)]
     return overlap(touching, answer) / total(union([*touching, *answer]))
-
-
-def hit_rate(references: Sequence[Range], chunks: Sequence[Range]) -> float:
-    """1 if any of the chunks holds a part of the answer, else 0.
-
-    >>> hit_rate([(2, 4)], [(0, 2), (3, 8)])
-    1.0
-    """
-    return float(overlap(references, chunks) > 0)
-
-
-def ndcg(gains: Sequence[float], ideal: Iterable[float]) -> float:
-    """Normalised discounted cumulative gain, with linear gains and log2 of rank + 1.
-
-    Here a chunk's gain is the number of the references' characters that it holds.
-
-    Parameters:
-        gains: of the retrieved chunks, in the order of their ranks.
-        ideal: of all chunks; the ideal ranking takes the largest of them.
-
-    >>> ndcg([0.0, 1.0], [1.0, 0.0, 0.0]) == 1 / math.log2(3)
-    True
-    """
-    best = sorted(ideal, reverse=True)[: len(gains)]
-    most = _discounted(best)
-    return _discounted(gains) / most if most else 0.0
-
-
-def _discounted(gains: Iterable[float]) -> float:
-    return sum(gain / math.log2(rank) for rank, gain in enumerate(gains, 2))
 
 
 def recall_at_budgets(

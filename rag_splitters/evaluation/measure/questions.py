@@ -13,10 +13,13 @@ from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError, MissingFileError
 from rag_splitters.evaluation.measure.metrics import Range
-from rag_splitters.evaluation.measure.quotations import Quotations
 from rag_splitters.reading.files import read_text
+from rag_splitters.text.quotations import QuotableText
 
 T = TypeVar("T")
+
+_MIN_LIKENESS = 0.4  # of the nearest text that is suggested
+_MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +98,8 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
         {"question": "Is it old?", "document": "note", "references": [{"start": 25, "end": 35}]}
 
     A reference is a quotation, which must occur in the document exactly once, but may differ from
-    it in white space and markup; or a position in code points, which must match if a `text` is
-    given as well. Blank lines are skipped.
+    it in white space, markup, punctuation and capitals; or a position in code points, which must
+    match if a `text` is given as well. Blank lines are skipped.
 
     Parameters:
         path: the file.
@@ -107,7 +110,7 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
     the nearest text to a quotation that is not in its document.
     """
     lines, texts = _Lines(Path(path)), _Documents(documents or {})
-    rows = lines.read(enumerate(read_text(path).split("\n"), 1), _json_object)
+    rows = lines.read(lines.numbered(), _json_object)
     rows = [(number, row) for number, row in rows if row]
     lines.read([row for row in rows if "question" not in row[1]], partial(_add_document, texts))
     question_rows = [row for row in rows if "question" in row[1]]
@@ -118,16 +121,28 @@ def read_questions(path: str | Path, documents: Mapping[str, str] | None = None)
     return Benchmark(texts, [question for _, question in questions])
 
 
+def read_lines(path: str | Path, function: Callable[[str], T]) -> list[T]:
+    """What a function makes of each line of a file that is not blank.
+
+    Raises: ValueError that names all lines for which the function raises one.
+    """
+    lines = _Lines(Path(path))
+    rows = ((number, line) for number, line in lines.numbered() if line.strip())
+    items = lines.read(rows, function)
+    lines.check()
+    return [item for _, item in items]
+
+
 class _Documents(dict[str, str]):
     """Documents by name, each of which is prepared for quotations only once."""
 
-    def quotations(self, name: str) -> Quotations:
-        if name not in self._quotations:
-            self._quotations[name] = Quotations(self[name], name)
-        return self._quotations[name]
+    def quotable(self, name: str) -> QuotableText:
+        if name not in self._quotable:
+            self._quotable[name] = QuotableText(self[name])
+        return self._quotable[name]
 
     @cached_property
-    def _quotations(self) -> dict[str, Quotations]:
+    def _quotable(self) -> dict[str, QuotableText]:
         return {}
 
 
@@ -137,6 +152,10 @@ class _Lines:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._errors: list[tuple[int, str]] = []
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """The lines of the file with their numbers."""
+        return enumerate(read_text(self.path).split("\n"), 1)
 
     def read(
         self, lines: Iterable[tuple[int, Any]], function: Callable[[Any], T]
@@ -236,7 +255,7 @@ def _reference(part: Any, documents: _Documents, name: str) -> Range:
         raise InputError(f"a reference is a quotation, or start and end, got {part!r}")
     quotation, start, end = (fields.get(key) for key in ("text", "start", "end"))
     if start is None and end is None and isinstance(quotation, str) and quotation.strip():
-        return _only_position(quotation, documents.quotations(name))
+        return _only_position(quotation, documents.quotable(name))
     if type(start) is not int or type(end) is not int:
         raise InputError(f"start and end must be whole numbers, got {start!r} and {end!r}")
     text = documents[name][max(start, 0) : max(end, 0)]
@@ -248,18 +267,21 @@ def _reference(part: Any, documents: _Documents, name: str) -> Range:
     return start, end
 
 
-def _only_position(quotation: str, quotations: Quotations) -> Range:
-    positions = quotations.find(quotation)
-    if not positions:
-        nearest = quotations.nearest(quotation)
-        hint = f"the nearest text is {nearest!r}" if nearest else "quote it exactly"
+def _only_position(quotation: str, text: QuotableText) -> Range:
+    places = text.find(quotation)
+    if not places:
+        nearest = text.nearest(quotation)
+        hint = "quote it exactly"
+        if nearest and nearest.likeness >= _MIN_LIKENESS:
+            passage = text.text[nearest.start : nearest.end][:_MAX_SHOWN]
+            hint = f"the nearest text is {passage!r}"
         raise InputError(f"{_shortened(quotation)} is not in the document: {hint}")
-    if len(positions) > 1:
+    if len(places) > 1:
         raise InputError(
             f"{_shortened(quotation)} is in the document more than once: quote more of it, or give "
             "start and end"
         )
-    return positions[0]
+    return places[0].start, places[0].end
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -15,8 +15,6 @@ from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.metrics import (
     Range,
     cover,
-    hit_rate,
-    ndcg,
     overlap,
     precision_omega,
     recall_at_budgets,
@@ -24,7 +22,7 @@ from rag_splitters.evaluation.measure.metrics import (
 )
 from rag_splitters.evaluation.measure.questions import Question
 
-METRICS = ("recall", "precision", "precision_omega", "iou", "ndcg", "hit_rate", "retrieved")
+METRICS = ("recall", "precision", "precision_omega", "iou", "retrieved")
 """The metrics at a fixed number of chunks; `retrieved` is the size of these chunks in units."""
 
 _BLOCK = 64  # questions ranked at once
@@ -129,7 +127,7 @@ def measure_results(
 ) -> Measurements:
     """Measure what a retriever returned for each question, with the sizes in units.
 
-    nDCG and precision Ω compare with all that could be retrieved, so a retriever has neither.
+    Precision Ω compares with all that could be retrieved, so a retriever has none.
     """
     rows = []
     for question, ranking in zip(questions, results, strict=True):
@@ -157,16 +155,11 @@ def _measure(
     top = list(islice(hits, k))
     positions = [hit.position for hit in top if hit.position is not None]
     recall, precision, iou = cover(references, positions, sum(hit.characters for hit in top))
-    omega = gain = math.nan
-    if touching is not None:
-        gains = [overlap([hit.position] if hit.position else [], references) for hit in top]
-        omega = precision_omega(references, touching)
-        gain = ndcg(gains, [overlap([each], references) for each in touching])
+    omega = math.nan if touching is None else precision_omega(references, touching)
     size = sum(hit.size for hit in top)
     ranked = ((hit.position, hit.size) for hit in chain(top, hits))
     curve = recall_at_budgets(question.references, ranked, budgets)
-    hit_at_k = hit_rate(references, positions)
-    return (recall, precision, omega, iou, gain, hit_at_k, float(size)), curve
+    return (recall, precision, omega, iou, float(size)), curve
 
 
 def _normalised(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -14,12 +14,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.evaluation.measure.ranking import METRICS, Measurements
-from rag_splitters.evaluation.measure.uncertainty import (
-    Estimate,
-    estimate,
-    estimates,
-    resampled,
-)
+from rag_splitters.evaluation.measure.uncertainty import Estimate, estimates
 from rag_splitters.parameters.checks import check_length_function, whole_number
 from rag_splitters.text.sizing import LengthFunction
 
@@ -38,13 +33,10 @@ class Settings:
     budgets: tuple[int, ...]
     length_function: LengthFunction
     model: str
-    resamples: int
-    seed: int
 
     def __post_init__(self) -> None:
         check_length_function(self.length_function)
         whole_number(self.k, "k", 1)
-        whole_number(self.resamples, "resamples", 1)
         for budget in self.budgets:
             whole_number(budget, "every budget", 1)
         if not self.budgets:
@@ -76,8 +68,8 @@ class Settings:
     def titles(self) -> dict[str, str]:
         """The titles of all metrics in tables."""
         titles = {name: name for name in self.metrics}
-        titles |= {"precision_omega": "precision Ω", "iou": "IoU", "ndcg": "nDCG"}
-        titles |= {"hit_rate": "hit rate", "retrieved": f"retrieved {self.unit}"}
+        titles |= {"precision_omega": "precision Ω", "iou": "IoU"}
+        titles |= {"retrieved": f"retrieved {self.unit}"}
         for budget in self.budgets:
             titles[f"recall@{budget}"] = f"recall at {budget:,} {self.unit}"
         return titles
@@ -166,13 +158,6 @@ class Results:
             gaps[metric, document] = self._compare(metric, document)
         return gaps[metric, document].get(name)
 
-    def difference(
-        self, name: str, other: str, metric: str, document: str | None = None
-    ) -> Estimate:
-        """The mean lead of one strategy over another, paired by question, for this pair alone."""
-        difference = self.values(name, metric) - self.values(other, metric)
-        return estimate(difference[self._rows(document)], self._weights(document))
-
     def curve(self, name: str) -> list[tuple[int, float]]:
         """Mean recall at each of the settings' `curve_budgets`."""
         measurements = self.strategy(name).measurements
@@ -192,14 +177,14 @@ class Results:
         return {}
 
     def _compare(self, metric: str, document: str | None) -> dict[str, Estimate]:
-        rows, weights = self._rows(document), self._weights(document)
+        rows = self._rows(document)
         values = {name: self.values(name, metric)[rows] for name in self.names}
         names = [name for name in values if not np.isnan(values[name]).any()]
         if metric == "retrieved" or not names:
             return {}
         table = np.stack([values[name] for name in names])
         best = int(table.mean(axis=1).argmax())
-        leads = [estimates(table - row, weights)[best] for row in table]
+        leads = [estimates(table - row)[best] for row in table]
         gaps = [Estimate(0 - lead.mean, 0 - lead.high, 0 - lead.low) for lead in leads]
         return dict(zip(names, gaps, strict=True))
 
@@ -209,8 +194,3 @@ class Results:
         if not mask.any():
             raise InputError(f"there are no questions about {document!r}")
         return mask
-
-    def _weights(self, document: str | None) -> NDArray[np.float64]:
-        """The draws of the questions, one row for each."""
-        count = int(self._rows(document).sum())
-        return resampled(count, self.settings.resamples, self.settings.seed)

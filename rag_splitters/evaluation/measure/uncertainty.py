@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_splitters.errors import InputError
-
 _LEVEL = 0.95
+
+DRAWS = 2000
+"""How often the questions are drawn."""
 
 
 class Estimate(NamedTuple):
@@ -40,21 +41,19 @@ class Estimate(NamedTuple):
 
 
 @lru_cache(maxsize=32)
-def resampled(size: int, resamples: int = 2000, seed: int = 0) -> NDArray[np.float64]:
-    """The weights of `size` questions in each draw: one row per draw, each with sum one.
+def draws(size: int) -> NDArray[np.float64]:
+    """The weights of `size` questions in each of 2,000 draws: one row per draw, with sum one.
 
-    All strategies share these rows, so that differences between two strategies are paired. The same
-    seed gives the same rows on every machine.
+    All strategies share these rows, so that differences between two strategies are paired. They are
+    the same on every machine.
     """
-    if size < 1 or resamples < 1:
-        raise InputError(f"size and resamples must be at least 1, got {size} and {resamples}")
-    counts = np.zeros((resamples, size))
-    sample = np.random.default_rng(seed).integers(size, size=(resamples, size))
-    np.add.at(counts, (np.arange(resamples)[:, None], sample), 1.0)
+    counts = np.zeros((DRAWS, size))
+    sample = np.random.default_rng(0).integers(size, size=(DRAWS, size))
+    np.add.at(counts, (np.arange(DRAWS)[:, None], sample), 1.0)
     return counts / size
 
 
-def estimates(values: ArrayLike, weights: NDArray[np.float64]) -> list[Estimate]:
+def estimates(values: ArrayLike) -> list[Estimate]:
     """The means of rows of values, with intervals that hold for all rows at once.
 
     To compare strategies, pass the differences of their values, question by question. The intervals
@@ -66,17 +65,16 @@ def estimates(values: ArrayLike, weights: NDArray[np.float64]) -> list[Estimate]
 
     Parameters:
         values: one row for each mean, one column for each question.
-        weights: the draws, as `resampled` returns them.
 
     >>> values = np.array([[0.0] * 30, [1.0, 0.0] * 15, [1.0] * 30])
-    >>> [round(each.low, 2) > 0 for each in estimates(values - values[0], resampled(30))]
+    >>> [round(each.low, 2) > 0 for each in estimates(values - values[0])]
     [False, True, True]
     """
     rows = np.asarray(values, dtype=np.float64)
     means, degrees = rows.mean(axis=1), rows.shape[1] - 1
     if not degrees:
         return [Estimate(float(mean), -math.inf, math.inf) for mean in means]
-    strays = np.abs(weights @ rows.T - means)
+    strays = np.abs(draws(degrees + 1) @ rows.T - means)
     errors = np.sqrt((strays**2).mean(axis=0) * (degrees + 1) / degrees)
     errors[errors < 1e-12] = 0  # the value is the same on every question
     largest = np.max(strays / np.where(errors > 0, errors, 1), axis=1, initial=0)
@@ -88,14 +86,14 @@ def estimates(values: ArrayLike, weights: NDArray[np.float64]) -> list[Estimate]
     ]
 
 
-def estimate(values: ArrayLike, weights: NDArray[np.float64]) -> Estimate:
+def estimate(values: ArrayLike) -> Estimate:
     """The mean of one row of values with its interval: see `estimates`.
 
-    >>> accuracy = estimate([0.0, 1.0] * 50, resampled(100))
+    >>> accuracy = estimate([0.0, 1.0] * 50)
     >>> accuracy.mean, 0.38 < accuracy.low < 0.42, 0.58 < accuracy.high < 0.62
     (0.5, True, True)
     """
-    return estimates(np.asarray(values, dtype=np.float64)[None], weights)[0]
+    return estimates(np.asarray(values, dtype=np.float64)[None])[0]
 
 
 def mean_score(scores: Sequence[float]) -> Estimate | None:
@@ -110,7 +108,7 @@ def mean_score(scores: Sequence[float]) -> Estimate | None:
     """
     if not scores:
         return None
-    mean, low, high = estimate(scores, resampled(len(scores)))
+    mean, low, high = estimate(scores)
     if low == high:
         low, high = mean - 3 / len(scores), mean + 3 / len(scores)
     return Estimate(mean, max(0.0, low), min(1.0, high))

@@ -1,1 +1,1 @@
-"""Reporting: running a comparison, its verdict, and its forms (text, Markdown, HTML, JSON, CSV)."""
+"""Reporting: running a comparison, its verdict, and its forms (text, Markdown, HTML, JSON)."""

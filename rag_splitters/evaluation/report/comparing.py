@@ -55,8 +55,6 @@ def compare(
     budgets: Sequence[int] = (500, 1000, 1500),
     length_function: LengthFunction = "tokens",
     cache: Any = None,
-    resamples: int = 2000,
-    seed: int = 0,
     show_progress: bool = True,
 ) -> Report:
     """Search each strategy's chunks for the answers to all questions, and measure the results.
@@ -81,8 +79,6 @@ def compare(
         cache: where embeddings are kept, so that an interrupted run continues where it stopped:
             the path of a folder, a LangChain `BaseStore` or a LlamaIndex `BaseKVStore`. None: in
             memory only.
-        resamples: number of bootstrap draws for the intervals.
-        seed: seed of the draws; the same seed gives the same report.
         show_progress: show progress bars if standard error is a terminal.
 
     Returns: a `Report`, which prints as a table.
@@ -108,7 +104,7 @@ def compare(
     model = _model(embeddings, cache) if needs_model else None
     name = model.description if model else ""
     sizes = tuple(sorted(set(budgets)))
-    settings = Settings(k, sizes, length_function, name, resamples, seed)
+    settings = Settings(k, sizes, length_function, name)
     faults = {name: DocumentFaults(text, name) for name, text in documents.items()}
     measured = [
         _cut(name, strategy, documents, faults, length_function, bar(f"Chunking: {name}"))

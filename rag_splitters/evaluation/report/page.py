@@ -27,11 +27,9 @@ def html_page(results: Results) -> str:
     """The page, with its styles, scripts and data inside, so that it loads nothing else."""
     ranking, colours = _ranking(results), _colours(results)
     documents = results.documents_with_questions
-    headline, reasons = verdict(results)
     page = _template().render(
         vega=files(__package__) / "vega",
-        headline=headline,
-        reasons=reasons,
+        verdict=verdict(results),
         caption=caption(results),
         settings=results.settings,
         metrics=metric_sheet(results) if results.questions else None,

@@ -8,16 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.text import Text
 
 from rag_splitters.evaluation.measure.results import Results
 from rag_splitters.evaluation.report.page import html_page
-from rag_splitters.evaluation.report.tables import (
-    csv_text,
-    json_text,
-    markdown,
-    rich_table,
-    rich_verdict,
-)
+from rag_splitters.evaluation.report.tables import json_text, markdown, rich_table
 from rag_splitters.evaluation.report.verdict import verdict
 
 if TYPE_CHECKING:
@@ -43,10 +38,6 @@ class Report(Results):
         """The settings, the metrics and each question's values; written to `path` if given."""
         return _write(json_text(self), path)
 
-    def to_csv(self, path: str | Path | None = None) -> str:
-        """One line for each strategy, document and metric; written to `path` if given."""
-        return _write(csv_text(self), path)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}(strategies={self.names}, questions={len(self.questions)})"
 
@@ -69,7 +60,8 @@ class Report(Results):
         return self.to_markdown()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield rich_verdict(*verdict(self))
+        choice = verdict(self)
+        yield Text.assemble((choice.headline, "bold"), "\n", choice.reasons)
         yield rich_table(self, options.max_width)
 
 

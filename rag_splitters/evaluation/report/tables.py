@@ -1,13 +1,10 @@
-"""The tables of a report, and its forms as text: for the terminal, as Markdown, JSON and CSV."""
+"""The tables of a report, and its forms as text: for the terminal, as Markdown and JSON."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from rich import box
@@ -17,7 +14,7 @@ from rich.text import Text
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.evaluation.measure.faults import FAULTS
 from rag_splitters.evaluation.measure.results import Results, Strategy
-from rag_splitters.evaluation.measure.uncertainty import Estimate
+from rag_splitters.evaluation.measure.uncertainty import DRAWS, Estimate
 from rag_splitters.evaluation.report.verdict import verdict
 from rag_splitters.models.describing import describe_model
 
@@ -53,8 +50,8 @@ def caption(results: Results) -> str:
         f"{len(results.documents_with_questions)} of {count} documents, {settings.k} chunks "
         f"retrieved, {settings.model or 'no model'}. Metrics in percent; below each, how many "
         "points it is behind the best one, with a 95% bootstrap interval "
-        f"({settings.resamples:,} draws of the questions) that is adjusted for the number of "
-        "strategies. Bold: the best, and what is statistically tied with it."
+        f"({DRAWS:,} draws of the questions) that is adjusted for the number of strategies. "
+        "Bold: the best, and what is statistically tied with it."
     )
 
 
@@ -118,16 +115,9 @@ _MIN_WIDTH = {
     "retrieved": 100,
     "precision": 114,
     "iou": 126,
-    "precision_omega": 170,
-    "ndcg": 160,
-    "hit_rate": 160,
+    "precision_omega": 140,
 }
 """The narrowest terminal that shows each metric; the other columns are always shown."""
-
-
-def rich_verdict(headline: str, reasons: str) -> Text:
-    """A verdict for the terminal: its headline in bold, and the reasons below."""
-    return Text.assemble((headline, "bold"), "\n", reasons)
 
 
 def rich_table(results: Results, width: int) -> Table:
@@ -154,13 +144,13 @@ def rich_table(results: Results, width: int) -> Table:
     return table
 
 
-# Markdown, JSON and CSV
+# Markdown and JSON
 
 
 def markdown(results: Results) -> str:
     """The verdict, the metrics over all questions and for each document, and the faults."""
-    headline, reasons = map(_escaped, verdict(results))
-    parts = [f"**{headline}** {reasons}", caption(results)]
+    choice = verdict(results)
+    parts = [f"**{_escaped(choice.headline)}** {_escaped(choice.reasons)}", caption(results)]
     if results.questions:
         parts.append(_markdown_table(metric_sheet(results)))
         documents = results.documents_with_questions
@@ -173,7 +163,7 @@ def markdown(results: Results) -> str:
 
 def json_text(results: Results) -> str:
     """The settings, the metrics with their gaps, the faults, and the values of every question."""
-    names = ("k", "budgets", "unit", "model", "resamples", "seed")
+    names = ("k", "budgets", "unit", "model")
     whole = {
         "settings": {name: getattr(results.settings, name) for name in names},
         "questions": [
@@ -232,29 +222,6 @@ def _configuration(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return list(map(_configuration, value))
     return value if isinstance(value, str | int | float | None) else describe_model(value)
-
-
-def csv_text(results: Results) -> str:
-    """One line for each strategy, document and metric, and for each of its faults.
-
-    No document means all of them. `gap` is the difference to the best strategy, with its interval.
-    """
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("strategy", "document", "metric", "value", "gap", "low", "high"))
-    for strategy in results.strategies:
-        writer.writerows(_csv_rows(results, strategy))
-    return file.getvalue()
-
-
-def _csv_rows(results: Results, strategy: Strategy) -> Iterator[tuple[Any, ...]]:
-    for document in (None, *results.documents_with_questions) if results.questions else ():
-        for metric in results.settings.metrics:
-            mean = results.metric(strategy.name, metric, document)
-            gap = results.gap(strategy.name, metric, document) or ("", "", "")
-            yield strategy.name, document or "", metric, "" if math.isnan(mean) else mean, *gap
-    for fault, count in (strategy.faults or {}).items():
-        yield strategy.name, "", fault, count, "", "", ""
 
 
 def _markdown_table(sheet: Sheet) -> str:
