@@ -45,8 +45,9 @@ class Passage:
 
     def reject(self, text: str, failure: Failure | None) -> Record:
         """Record an item about this passage that cannot be used."""
-        place = {"document": self.document, "start": self.start, "end": self.end}
-        return Record(text=text, failure=failure, **place)
+        return Record(
+            text=text, failure=failure, document=self.document, start=self.start, end=self.end
+        )
 
 
 async def _answers(

@@ -320,7 +320,9 @@ class Truth(BaseModel):
 
 
 _CHOICES = {"True": True, "False": False}
-_FACTS_TASK = Task("tell true from false", 2, Truth, lambda answer: read_choice(answer, _CHOICES))
+_FACTS_TASK: Task[int] = Task(
+    "tell true from false", 2, Truth, lambda answer: read_choice(answer, _CHOICES)
+)
 
 
 async def _evaluate_facts(facts: Sequence[Fact], retriever: Retriever, judge: Any) -> ScoreReport:
