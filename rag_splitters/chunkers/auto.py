@@ -15,7 +15,6 @@ from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
 from rag_splitters.chunkers.json import JsonChunker
-from rag_splitters.chunkers.languages import LANGUAGES, preset_for
 from rag_splitters.chunkers.parts import in_order
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.chunkers.table import TableChunker
@@ -26,7 +25,6 @@ from rag_splitters.errors import InputError
 from rag_splitters.models import Embeddings
 from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.grammars import GRAMMARS
 from rag_splitters.structure.kinds import (
     KINDS,
     READ_KINDS,
@@ -35,6 +33,7 @@ from rag_splitters.structure.kinds import (
     detect_kind,
     kind_of_type,
 )
+from rag_splitters.structure.languages import language_record
 from rag_splitters.structure.outline import Outline
 from rag_splitters.structure.outlined import outlined_headings
 from rag_splitters.structure.read_kinds import read_kind
@@ -198,9 +197,9 @@ class AutoChunker(MergingChunker):
         return self._build(TableChunker if is_table else ContentAwareChunker, format=text_format)
 
     def _for_code(self, language: str | None) -> Chunker:
-        if language in GRAMMARS and not _is_installed(GRAMMARS[language][0]):
-            preset = preset_for(language)
-            return self._build(RecursiveChunker, language=preset if preset in LANGUAGES else None)
+        record = language_record(language)
+        if record.grammar and not _is_installed(record.grammar.split()[0]):
+            return self._build(RecursiveChunker, language=language if record.separators else None)
         return self._build(CodeChunker, language=language or "auto")
 
     def _by_name(self, name: str) -> Chunker:

@@ -8,13 +8,12 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from rag_splitters.chunkers.languages import LANGUAGES, preset_for
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks.indents import line_start
-from rag_splitters.structure.grammars import GRAMMARS
-from rag_splitters.structure.kinds import language_named, language_of
+from rag_splitters.structure.kinds import language_of
+from rag_splitters.structure.languages import language_named, language_record
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
 from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
@@ -115,7 +114,7 @@ def _syntax(text: str, language: str | None) -> tuple[Syntax | None, str]:
     """Return the syntax of a text, or None and the reason why there is none."""
     if not text.strip() or language is None:
         return None, "unknown language"
-    if language not in GRAMMARS:
+    if not language_record(language).grammar:
         return None, "no grammar"
     try:
         syntax = read_syntax(text, language)
@@ -133,11 +132,11 @@ def _syntax_levels(text: str, syntax: Syntax) -> list[Finder]:
 
 def _fallback_syntax(text: str, language: str | None) -> Syntax:
     """Return the signatures that can be found without a grammar."""
-    return Syntax(signatures=sorted(find_signatures(text, preset_for(language))))
+    return Syntax(signatures=sorted(find_signatures(text, language)))
 
 
 def _fallback_levels(text: str, language: str | None) -> list[Finder]:
-    patterns = LANGUAGES.get(preset_for(language), ())
+    patterns = language_record(language).separators
     opening = [separators(text, (pattern,), True) for pattern in patterns]
     blocks = separators(text, (_BLOCK_END,), is_regex=True, keep="end")
     return [blocks, *opening, *recursive_levels(text)]

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.languages import LANGUAGES, language_record
 from rag_splitters.structure.outlined import OUTLINE, uncut_headings
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
@@ -81,8 +81,8 @@ class RecursiveChunker(MergingChunker):
         super().check_parameters()
         if self.language is not None and self.separators is not None:
             raise InputError(f"pass separators or language ({self.language!r}), not both")
-        if self.language is not None and self.language not in LANGUAGES:
-            names = ", ".join(sorted(LANGUAGES))
+        if self.language is not None and not language_record(self.language).separators:
+            names = ", ".join(sorted(name for name in LANGUAGES if LANGUAGES[name].separators))
             raise InputError(f"language must be one of {names}; got {self.language!r}")
         check_separators([each for each in self.separators or () if each], self.is_regex)
 
@@ -94,7 +94,11 @@ class RecursiveChunker(MergingChunker):
         if is_preset and self.language is None and self.strip_whitespace:
             structure = recursive_structure(text)
         else:
-            patterns = LANGUAGES[self.language] if self.language else self.separators or ()
+            patterns = (
+                language_record(self.language).separators
+                if self.language
+                else self.separators or ()
+            )
             structure = pieces(
                 text,
                 [(each,) for each in patterns if each],

@@ -7,9 +7,9 @@ from operator import attrgetter
 from typing import Any
 
 from rag_splitters import chunkers
-from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
+from rag_splitters.structure.languages import language_record
 from rag_splitters.text.sizing import sizer
 
 _NAMES = {
@@ -132,4 +132,4 @@ def separators(splitter: Any) -> list[str]:
     """Return the separators of a splitter, or those of its language, as LangChain lists them."""
     if splitter.separators is not None:
         return list(splitter.separators)
-    return [*LANGUAGES.get(splitter.language or "", ()), "\n\n", "\n", " ", ""]
+    return [*language_record(splitter.language).separators, "\n\n", "\n", " ", ""]

@@ -13,7 +13,6 @@ from pydantic import AfterValidator
 from typing_extensions import Self, override
 
 from rag_splitters import chunkers
-from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.contract.front_end import FrontEnd
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.langchain.documents import chunk_documents
@@ -27,6 +26,7 @@ from rag_splitters.langchain.options import (
 )
 from rag_splitters.parameters.fields import Least, Overlap, Size, Texts
 from rag_splitters.span import Source, Span
+from rag_splitters.structure.languages import language_record
 from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
 from rag_splitters.text.sources import Identities
 
@@ -309,7 +309,7 @@ class RecursiveTextSplitter(chunkers.RecursiveChunker, ChunkerTextSplitter):
             return RecursiveCharacterTextSplitter.get_separators_for_language(Language(name))
         except ValueError:  # LangChain lists languages that it has no separators for
             RecursiveTextSplitter(language=name)
-            return [*LANGUAGES[name], "\n\n", "\n", " ", ""]
+            return [*language_record(name).separators, "\n\n", "\n", " ", ""]
 
     _separators = langchain_attribute("separators", separators)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 from urllib.parse import urlsplit
 
 from rag_splitters.errors import InputError
+from rag_splitters.structure.languages import LANGUAGES, Marks
 from rag_splitters.structure.outlined import outlined_headings
 from rag_splitters.text.origin import has_origin
 
@@ -60,7 +62,6 @@ class TextKind(NamedTuple):
         shows: whether the beginning of a text shows that it is of this kind.
         allows: whether a text may be of this kind if its name says so; a loader may have removed
             the markup. None: always.
-        lines: matches the lines that occur only in code in this language.
         language: its name as a language of code or markup, or None.
     """
 
@@ -71,7 +72,6 @@ class TextKind(NamedTuple):
     interpreters: str = ""
     shows: _Test | None = None
     allows: _Test | None = None
-    lines: _Lines | None = None
     language: str | None = None
 
 
@@ -123,16 +123,6 @@ def language_of(metadata: Mapping[str, Any], text: str = "") -> str | None:
     'python'
     """
     return KINDS[detect_kind(text, metadata)].language
-
-
-def language_named(name: object) -> str | None:
-    """Return the language with this name, ours or LangChain's; None if it is unknown.
-
-    >>> language_named("TS"), language_named("klingon")
-    ('typescript', None)
-    """
-    kind = _BY_ALIAS.get(str(getattr(name, "value", name)).strip().lower())
-    return KINDS[kind].language if kind else None
 
 
 def _beginning(text: str) -> str:
@@ -210,7 +200,7 @@ def _by_content(text: str) -> str:
         return _BY_INTERPRETER.get(script[1], "code")
     return (
         _first_match(_DATA, text)
-        or _first_match(_LANGUAGES, text)
+        or _first_match(_CODE, text)
         or _detect_language(text)
         or _first_match(_MARKUP, text)
         or "text"
@@ -249,23 +239,28 @@ _ANY_TAG = re.compile(r"<(?:!doctype|!--|/?[a-z][a-z0-9-]*[\s/>])", re.IGNORECAS
 _FENCE = re.compile(
     r"^ {0,3}(`{3,}(?=[^`\n]*$)|(?<![^\n]\n)~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL
 )
+_FENCES = Marks(("```", "~~~"))
 _FENCED = re.compile(r"^ {0,3}(?:`{3,}[^`\n]*|(?<![^\n]\n)~{3,}[^~\n]*)$", re.MULTILINE)
 _ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+\S.*(\n {0,3}\1(?:[ \t].*)?$)*", re.MULTILINE)
 
 
-class _Marks:
+class _Patterns:
     """Patterns, each with strings of which every match contains one.
 
-    To look for a string is much faster than to search for a pattern, and most texts lack most.
+    To look for a string is much faster than to search for a pattern, and most texts lack most. A
+    pattern that matches at the start of a line begins with "\\n", which is found faster than "^".
     """
 
     def __init__(self, *patterns: tuple[tuple[str, ...], str]) -> None:
-        self._patterns = [(marks, re.compile(each, re.MULTILINE)) for marks, each in patterns]
+        self._patterns = [
+            (Marks(marks), re.compile(each, re.MULTILINE)) for marks, each in patterns
+        ]
 
     def matches(self, text: str) -> Iterator[Iterator[re.Match[str]]]:
         """Yield the matches of each pattern that a text may match."""
+        text = f"\n{text}"
         for marks, pattern in self._patterns:
-            if any(mark in text for mark in marks):
+            if marks.any_in(text):
                 yield pattern.finditer(text)
 
     def count(self, text: str) -> int:
@@ -281,38 +276,39 @@ class _Marks:
         return any(next(matches, None) is not None for matches in self.matches(text))
 
 
-_SIGNS = _Marks(
-    (("|",), r"^ {0,3}\|?[ \t]*:?-{1,200}:?[ \t]*\|[ \t|:-]{0,500}$"),  # delimiters of a table
+_SIGNS = _Patterns(
+    (("|",), r"\n {0,3}\|?[ \t]*:?-{1,200}:?[ \t]*\|[ \t|:-]{0,500}$"),  # delimiters of a table
     (("](",), r"!?\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)"),  # link or image
-    (("]:",), r"^ {0,3}\[[^\[\]\n]{1,200}\]:[ \t]+\S"),  # link reference definition
-    (("---",), r"\A---[ \t]*\n[\w-]+:"),  # front matter
-    (("$$", "\\["), r"^\$\$|^\\\["),  # display formula
+    (("]:",), r"\n {0,3}\[[^\[\]\n]{1,200}\]:[ \t]+\S"),  # link reference definition
+    (("---",), r"\A\n---[ \t]*\n[\w-]+:"),  # front matter
+    (("\n$$", "\n\\["), r"\n(?:\$\$|\\\[)"),  # display formula
 )
-_HINTS = _Marks(
+_HINTS = _Patterns(
     (("**", "__"), r"\*\*[^\s*][^*\n]{0,200}\*\*|__[^\s_][^_\n]{0,200}__"),  # strong
     (("`",), r"(?<!`)`[^`\n]{1,200}`(?!`)"),  # code
-    ((">",), r"^ {0,3}> ?\S"),  # quote
+    ((">",), r"\n {0,3}> ?\S"),  # quote
 )
 _ITEMS = re.compile(  # a list of at least two items
-    r"^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)?^ {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]",
-    re.MULTILINE,
+    r"\n {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]+\S.*\n(?:.*\n)? {0,3}(?:[*+-]|\d{1,9}[.)])[ \t]"
 )
-_RST_SIGNS = _Marks(
-    ((".. ",), r"^\.\. (?:[\w:-]+::|_[^:\n]+:|\[[#\w*]+\] )"),  # directive, target, footnote
+_RST_MARKS = Marks(("`", "::", "\n.. "))
+_RST_SIGNS = _Patterns(
+    (("\n.. ",), r"\n\.\. (?:[\w:-]+::|_[^:\n]+:|\[[#\w*]+\] )"),  # directive, target, footnote
     ((":`",), r"(?<!\w):[a-z][\w:+.-]{0,40}:`[^`\n]"),  # role
     ((">`_",), r"`[^`<\n]{1,200}<[^`<>\n]{1,500}>`_"),  # link
     (  # unusual underline
         tuple(f"\n{4 * mark}" for mark in "~^\"'*+:."),
-        r"^[^\s#].{0,200}\n([~^\"'*+:.])\1{3,}$",
+        r"\n[^\s#].{0,200}\n([~^\"'*+:.])\1{3,}$",
     ),
 )
-_RST_HINTS = _Marks(
-    (("::",), r"^(?![ \t.]).*\S?::\n\n?[ \t]+\S"),  # literal block
-    ((":",), r"^:[A-Za-z][\w -]*:(?: |$)"),  # field
-    (("\n===",), r"^\S.{0,200}\n={3,}$"),  # underline
-    (("\n---",), r"^\S.{0,200}\n-{3,}$"),
+_RST_HINTS = _Patterns(
+    (("::\n",), r"\n(?![ \t.]).*\S?::\n\n?[ \t]+\S"),  # literal block
+    (("\n:",), r"\n:[A-Za-z][\w -]*:(?: |$)"),  # field
+    (("\n===",), r"\n\S.{0,200}\n={3,}$"),  # underline
+    (("\n---",), r"\n\S.{0,200}\n-{3,}$"),
     (("``",), r"(?<!`)``[^`\n]+``(?!`)"),
 )
+_HEADING_MARK = re.compile(r"\n#{1,6} \S")
 _ADOC_HEADING = re.compile(r"^={1,6}[ \t]+\S(?:.*[^=\s])?[ \t]*$", re.MULTILINE)
 _ADOC_SIGN = re.compile(
     r"^\[(?:source|NOTE|TIP|cols|quote|verse|\.\w+|#\w+|%\w+|horizontal|qanda)\b.*\]$"
@@ -342,11 +338,11 @@ def _outside_fences(text: str) -> str:
 
 
 def _has_fence(text: str) -> bool:
-    return ("```" in text or "~~~" in text) and _FENCED.search(text) is not None
+    return _FENCES.any_in(text) and _FENCED.search(text) is not None
 
 
 def _begins_line(text: str, mark: str) -> bool:
-    return text.startswith(mark) or f"\n{mark}" in text
+    return mark in text and (text.startswith(mark) or f"\n{mark}" in text)
 
 
 def _is_xml(text: str) -> bool:
@@ -381,17 +377,17 @@ def _is_markdown(text: str) -> bool:
     if 2 * sum(headings) > len(headings) or _SIGNS.search(text):
         return True
     hints = _HINTS.kinds(text)
-    return hints > 1 or (hints == 1 and _ITEMS.search(text) is not None)
+    return hints > 1 or (hints == 1 and _ITEMS.search(f"\n{text}") is not None)
 
 
 def _is_rst(text: str) -> bool:
-    if not ("\n.. " in text or "`" in text or "::" in text):
+    if not _RST_MARKS.any_in(text):
         return False
     outside = _outside_fences(text)
     signs = _RST_SIGNS.count(outside)
     if 2 * signs + _RST_HINTS.kinds(outside) < 3:
         return False
-    return len(re.findall(r"^#{1,6} \S|\]\(", outside, re.MULTILINE)) <= signs
+    return outside.count("](") + len(_HEADING_MARK.findall(f"\n{outside}")) <= signs
 
 
 def _is_asciidoc(text: str) -> bool:
@@ -514,8 +510,8 @@ _NATURAL = frozenset(("cs", "sh", "ts"))  # also the codes of natural languages
 _CODE_SIGNS = re.compile(r"[{}();=<>$|\\/]")
 _NO_VERSE = re.compile(r"[{}=<>$|\\/]")
 _COMMENTS = re.compile(r"^[ \t]*(?://|--|#|\*|\\).*$", re.MULTILINE)
-_NO_PROSE = frozenset(" \t#/%;\"'")
 _CODE_LINE = re.compile(r"[A-Z]{2,} \S|\s*[\w.-]+[ \t]*[:+?]?=")
+_COMMENT_SIGNS = ("//", "--", "#", "*", "\\")
 _CODE_ENDS = tuple(";{}([,:=\\)]")
 _CODE_WORDS = frozenset(
     "abstract async cd class const curl def done echo else end enum esac export extends fi "
@@ -561,6 +557,8 @@ def _is_prose(text: str) -> bool:
 
 
 def _without_comments(text: str) -> str:
+    if "*" not in text:
+        return text
     return "".join(part.partition("/*")[0] for part in text.split("*/"))
 
 
@@ -589,77 +587,59 @@ def _is_other_code(text: str) -> bool:
     """Whether most lines, comments aside, end or begin like code, and none like prose."""
     if _has_tables(text):
         return True
-    lines = [line.rstrip() for line in _COMMENTS.sub("", text).split("\n") if line.strip()]
-    codes = sum(line.endswith(_CODE_ENDS) or _is_assignment(line) for line in lines)
+    lines = list(filter(None, map(str.rstrip, text.split("\n"))))
+    lines = [line for line in lines if not line.lstrip().startswith(_COMMENT_SIGNS)]
+    others = [line for line in lines if not line.endswith(_CODE_ENDS)]
+    assignments = [line for line in others if "=" in line or line[:2].isupper()]
+    codes = len(lines) - len(others) + len(assignments)
+    if codes < 4 or 5 * codes < 3 * len(lines):
+        return False
+    codes -= sum(_CODE_LINE.match(line) is None for line in assignments)
     if codes < 4 or 5 * codes < 3 * len(lines):
         return False
     return not (_SIGNS.search(text) or _has_fence(text) or _is_prose("\n".join(lines)))
 
 
+_FIRST_WORD = re.compile(r"\n(\w+=|\s*(?:\w+|\S))")
+_PROSE_LINE = re.compile(r"\n([^\s#/%;\"'](?:[^ \n]* ){5}.*)")
+_SIGNS_OF = {name: each.signs for name, each in LANGUAGES.items() if each.signs}
+_LANGUAGES_WITH = {
+    word: [name for name, signs in _SIGNS_OF.items() if word in signs.words]
+    for word in chain.from_iterable(signs.words for signs in _SIGNS_OF.values())
+}
+
+
+def _first_words(text: str) -> list[str]:
+    """Return the first word or sign of each line; "=" for an assignment at the margin."""
+    words = _FIRST_WORD.findall(f"\n{text}")
+    return ["=" if word[-1] == "=" else word.lstrip() for word in words]
+
+
 def _detect_language(text: str) -> str | None:
-    """Return the language of most lines, unless the text is prose."""
+    """Return the language whose signs are most frequent, unless more lines are prose."""
     if text.lstrip().startswith("<"):
         return "php" if text.lstrip().startswith("<?php") else None
     code = "".join(_without_comments(_outside_fences(text)).split('"""')[::2])
-    code_lines, prose = list[str](), 0
-    for line in filter(None, map(str.rstrip, code.split("\n"))):
-        if _is_code_line(line):
-            code_lines.append(line)
-        elif line[0] not in _NO_PROSE and line.count(" ") > 4:
-            prose += 1
-    if len(code_lines) < max(prose, 2):
+    lines = list(filter(None, map(str.rstrip, code.split("\n"))))
+    code = "\n".join(lines)
+    candidates: dict[str, list[str]] = {}
+    for line, word in zip(lines, _first_words(code), strict=True):
+        for name in _LANGUAGES_WITH.get(word, ()):
+            candidates.setdefault(name, []).append(line)
+    language, most = None, 1
+    for name, signs in _SIGNS_OF.items():
+        if signs.marks.any_in(code):
+            candidates[name] = lines
+        if len(candidates.get(name, ())) > most:
+            count = sum(map(_is_code_line, filter(signs.matches, candidates[name])))
+            language, most = (name, count) if count > most else (language, most)
+    if language is None:
         return None
-    code = "\n".join(code_lines)
-    counts = {name: lines.count(code, code_lines) for name, lines in _CODE_LINES.items()}
-    best = max(counts, key=counts.__getitem__)
-    return best if counts[best] > 1 and prose <= counts[best] else None
+    prose = sum(not _is_code_line(line.rstrip()) for line in _PROSE_LINE.findall(f"\n{code}"))
+    return language if prose <= most else None
 
 
-class _Lines:
-    """Patterns of lines in one language, and the words of which each of these lines has one."""
-
-    def __init__(self, words: str, *patterns: str) -> None:
-        self._words = words.split("|")
-        self._pattern = re.compile("|".join(patterns))
-
-    def count(self, code: str, lines: list[str]) -> int:
-        """Return the number of lines of some code that are in this language."""
-        if not any(word in code for word in self._words):
-            return 0
-        return len(lines) - list(map(self._pattern.match, lines)).count(None)
-
-
-_MEMBER_WORDS = "public |private |protected |internal "
-_C_WORDS = "#|int |void |char |float |double |long |size_t |bool |struct|enum|union"
-_CPP_WORDS = "class |namespace |template|using |std::|public:|private:|protected:"
-_JS_WORDS = "import |export |const |let |var |function|module.exports|class "
-_TS_WORDS = "interface |type |enum |namespace |abstract |private |public |protected |readonly |: "
-_C = (
-    r"[ \t]*#[ \t]*(?:include[ \t]*[<\"]|define \w|ifn?def \w|endif\b|pragma \w)",
-    r"(?:static |const |unsigned |struct )*(?:int|void|char|float|double|long|size_t|bool) [\w*]+"
-    r"(?:\(|;| = |\[)",
-    r"(?:typedef )?(?:struct|enum|union)(?: \w+)? \{$",
-)
-_CPP = (
-    r"(?:class|namespace) \w+.*\{?$|template ?<|using (?:namespace )?[\w:]+|\s+(?:const )?std::\w",
-    r"#include <\w+>|(?:public|private|protected):$",
-)
-_JS = (
-    r"import .{1,200} from ['\"]|import ['\"]|export (?:default|const|function|class|async|\{|\*)",
-    r"(?:const|let|var) [\w{\[][^=\n]{0,200} = |(?:async )?function\*? ?\w*\(|module\.exports\b",
-    r"class \w+(?: extends [\w.]+)? \{$|\s+(?:const|let) \w+ = .*;$",
-)
-_TS = (
-    r"(?:export )?(?:declare )?(?:interface|type|enum|namespace|abstract class) \w+",
-    r"\s+(?:private|public|protected|readonly) [\w ]+[?!]?[:(]",
-    r"\s*(?:\w+\??|.{0,120}\)): (?:string|number|boolean|void|unknown|any|Promise<)|import type ",
-)
-_MEMBER = (
-    r"\s*(?:public|private|protected|internal) (?:[\w<>\[\],?]+ ){0,5}\w+ ?(?:\(.*|[;{=].*|\{)?$"
-)
-_SQL_WORD = re.compile(
-    r"^(?:create|alter|drop|insert|update|delete|select|with) ", re.IGNORECASE | re.MULTILINE
-)
+_SQL_WORD = re.compile(r"\n(?:create|alter|drop|insert|update|delete|select|with) ")
 _SQL = re.compile(
     r"\s*(?:(?:create|alter|drop) +(?:or +replace +)?(?:temp(?:orary)? +)?"
     r"(?:table|view|index|unique|database|function|procedure|schema|type|trigger)\b"
@@ -669,7 +649,7 @@ _SQL = re.compile(
 
 
 def _is_sql(text: str) -> bool:
-    if ";" not in text or not _SQL_WORD.search(text):
+    if ";" not in text or not _SQL_WORD.search(f"\n{text.lower()}"):
         return False
     outside = _COMMENTS.sub("", _without_comments(text))
     statements = [part for part in outside.split(";") if part.strip()]
@@ -677,160 +657,14 @@ def _is_sql(text: str) -> bool:
     return matches > 0 and 2 * matches >= len(statements)
 
 
-def _code(name: str, suffixes: str, aliases: str = "", **more: Any) -> tuple[str, TextKind]:
-    """Return a programming language under its name."""
-    return name, TextKind("code", suffixes, aliases, language=name, **more)
+def _kind(
+    format: TextFormat, name: str, shows: _Test | None = None, allows: _Test | None = None
+) -> TextKind:
+    """Return the kind of texts in a language."""
+    own = LANGUAGES[name]
+    names = own.suffixes, own.aliases, own.names, own.interpreters
+    return TextKind(format, *names, shows, allows, name)
 
-
-_LANGUAGES: dict[str, TextKind] = dict(
-    (
-        _code(
-            "python",
-            "py pyi pyw",
-            "py python3",
-            interpreters="python pypy",
-            lines=_Lines(
-                "def |class |import |@|__name__|self.|raise |try:",
-                r"[ \t]*(?:async )?def \w+\(|class \w+(?:\([^()\n]{0,200}\))?:[ \t]*$",
-                r"import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*$|from [\w.]+ import [\w(*]",
-                r"[ \t]*@[\w.]+(?:\(.*)?$|if __name__ ==|[ \t]+(?:self\.\w+ = |raise \w+|try:$)",
-            ),
-        ),
-        _code(
-            "go",
-            "go",
-            "golang",
-            lines=_Lines(
-                "package |import |func|type |:= |err ",
-                r"package \w+$|import (?:\(|\"[^;]*$)|func [\w(]",
-                r"type \w+ (?:struct|interface|func)\b",
-                r"\t+[\w, ]+ := |\tif err != nil",
-            ),
-        ),
-        _code(
-            "rust",
-            "rs",
-            "rs",
-            lines=_Lines(
-                "fn |trait |impl|mod |use |struct |enum |#[|#![|let ",
-                r"[ \t]*(?:pub(?:\(\w+\))? )?(?:async |unsafe )?(?:fn|trait|impl|mod) .*[{;(,>]$",
-                r"impl<.*[{>]$",
-                r"use \w+::.*;$|(?:pub )?(?:struct|enum) \w+.*[{;]$|[ \t]*#!?\[\w.*\]$",
-                r"[ \t]+let (?:mut )?\w+",
-            ),
-        ),
-        _code(
-            "java",
-            "java",
-            "java-source",
-            lines=_Lines(
-                f"package |import |class |interface |enum |record |{_MEMBER_WORDS}",
-                r"package [\w.]+;|import (?:static )?[\w.]+(?:\.\*)?;",
-                r"(?:public |abstract |final )*(?:class|interface|enum|record) \w+.*\{$",
-                _MEMBER,
-            ),
-        ),
-        _code(
-            "csharp",
-            "cs",
-            "c# cs",
-            lines=_Lines(
-                f"using |namespace |{{ get;|class |interface |struct |{_MEMBER_WORDS}",
-                r"\s*using (?:static )?[\w.]+;$|namespace [\w.]+|.{0,80}\{ get;",
-                r"\s*(?:(?:public|internal|sealed|abstract|partial) )+(?:class|interface|struct) ",
-                _MEMBER,
-            ),
-        ),
-        _code("c", "c", "csrc", lines=_Lines(_C_WORDS, *_C)),
-        # the C++ grammar reads C headers, not the other way round
-        _code(
-            "cpp",
-            "cc cpp cxx h hh hpp hxx",
-            "c++ c++src",
-            lines=_Lines(f"{_C_WORDS}|{_CPP_WORDS}", *_C, *_CPP),
-        ),
-        _code(
-            "javascript",
-            "js mjs cjs jsx",
-            "js jsx",
-            interpreters="node",
-            lines=_Lines(_JS_WORDS, *_JS),
-        ),
-        _code(
-            "typescript",
-            "ts mts cts",
-            "ts",
-            interpreters="deno",
-            lines=_Lines(f"{_JS_WORDS}|{_TS_WORDS}", *_JS, *_TS),
-        ),
-        _code("tsx", "tsx"),
-        _code(
-            "php", "php phtml", interpreters="php", allows=lambda text: "<?" in text or "$" in text
-        ),
-        _code(
-            "ruby",
-            "rb rake gemspec",
-            "rb",
-            names="gemfile rakefile",
-            interpreters="ruby",
-            lines=_Lines(
-                "def |end|require|module |class |attr_|do ",
-                r"\s*def [\w.]+[?!=]?(?:\(.*\))?$|\s*end$|require(?:_relative)? ['\"]",
-                r"\s*(?:module|class) [A-Z][\w:]*(?: < [\w:]+)?$|\s*attr_\w+ :|.{0,80}\bdo \|\w+",
-            ),
-        ),
-        _code(
-            "bash",
-            "sh bash zsh",
-            "sh shell shellscript zsh",
-            names=".bashrc .bash_profile .profile .zshrc",
-            interpreters="sh bash zsh dash ksh ash",
-            lines=_Lines(
-                "",
-                r"\s*(?:fi|done|esac|then)(?:[ ;].*)?$|.{0,120}; (?:then|do)$|set -[a-z]",
-                r"\w+\(\) ?\{$",
-                r"(?:export |readonly |local )?\w+=(?:[\"'$(\w/]|$)",
-                r"\s*(?:sudo|apt-get|cd|echo|mkdir|rm|cp|mv|curl|chmod|source) [\w\"'$/.~-]",
-            ),
-        ),
-        _code(
-            "css",
-            "css",
-            lines=_Lines(";", r"\s+[a-z-]+: ?[^;{}\n()]+;$"),
-        ),
-        _code("sql", "sql", shows=_is_sql),
-        _code("yaml", "yaml yml", "yml", shows=_is_yaml),
-        _code("toml", "toml", names="pipfile poetry.lock cargo.lock uv.lock", shows=_is_toml),
-        _code("cobol", "cob cbl"),
-        _code("elixir", "ex exs"),
-        _code("haskell", "hs"),
-        _code("kotlin", "kt kts"),
-        _code("lua", "lua", interpreters="lua"),
-        _code(
-            "perl",
-            "pl pm",
-            interpreters="perl",
-            lines=_Lines(
-                "use |sub |my |=head1 ",
-                r"use (?:strict|warnings|vars|[A-Z]\w+)\b.*;$|sub \w+|\s*my [$@%(]|=head1 ",
-            ),
-        ),
-        _code("powershell", "ps1 psm1", interpreters="pwsh"),
-        _code(
-            "proto",
-            "proto",
-            lines=_Lines(
-                "syntax = |message |rpc | = |option ",
-                r"syntax = |message \w+ \{|\s+rpc \w+|\s+[\w. ]+ \w+ = \d+;|option \w+ = ",
-            ),
-        ),
-        _code("r", "r", interpreters="rscript"),
-        _code("scala", "scala sc"),
-        _code("sol", "sol"),
-        _code("swift", "swift"),
-        _code("visualbasic6", "bas frm"),
-    )
-)
 
 _DATA: dict[str, TextKind] = {
     "subtitles": TextKind(
@@ -844,14 +678,7 @@ _DATA: dict[str, TextKind] = {
         allows=_is_notebook,
         language="json",
     ),
-    "json": TextKind(
-        "code",
-        "json jsonl ndjson geojson",
-        "jsonl",
-        shows=_JSON.match,
-        allows=_JSON.match,
-        language="json",
-    ),
+    "json": _kind("code", "json", _JSON.match, _JSON.match),
     "mail": TextKind("mail", "eml mbox", "mbox rfc822", shows=_is_mail, allows=_MAIL_HEADER.match),
     "man": TextKind(
         "man", "1 2 3 4 5 6 7 8 9 man roff", "troff troff-man", shows=_is_man, allows=_is_man
@@ -867,6 +694,18 @@ _DATA: dict[str, TextKind] = {
     "log": TextKind("log", "log", shows=_is_log),
 }
 
+_CODE: dict[str, TextKind] = {
+    **{
+        name: _kind("code", name)
+        for name in LANGUAGES
+        if name not in ("json", "html", "latex", "rst", "markdown")
+    },
+    "php": _kind("code", "php", allows=lambda text: "<?" in text or "$" in text),
+    "sql": _kind("code", "sql", _is_sql),
+    "yaml": _kind("code", "yaml", _is_yaml),
+    "toml": _kind("code", "toml", _is_toml),
+}
+
 _MARKUP: dict[str, TextKind] = {
     "xml": TextKind(
         "xml",
@@ -875,32 +714,13 @@ _MARKUP: dict[str, TextKind] = {
         shows=_is_xml,
         allows=lambda text: text.lstrip()[:1] == "<",
     ),
-    "html": TextKind(
-        "html",
-        "html htm xhtml",
-        "xhtml xhtml+xml",
-        shows=_is_html,
-        allows=_ANY_TAG.search,
-        language="html",
-    ),
-    "latex": TextKind(
-        "latex",
-        "tex ltx latex",
-        "tex",
-        shows=_is_latex,
-        allows=_LATEX_COMMAND.search,
-        language="latex",
-    ),
+    "html": _kind("html", "html", _is_html, _ANY_TAG.search),
+    "latex": _kind("latex", "latex", _is_latex, _LATEX_COMMAND.search),
     "asciidoc": TextKind(
         "asciidoc", "adoc asciidoc asc", "adoc", shows=_is_asciidoc, allows=_may_be_asciidoc
     ),
-    "rst": TextKind(
-        "rst",
-        "rst rest",
-        "restructuredtext",
-        shows=_is_rst,
-        allows=lambda text: _RST_SIGNS.search(text) or _RST_HINTS.search(text),
-        language="rst",
+    "rst": _kind(
+        "rst", "rst", _is_rst, lambda text: _RST_SIGNS.search(text) or _RST_HINTS.search(text)
     ),
     "code": TextKind(
         "code",
@@ -910,16 +730,13 @@ _MARKUP: dict[str, TextKind] = {
         interpreters="make awk",
         shows=_is_other_code,
     ),
-    "markdown": TextKind(
-        "markdown", "md markdown mdown mkd mdx qmd", "md", shows=_is_markdown, language="markdown"
-    ),
+    "markdown": _kind("markdown", "markdown", _is_markdown),
     "text": TextKind("text", aliases="txt plain console output"),
 }
 
-KINDS: dict[str, TextKind] = {**_DATA, **_LANGUAGES, **_MARKUP}
+KINDS: dict[str, TextKind] = {**_DATA, **_CODE, **_MARKUP}
 """Every kind by its name, in the order in which their contents are tested."""
 
-_CODE_LINES = {name: kind.lines for name, kind in KINDS.items() if kind.lines is not None}
 _BY_ALIAS = {alias: name for name, kind in KINDS.items() for alias in (name, *kind.aliases.split())}
 _BY_SUFFIX = {suffix: name for name, kind in KINDS.items() for suffix in kind.suffixes.split()}
 _BY_NAME = {each: name for name, kind in KINDS.items() for each in kind.names.split()}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from rag_splitters.structure.languages import language_record
 from rag_splitters.text.boundaries import skip_space
 
 _LONGEST_SIGNATURE = 1000  # characters
@@ -32,13 +33,7 @@ _CALL = rf"^[ \t]*(?!(?:{_NO_NAMES})\b)[\w$#~][\w$:<>,&*~\[\] \t]{{0,200}}\("
 _PYTHON = re.compile(r"^[ \t]*(?:(?:async[ \t]+)?def[ \t]+\w+|class[ \t]+\w+[ \t]*(?=[(:]))", re.M)
 _BRACES = re.compile(_KEYWORD, re.MULTILINE)
 _CALLS = re.compile(f"{_KEYWORD}|(?P<call>{_CALL})", re.MULTILINE)
-_SIGNATURES = {
-    "python": _PYTHON,
-    **dict.fromkeys(
-        ("csharp", "go", "java", "kotlin", "php", "rust", "scala", "sol", "swift"), _BRACES
-    ),
-    **dict.fromkeys(("c", "cpp", "js", "ts"), _CALLS),
-}
+_SIGNATURES = {"python": _PYTHON, "keywords": _BRACES, "calls": _CALLS}
 _STOP = re.compile(r"[(\[)\]{;]|:(?=[ \t]*(?:#.*)?(?:\r?\n|\Z))|\n[ \t]*\r?\n")
 _FIRST_LINE = re.compile(  # of a body, with the bracket that closes it if that follows
     r"[ \t]*\r?\n[ \t]*(?=[^\s/#*\"'@{}])[^\n]*?[^\s{(\[,\\](?=[ \t]*\r?(?:\n|\Z))"
@@ -47,7 +42,7 @@ _FIRST_LINE = re.compile(  # of a body, with the bracket that closes it if that 
 _DOCSTRING = re.compile(r"\s*[rRuU]?(\"{3}|'{3})")
 
 
-def find_signatures(text: str, language: str) -> Iterator[tuple[int, int]]:
+def find_signatures(text: str, language: str | None) -> Iterator[tuple[int, int]]:
     """Yield (start, end) of signatures in source code, up to the bracket or colon before the body.
 
     Each is yielded with and without the comments, decorators and attributes before it, and with and
@@ -57,15 +52,16 @@ def find_signatures(text: str, language: str) -> Iterator[tuple[int, int]]:
     >>> min(text[start:end] for start, end in find_signatures(text, "rust"))
     '// Grows.\\nfn grow(\\n    size: u32,\\n) {'
     """
-    pattern = _SIGNATURES.get(language)
+    style = language_record(language).signatures
+    pattern = _SIGNATURES.get(style)
     for match in pattern.finditer(text) if pattern else ():
-        end = _signature_end(text, match, language == "python")
+        end = _signature_end(text, match, style == "python")
         if end < 0:
             continue
         start = skip_space(text, match.start())
         lead = skip_space(text, _comment_start(text, match.start()))
         ends = [end]
-        if language == "python" and (opening := _DOCSTRING.match(text, end)):
+        if style == "python" and (opening := _DOCSTRING.match(text, end)):
             closing = text.find(opening[1], opening.end(), opening.end() + _LONGEST_DOCSTRING)
             ends += [closing + 3] if closing >= 0 else []
         if line := _FIRST_LINE.match(text, end):

@@ -12,7 +12,7 @@ from typing import Any
 
 from rag_splitters.errors import MissingExtraError, RagSplittersError
 from rag_splitters.extras import install_command
-from rag_splitters.structure.grammars import DEFINITIONS, GRAMMARS
+from rag_splitters.structure.languages import LANGUAGES
 
 _MAX_DEPTH = 24  # the cuts of all deeper nodes are one level
 _MAX_PATH = 32  # definitions nested deeper have no name
@@ -99,7 +99,7 @@ class _Reader:
 
     def __init__(self, text: str, code: bytes, language: str, tree: Any) -> None:
         self.text, self.code, self.tree = text, code, tree
-        self.types = DEFINITIONS.get(language, frozenset())
+        self.types = frozenset(LANGUAGES[language].definitions.split())
         self.syntax = Syntax()
         self.levels: list[list[int]] = [[] for _ in range(_MAX_DEPTH)]
         self.has_error = tree.root_node.has_error
@@ -348,11 +348,11 @@ def as_ascii(text: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def _grammar(language: str) -> Any:
-    module, function = GRAMMARS[language]
+    module, _, function = LANGUAGES[language].grammar.partition(" ")
     try:
         from tree_sitter import Language
 
-        return Language(getattr(import_module(module), function)())
+        return Language(getattr(import_module(module), function or "language")())
     except ImportError as error:
         raise MissingExtraError(
             f"CodeChunker needs tree-sitter and {module.replace('_', '-')}: "

@@ -20,8 +20,8 @@ import rag_splitters
 from rag_splitters import Chunker, RecursiveChunker
 from rag_splitters.chunkers.code import CodeChunker
 from rag_splitters.structure import syntax
-from rag_splitters.structure.grammars import GRAMMARS
-from rag_splitters.structure.kinds import language_named, language_of
+from rag_splitters.structure.kinds import language_of
+from rag_splitters.structure.languages import LANGUAGES, language_named
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.testing import check_chunker, hostile_texts
 from tests.support.splitting import asplit_texts, split_texts
@@ -270,7 +270,7 @@ def test_language_is_cut_between_definitions(language: str) -> None:
 
 
 def test_every_grammar_has_a_golden_example() -> None:
-    assert set(GOLDEN) == set(GRAMMARS)
+    assert set(GOLDEN) == {name for name, each in LANGUAGES.items() if each.grammar}
 
 
 @pytest.mark.parametrize("path", sorted(Path(rag_splitters.__file__).parent.rglob("*.py")), ids=str)
@@ -514,7 +514,7 @@ SIZES = (
 )
 
 
-@given(text=code_texts | hostile_texts(), language=st.sampled_from([*GRAMMARS, "auto", "kotlin"]))
+@given(text=code_texts | hostile_texts(), language=st.sampled_from([*LANGUAGES, "auto"]))
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_chunker_keeps_the_guarantees(sizes: dict[str, Any], text: str, language: str) -> None:
     check_chunker(CodeChunker(language=language, **sizes), text)

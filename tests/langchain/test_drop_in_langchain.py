@@ -27,7 +27,6 @@ from langchain_text_splitters import (
 )
 
 from rag_splitters import langchain as ours
-from rag_splitters.chunkers.languages import LANGUAGES
 from rag_splitters.langchain import (
     RecursiveTextSplitter,
     SemanticTextSplitter,
@@ -117,9 +116,9 @@ def test_separators_are_those_that_are_used() -> None:
     assert RecursiveTextSplitter()._separators == RecursiveCharacterTextSplitter()._separators
     assert RecursiveTextSplitter(separators=["|"])._separators == ["|"]
     assert RecursiveTextSplitter(separators=[]) == RecursiveTextSplitter()
-    assert RecursiveTextSplitter(language="go")._separators[: len(LANGUAGES["go"])] == [
-        *LANGUAGES["go"]
-    ]
+    assert RecursiveTextSplitter(language="go")._separators[0] == r"\r?\n[ \t]*(?:func)\b"
+    by_alias = RecursiveTextSplitter(language="js"), RecursiveTextSplitter(language="javascript")
+    assert by_alias[0]._separators == by_alias[1]._separators
 
 
 # from_language, get_separators_for_language
