@@ -94,11 +94,7 @@ class RecursiveChunker(MergingChunker):
         if is_preset and self.language is None and self.strip_whitespace:
             structure = recursive_structure(text)
         else:
-            patterns = (
-                language_record(self.language).separators
-                if self.language
-                else self.separators or ()
-            )
+            patterns = language_record(self.language).separators or self.separators or ()
             structure = pieces(
                 text,
                 [(each,) for each in patterns if each],
