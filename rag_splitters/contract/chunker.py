@@ -11,6 +11,7 @@ from typing_extensions import Self
 from rag_splitters.calls import arun, run
 from rag_splitters.contract.groups import numbered_groups
 from rag_splitters.contract.help_texts import Docstring, Signature
+from rag_splitters.contract.line_breaks import plan_with_line_feeds, spans_with_line_feeds
 from rag_splitters.errors import InputTypeError
 from rag_splitters.ids import ChunkIds
 from rag_splitters.models.failures import collect_failures, raise_or_collect
@@ -237,8 +238,12 @@ def _pair_methods(kind: type[Chunker]) -> None:
     if is_new:
         kind._needs_only_text = "plan" not in methods
     if len(methods) == 1:
-        for name, method in {"spans": _spans_from_plan, "plan": _plan_from_spans}.items():
-            setattr(kind, name, methods.get(name) or method(*methods.values()))
+        plan = methods.get("plan") or _plan_from_spans(methods["spans"])
+        spans = methods.get("spans") or _spans_from_plan(plan)
+        if is_new and is_ours(kind):
+            plan = plan_with_line_feeds(plan)
+            spans = spans_with_line_feeds(spans, _spans_from_plan(plan))
+        kind.plan, kind.spans = plan, spans  # type: ignore[method-assign]
 
 
 def _plan_from_spans(spans: Any) -> Any:

@@ -26,7 +26,6 @@ _EXTENDING = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
 NEWLINE = r"(?:\r\n|\n|\r(?!\n))"
 _BLANK_LINE = re.compile(rf"{NEWLINE}[^\S\r\n]*{NEWLINE}\s*")
-_LINE = re.compile(NEWLINE)
 _NOT_SPACE = re.compile(r"\S")
 # Scripts without spaces between words: every character may begin a word.
 UNSPACED = (
@@ -189,9 +188,7 @@ def paragraph_cuts(text: str) -> list[int]:
 
 
 def paragraphs(text: str) -> Finder:
-    """Return the finder of ends of paragraphs: blank lines, with any kind of line break."""
-    if _has_lone_return(text):
-        return lazily(partial(paragraph_cuts, text))
+    """Return the finder of ends of paragraphs: blank lines."""
     return partial(_last_paragraph, text)
 
 
@@ -209,19 +206,8 @@ def _last_paragraph(text: str, low: int, high: int) -> int:
 
 
 def lines(text: str) -> Finder:
-    """Return the finder of ends of lines, with any kind of line break."""
-    if _has_lone_return(text):
-        return lazily(lambda: [match.end() for match in _LINE.finditer(text)])
+    """Return the finder of ends of lines."""
     return after(text, "\n")
-
-
-def _has_lone_return(text: str) -> bool:
-    return "\r" in text and _count_lone_returns(text) > 0
-
-
-@lru_cache(maxsize=2)
-def _count_lone_returns(text: str) -> int:
-    return text.count("\r") - text.count("\r\n")
 
 
 def sentences(text: str) -> Finder:

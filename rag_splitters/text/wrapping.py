@@ -6,12 +6,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, pairwise, zip_longest
 
 from rag_splitters.text.boundaries import Finder, lines
 from rag_splitters.text.lines import AFTER_CLAUSE, DASHES, DECIMAL, LETTERED, MARK
 
-_REACH = 500  # characters around a line break that decide whether its paragraph is wrapped
+_WINDOW = 1000  # characters of a paragraph whose lines are compared with each other
 _WIDTHS = range(45, 121)  # characters in the longest line of a wrapped paragraph
 _LINE_END = re.compile(  # in a wrapped paragraph
     rf"\n(?:(?=[ \t]*\r?\n|[ \t]{{0,8}}(?:{MARK}|{DECIMAL}|[{DASHES}|>#][ \t]))"
@@ -41,56 +41,72 @@ def unwrapped_lines(text: str) -> Finder:
     >>> unwrapped_lines(text)(0, 25)
     21
     """
-    last_line, blank_lines = lines(text), ("\n\n", "\n\r\n") if "\r" in text else ("\n\n",)
-    paragraph, ends = (0, 0), list[int]()
+    last_line, window = lines(text), _Window(text)
 
     def last(low: int, high: int) -> int:
-        nonlocal paragraph, ends
         cut = last_line(low, high)
         while cut > low:
-            if not paragraph[0] < cut < paragraph[1]:
-                paragraph = _paragraph(text, cut, blank_lines)
-                ends = _line_ends(text, *paragraph)
-            begin = max(low, paragraph[0])
-            if cut <= begin:  # before the paragraph's first line
-                return cut
-            index = bisect_right(ends, cut) - 1
-            if index >= 0 and ends[index] > begin:
-                return ends[index]
+            if not window.start < cut <= window.end:
+                window.move_to(cut)
+            begin = low if low > window.start else window.start
+            index = bisect_right(window.line_ends, cut) - 1
+            if index >= 0 and window.line_ends[index] > begin:
+                return window.line_ends[index]
             cut = last_line(low, begin)
         return -1
 
     return last
 
 
-def _paragraph(text: str, cut: int, blank_lines: Sequence[str]) -> tuple[int, int]:
-    """Return the whole lines around an offset, between blank lines, within reach."""
-    low, high = max(0, cut - _REACH), min(len(text), cut + _REACH)
-    start = max(text.rfind(blank, low, cut) for blank in blank_lines) + 1
-    if not start:
-        start = (text.find("\n", low, cut) + 1 or low) if low else 0
-    ends = [end for blank in blank_lines if (end := text.find(blank, cut - 1, high)) >= 0]
-    if not ends:
-        ends = [text.rfind("\n", cut - 1, high) if high < len(text) else high]
-    return start, max(min(ends), cut)
+class _Window:
+    """Lines of a paragraph that are compared with each other, to find those that are not wrapped.
+
+    It is a whole paragraph or, in a long one, a part that begins at a multiple of `_WINDOW`
+    characters, so that an answer does not depend on what was asked before.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.blank_lines = ("\n\n", "\n\r\n") if "\r" in text else ("\n\n",)
+        self.paragraph = self.start = self.end = 0
+        self.line_ends: list[int] = []
+
+    def move_to(self, cut: int) -> None:
+        """Move to the window with the line that ends at `cut`."""
+        text, line = self.text, self.text.rfind("\n", 0, cut - 1) + 1
+        if text[line:cut].isspace():
+            self.paragraph, self.start, self.end, self.line_ends = cut, line, cut, [cut]
+            return
+        is_near = self.paragraph <= line  # nothing before the last window's end has to be read
+        low = max(min(self.end, line) - 3, 0) if is_near else 0
+        blanks = [(text.rfind(blank, low, line), len(blank)) for blank in self.blank_lines]
+        start, length = max(blanks)
+        if start >= 0:
+            self.paragraph = start + length
+        elif not is_near:
+            self.paragraph = 0
+        low = self.paragraph + (line - self.paragraph) // _WINDOW * _WINDOW
+        self.start = text.find("\n", low - 1) + 1 if low > self.paragraph else low
+        high = text.find("\n", low + _WINDOW - 1) + 1 or len(text)
+        ends = [text.find(blank, cut - 1, high + 1) + 1 for blank in self.blank_lines]
+        self.end = min(filter(None, ends), default=high)
+        self.line_ends = _line_ends(text, self.start, self.end)
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
-    """Return the ends of the lines in a paragraph that are not wrapped, sorted."""
-    while start < end and text[start] in "\r\n":
-        start += 1
+    """Return the ends of the lines from `start` to `end` that are not wrapped, sorted."""
     rows = text[start:end].split("\n")
-    cuts = list(accumulate((len(row) + 1 for row in rows), initial=start))[1:]
-    if cuts[-1] > end:  # the last line goes on, or ends where the paragraph does
-        cuts.pop()
-    wrapped = _wrapped_breaks([row.strip() for row in rows])
+    cuts = [*accumulate((len(row) + 1 for row in rows[:-1]), initial=start)][1:]
+    if not rows[-1]:  # the line after the last one, unless the paragraph has ended
+        rows[-1] = text[end : end + _WIDTHS[-1]].partition("\n")[0]
+    rows = [row.strip() for row in rows]
+    wrapped = _wrapped_breaks(rows if rows[-1] else rows[:-1])
     if not any(wrapped):
         return cuts
     items = {match.end() for match in _LINE_END.finditer(text, start, end + _AHEAD)}
-    wrapped.append(False)
     return [
         cut
-        for cut, is_wrapped in zip(cuts, wrapped, strict=False)
+        for cut, is_wrapped in zip_longest(cuts, wrapped, fillvalue=False)
         if not is_wrapped or cut in items
     ]
 
@@ -104,7 +120,7 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
     if len(rows) < 2 or not width:
         return [False] * (len(rows) - 1)
     missing = [  # what a line lacks to be full, even with the next word
-        width - length - len(following.partition(" ")[0])
+        width - length - len(following.partition(" ")[0]) if length <= width else width
         for length, following in zip(lengths, rows[1:], strict=False)
     ]
     full = [each <= 0 for each in missing]
@@ -128,9 +144,9 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
 def _goes_on(rows: Sequence[str]) -> bool:
     """Whether enough lines have several words and continue in lower case."""
     firsts = [row[:1] for row in rows[1:]]
-    lower = sum(first.isalpha() and not first.isupper() for first in firsts)
-    short = sum(row.count(" ") < 3 for row in rows[:-1])
-    return lower * 3 >= len(firsts) >= short * 3
+    lower = [first for first in firsts if first.isalpha() and not first.isupper()]
+    short = [row for row in rows[:-1] if row.count(" ") < 3]
+    return len(lower) * 3 >= len(firsts) >= len(short) * 3
 
 
 def clauses(text: str) -> Finder:

@@ -1,0 +1,78 @@
+"""One view of line breaks: our strategies read a carriage return alone as a line feed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+
+from rag_splitters.span import Source, Span
+
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+
+
+def with_line_feeds(text: str) -> str:
+    """Return the text with a line feed in place of each carriage return that stands alone.
+
+    All offsets stay the same, and so does CRLF.
+
+    >>> with_line_feeds("one\\rtwo\\r\\nthree")
+    'one\\ntwo\\r\\nthree'
+    """
+    return _LONE_RETURN.sub("\n", text) if "\r" in text else text
+
+
+def plan_with_line_feeds(plan: Any) -> Any:
+    """Return a `plan` that sees line feeds where its sources have carriage returns alone.
+
+    So a text has the same chunks with either. A source is cut as it is if a parameter of the
+    strategy, such as a separator, names the carriage return, or if a chunk would be too big in its
+    own form: a tokenizer may need more tokens for carriage returns.
+    """
+
+    @wraps(plan)
+    async def plan_views(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
+        views = [_view(self, source) for source in sources]
+        results: list[list[Span]] = await plan(self, views)
+        changed = [
+            number
+            for number, (source, view, spans) in enumerate(zip(sources, views, results, strict=True))
+            if view is not source
+            and not all(self.fits(span.text_of(source.text)) for span in spans)
+        ]
+        if changed:
+            originals = await plan(self, [sources[number] for number in changed])
+            for number, spans in zip(changed, originals, strict=True):
+                results[number] = spans
+        return results
+
+    return plan_views
+
+
+def spans_with_line_feeds(spans: Any, spans_of_view: Any) -> Any:
+    """Return the `spans` of a strategy: those of the view for a text with carriage returns."""
+
+    @wraps(spans)
+    def spans_of_text(self: Any, text: str) -> list[Span]:
+        cut = spans_of_view if "\r" in text else spans
+        result: list[Span] = cut(self, text)
+        return result
+
+    return spans_of_text
+
+
+def _view(chunker: Any, source: Source) -> Source:
+    """Return the source with line feeds, or the source itself if it stays the same."""
+    text = with_line_feeds(source.text)
+    if text == source.text or any(map(_names_return, vars(chunker).values())):
+        return source
+    return replace(source, text=text)
+
+
+def _names_return(parameter: Any) -> bool:
+    """Whether a parameter is, or holds, a text or a pattern with a carriage return."""
+    if isinstance(parameter, (list, tuple)):
+        return any(map(_names_return, parameter))
+    return isinstance(parameter, str) and ("\r" in parameter or r"\r" in parameter)
