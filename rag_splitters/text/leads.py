@@ -36,6 +36,8 @@ _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _LETTER = re.compile(r"[^\W\d_]")
 _COLONS = (":", "：", ":**", ":__")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
+_LEAD_ENDS = _COLON_ENDS | frozenset(">/")
+_NO_LEADS = ("text", "item", "fence")
 _COLON_AND_TAGS = re.compile(r"[:：](?:\s*</([A-Za-z]\w*)>)+\Z")
 _STOPS = tuple(".!?…,;。！？।؟，、；”»\"'")
 _QUOTES = "\"'“„«‘¿¡(["
@@ -184,6 +186,9 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return -1, "title"  # the usual end of a line
     line = text[start if start > low else start - _indent_before(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
+    is_lower = (has_mark or content[0].islower()) and content[0] not in _QUOTES
+    if is_last and is_lower and kind in _NO_LEADS and last not in _LEAD_ENDS:
+        return -1, "title"  # the usual end of a paragraph of code, a list or a fence
     if kind in ("heading", "label", "anchor"):
         return start, "lead"
     if tags:
