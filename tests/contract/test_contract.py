@@ -5,6 +5,7 @@ A property takes all cases of a strategy through each text: making a text takes 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from llama_index.core.schema import MetadataMode
 
 import rag_splitters.langchain
 import rag_splitters.llama_index
-from rag_splitters import CATALOGUE, Chunker
+from rag_splitters import CATALOGUE, Chunker, Span
 from rag_splitters.testing import check_chunker, check_documents, check_nodes, hostile_texts
 from tests.support.cases import CASES
 
@@ -70,6 +71,28 @@ def front_end(chunker: Chunker, module: object, suffix: str, **options: object) 
 def test_chunker_keeps_the_guarantees(cases: list[Chunker], text: str) -> None:
     for chunker in cases:
         check_chunker(chunker, text)
+
+
+@each_strategy
+@fewer
+@with_violations
+@given(text=hostile_texts())
+def test_line_breaks_of_any_kind_give_the_same_chunks(cases: list[Chunker], text: str) -> None:
+    text = re.sub(r"\r\n?", "\n", text)
+    other = text.replace("\n", "\r")
+    for chunker in cases:
+        spans = chunker.spans(text)
+        if all(chunker.fits(span.text_of(other)) for span in spans):  # a token may be one more
+            assert _cuts(chunker.spans(other)) == _cuts(spans)
+        if getattr(chunker, "length_function", None) == "words":  # "\r\n" has two characters
+            texts = [span.text_of(text) for span in spans]
+            other_text = text.replace("\n", "\r\n")
+            other_texts = [span.text_of(other_text) for span in chunker.spans(other_text)]
+            assert [each.replace("\r\n", "\n") for each in other_texts] == texts
+
+
+def _cuts(spans: list[Span]) -> list[tuple[int, int, str]]:
+    return [(span.start, span.end, (span.content or "").replace("\r", "\n")) for span in spans]
 
 
 @each_strategy
