@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import regex
 
 from rag_splitters.contract.chunker import Chunker
+from rag_splitters.contract.line_breaks import with_line_feeds
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.text.leads import lead_start
@@ -198,6 +199,7 @@ def _check_overlap(
     if getattr(chunker, "overlap_sentences", 0) or getattr(chunker, "language", None):
         return
     measure = sizer(chunker.length_function)(text)
+    text = with_line_feeds(text)
     whole = _unbreakable(chunker, text, spans)
     sentences, others = _overlap_starts(chunker, text, clusters, whole)
     for one, other in pairwise(spans):

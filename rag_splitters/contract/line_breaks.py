@@ -36,19 +36,27 @@ def plan_with_line_feeds(plan: Any) -> Any:
     async def plan_views(self: Any, sources: Sequence[Source]) -> list[list[Span]]:
         views = [_view(self, source) for source in sources]
         results: list[list[Span]] = await plan(self, views)
-        changed = [
-            number
-            for number, (source, view, spans) in enumerate(zip(sources, views, results, strict=True))
-            if view is not source
-            and not all(self.fits(span.text_of(source.text)) for span in spans)
-        ]
-        if changed:
-            originals = await plan(self, [sources[number] for number in changed])
-            for number, spans in zip(changed, originals, strict=True):
+        too_big = []
+        for number, (source, view) in enumerate(zip(sources, views, strict=True)):
+            if view is not source:
+                results[number] = [_in_source(span, view, source) for span in results[number]]
+                if not all(self.fits(span.text_of(source.text)) for span in results[number]):
+                    too_big.append(number)
+        if too_big:
+            originals = await plan(self, [sources[number] for number in too_big])
+            for number, spans in zip(too_big, originals, strict=True):
                 results[number] = spans
         return results
 
     return plan_views
+
+
+def _in_source(span: Span, view: Source, source: Source) -> Span:
+    """Return the span with the source's own line breaks in a text that was put before it."""
+    own = view.text[span.start : span.end]
+    if not own or span.content is None or not span.content.endswith(own):
+        return span
+    return replace(span, content=span.content[: -len(own)] + source.text[span.start : span.end])
 
 
 def spans_with_line_feeds(spans: Any, spans_of_view: Any) -> Any:

@@ -47,6 +47,7 @@ VIOLATIONS = (
     "item\n<|endoftext|>```\n\u3000<table><tr><td>ⲉ각![a](g)",
     "aDr. No said so.\n\nDr. No said so.",
     " \u0301नमस्ते। Is it? Yes!",
+    "aaaa\n%\r# Heading\n",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 
