@@ -153,3 +153,11 @@ def test_ids_are_the_same_in_both_frameworks(cases: list[Chunker], text: str) ->
 def test_every_strategy_has_cases() -> None:
     assert set(CASES) == set(CATALOGUE)
     assert all(CASES.values())
+
+
+def test_chunks_that_begin_together_are_in_order() -> None:
+    class Growing(Chunker):
+        def spans(self, text: str) -> list[Span]:
+            return [Span(0, 3), Span(0, 8)]
+
+    check_chunker(Growing(), "One two.")

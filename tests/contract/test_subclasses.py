@@ -149,6 +149,7 @@ def with_attributes(base: Any) -> Any:
             self.lang = lang
             self._late = lang
             self.chunksize = 1  # whoever has a subclass may take any name that is no parameter
+            self.tokens_per_chunk = 2  # also of a framework's parameter that we lack
 
     WithAttributes.__qualname__ = "WithAttributes"
     return WithAttributes
@@ -161,6 +162,7 @@ def test_subclass_has_attributes_of_its_own(base: Any) -> None:
     for each in copies:
         values = (each.lang, each._early, each._late, each.chunksize, each.headers_to_split_on)
         assert values == ("de", ["de"], "de", 1, ["#"])
+        assert each.tokens_per_chunk == 2
         assert (each.chunk_size, each.chunk) == (40, 3)
         assert set(each.model_dump()) >= set(base.model_fields) - {"callback_manager", "id_func"}
         assert "lang" not in each.model_dump()

@@ -436,3 +436,15 @@ def test_markdown_table_ends_where_markdown_it_ends_it(end: str, mark: str) -> N
     known = [token.map for token in own.parse(text) if token.type == "table_open"]
     found = [token.map for token in _parser().parse(text) if token.type == "table_open"]
     assert found == known != []
+
+
+def test_heading_of_a_wiki_ends_a_paragraph_and_is_read_once() -> None:
+    text = "Tea.\n== Green ==\nHot.\n== Black ==\nCold."
+    blocks = [(block.kind, text[block.start : block.end]) for block in read_blocks(text)]
+    assert blocks == [
+        ("paragraph", "Tea."),
+        ("heading", "== Green =="),
+        ("paragraph", "Hot."),
+        ("heading", "== Black =="),
+        ("paragraph", "Cold."),
+    ]

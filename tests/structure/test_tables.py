@@ -553,3 +553,11 @@ def test_work_grows_with_the_table(format: str, monkeypatch: pytest.MonkeyPatch)
 def test_broken_tables_take_linear_time(text: str, render: Any) -> None:
     """Quadratic work would take minutes here."""
     assert TableChunker(render=render).spans(text)
+
+
+def test_quotation_marks_in_a_header_of_html_stay_as_they_are() -> None:
+    row = f"<tr><td>{'copper ' * 60}</td></tr>"
+    text = f'<table><tr><th>5" pipe &amp; "cap"</th></tr>{row}</table>'
+    chunks = TableChunker(chunk_size=150, format="html").chunk(text)
+    assert len(chunks) > 2
+    assert all('<th>5" pipe &amp; "cap"</th>' in chunk.text for chunk in chunks)

@@ -16,6 +16,7 @@ from rag_splitters import (
     SentenceChunker,
 )
 from rag_splitters.structure.blocks.plain import plain_headings
+from rag_splitters.text.leads import lead_start
 from rag_splitters.text.lines import is_item, line_kind
 
 LETTERS = ("a", "b", "c", "d", "e", "f")
@@ -134,3 +135,18 @@ def test_overlap_begins_inside_nothing_unbreakable(whole: str) -> None:
         chunks = SentenceChunker(chunk_size=100, chunk_overlap=overlap).chunk(text)
         start = text.index(whole)
         assert not any(start < chunk.start < start + len(whole) for chunk in chunks), overlap
+
+
+@pytest.mark.parametrize(
+    ("title", "following", "is_lead"),
+    [
+        ("Green tea", "It grows on hills where it is cool.", True),
+        ("GREEN TEA", "It is.", True),
+        ("Green tea", "It is.", False),
+        ("Green tea", "- hot", True),
+    ],
+)
+def test_title_leads_a_longer_line_or_an_item(title: str, following: str, is_lead: bool) -> None:
+    text = f"They drank it at noon.\n\n{title}\n\n{following}"
+    cut = text.index(following)
+    assert lead_start(text, 0, cut) == (text.index(title) if is_lead else cut)

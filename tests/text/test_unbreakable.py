@@ -21,7 +21,9 @@ from rag_splitters import (
 )
 from rag_splitters.models import HashingEmbeddings
 from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.text.boundaries import positions
 from rag_splitters.text.sizing import Sizes
+from rag_splitters.text.structure import Unbreakable
 from rag_splitters.text.unbreakable import find_unbreakable, marked_structure
 
 PROSE = "The kettle has been on the stove since six. Nobody has looked at it, and it is dry. "
@@ -177,3 +179,9 @@ def test_wholes_ascend_and_are_visible(text: str, data: st.DataObject) -> None:
         SentenceChunker(chunk_size=12, chunk_overlap=5),
     ):
         check_chunker(chunker, text)
+
+
+def test_guarded_cuts_divide_no_range() -> None:
+    guarded = Unbreakable([(3, 9), (9, 12)]).guard(positions([2, 3, 5, 9, 11, 14]))
+    assert [guarded(0, high) for high in (14, 11, 8, 2)] == [14, 9, 3, 2]
+    assert guarded(3, 8) == -1
