@@ -178,6 +178,11 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
     >>> first_sentence_start("One is here. Two is here. Three.", 5, 32)
     13
     """
+    before = text[low - _REACH : low] if low >= _REACH else ""
+    if before[-1:].isalnum() or (before[-1:] == " " and before[-2].isalnum()):
+        mark = _MARK.search(text, low, high)  # most often, there is none before the end
+        if (mark is None or mark.start() == high - 1) and "[" not in before:
+            return -1
     gap = space_start(text, 0, low) if text[low - 1 : low].isspace() else low
     if gap == 0:
         first = _VISIBLE.search(text, low, high)

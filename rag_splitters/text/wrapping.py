@@ -173,7 +173,7 @@ def next_clause(text: str, low: int, high: int) -> int:
     >>> next_clause("It may be cut here, or there", 6, 28)
     20
     """
-    begin = low - _LONGEST_GAP if low > _LONGEST_GAP else 0
+    begin = max(0, low - _LONGEST_GAP) if text[low - 1 : low].isspace() else max(0, low - 1)
     pattern = _LINE_OR_CLAUSE if "(" in text[begin:high] else _MARKED_CLAUSE
     for match in pattern.finditer(text, begin, high):
         place = match.end()
