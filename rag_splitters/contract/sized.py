@@ -15,7 +15,7 @@ from rag_splitters.errors import InputError
 from rag_splitters.parameters.checks import count_or_share
 from rag_splitters.parameters.fields import Least, Overlap, Size, Unit
 from rag_splitters.span import Source, Span
-from rag_splitters.text.sizing import Sizes, sizer
+from rag_splitters.text.sizing import Sizes, sizer, text_length
 
 
 class SizedChunker(Chunker):
@@ -70,8 +70,7 @@ class SizedChunker(Chunker):
         return Sizes(self.chunk_size, self.overlap, self.length_function)
 
     def fits(self, content: str) -> bool:
-        measure = sizer(self.length_function)(content)
-        return measure.length(0, len(content)) <= self.chunk_size
+        return text_length(content, self.length_function) <= self.chunk_size
 
     def with_room_for(self, prefix: str) -> Self:
         """Return the same strategy with smaller chunks, so that `prefix` fits before each.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -10,7 +11,7 @@ from rag_splitters import chunkers
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
 from rag_splitters.structure.languages import language_record
-from rag_splitters.text.sizing import sizer
+from rag_splitters.text.sizing import text_length
 
 _NAMES = {
     "is_separator_regex": "is_regex",
@@ -113,8 +114,7 @@ def langchain_attribute(parameter: str, read: Callable[[Any], Any] | None = None
 
 def length_function(splitter: Any) -> Callable[[str], int]:
     """Return a function that measures a text in a splitter's unit."""
-    new_measure = sizer(splitter.length_function)
-    return lambda text: new_measure(text).length(0, len(text))
+    return partial(text_length, length_function=splitter.length_function)
 
 
 def keep_separator(splitter: Any) -> Any:

@@ -18,7 +18,7 @@ from rag_splitters.text.measures import (
     WordMeasure,
 )
 
-__all__ = ["LengthFunction", "Measure", "Sizer", "Sizes", "sizer"]
+__all__ = ["LengthFunction", "Measure", "Sizer", "Sizes", "sizer", "text_length"]
 
 
 class Sizes(NamedTuple):
@@ -60,6 +60,15 @@ def sizer(length_function: LengthFunction) -> Sizer:
         return _sizer(length_function)
     except TypeError:  # an object that cannot be hashed
         return _sizer.__wrapped__(length_function)
+
+
+def text_length(text: str, length_function: LengthFunction) -> int:
+    """Return the length of a text.
+
+    >>> text_length("one two three", "words")
+    3
+    """
+    return sizer(length_function)(text).length(0, len(text))
 
 
 @lru_cache(maxsize=64)

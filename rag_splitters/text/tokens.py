@@ -28,6 +28,7 @@ very long white space and is superlinear on very long words."""
 _PART = 12_000  # characters to cut into words at once, so that they fit in the processor's cache
 _LONGEST_CACHED = 100  # characters of a unit whose count is cached
 _MOST_CACHED = 500_000  # units
+_SHORT = 300  # characters of a text that is encoded as one unit, such as metadata
 _FEW = 50  # up to so many new words are encoded one by one, which is faster
 _TOKENS = 2**32 - 1  # a unit's counts are one number: its tokens, and its characters above them
 
@@ -307,6 +308,8 @@ class _Counts:
 
     def sums(self, text: str) -> tuple[array[int], array[int]]:
         """Return the borders of a text, from 0 to its end, and the tokens before each."""
+        if len(text) <= _SHORT:
+            return array("q", [0, len(text)]), array("q", [0, self.count(text)])
         values, start = list[Any](), 0
         while start < len(text) or not values:
             border = _SINGLE_SPACE.search(text, start + _PART)
