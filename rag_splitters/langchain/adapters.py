@@ -22,17 +22,11 @@ from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore, check_json
-from rag_splitters.parent_child.known_vectors import (
-    ChildrenToWrite,
-    Edition,
-    VectorsByText,
-    children_to_write,
-)
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.turns import Docstore, Turn
-from rag_splitters.parent_child.vectors import Vectors
+from rag_splitters.parent_child.vectors import ChildrenToWrite, Vectors
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -270,7 +264,7 @@ class VectorStoreChildren(ChildStore):
     ) -> None:
         self._vectorstore = vectorstore
         self._model_name = model_name
-        self._batch_size = batch_size or _BATCH
+        self._batch_size = batch_size
         self._search_kwargs = dict(search_kwargs or {})
         self.has_filter = bool(search_kwargs)
         self.filter_keys = filter_keys(self._search_kwargs.get("filter"))
@@ -281,20 +275,9 @@ class VectorStoreChildren(ChildStore):
         embeddings = self._vectorstore.embeddings
         return self._model_name or ("" if embeddings is None else describe_model(embeddings))
 
-    async def embed(
-        self, editions: Sequence[Edition], own_vectors: VectorsByText | None = None
-    ) -> list[ChildrenToWrite]:
-        """Return what has to be written; the store itself embeds it then."""
-        old_ids = [child for edition in editions for child in edition.old_ids]
-        try:
-            stored = await self.read(old_ids)
-        except NotImplementedError:  # the store cannot read: write all again
-            stored = []
-        return children_to_write(editions, stored)
-
     async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
         written = [child for each in children for child in each.children]
-        for batch in batched(written, self._batch_size):
+        for batch in batched(written, self.batch_size):
             await turn.docstore.confirm()
             converted = [
                 Document(page_content=without_surrogates(c.text), metadata=c.metadata, id=c.id)
@@ -304,13 +287,13 @@ class VectorStoreChildren(ChildStore):
             await call_method(self._vectorstore, "add_documents", converted, ids=ids)
 
     async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
-        for batch in batched(ids, self._batch_size):
+        for batch in batched(ids, self.batch_size):
             if await call_method(self._vectorstore, "delete", list(batch)) is False:
                 raise OperationError(f"the vector store did not delete {len(batch)} children")
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         children: dict[str | None, Entry] = {}
-        for batch in batched(ids, self._batch_size):
+        for batch in batched(ids, self.batch_size):
             for document in await call_method(self._vectorstore, "get_by_ids", list(batch)):
                 children[document.id] = to_entry(document)
         return [children.get(name) for name in ids]

@@ -36,13 +36,6 @@ from rag_splitters.parent_child.keyvalue import (
     entry_from_value,
     entry_to_value,
 )
-from rag_splitters.parent_child.known_vectors import (
-    ChildrenToWrite,
-    Edition,
-    KnownVectors,
-    VectorsByText,
-    children_to_write,
-)
 from rag_splitters.parent_child.records import POSITION_KEYS, SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import (
     HEADER_KEY,
@@ -54,11 +47,11 @@ from rag_splitters.parent_child.results import (
 )
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.turns import Docstore, Turn
-from rag_splitters.parent_child.vectors import Vectors, embed_children
+from rag_splitters.parent_child.vectors import ChildrenToWrite, Vectors
 from rag_splitters.text.sources import copy_metadata
 
-_BATCH = 1000
 _COLLECTION = "parent_child"
+_BATCH = 1000
 _WRITING_METHODS = {"add", "add_documents", "delete", "delete_document", "delete_nodes", "put"}
 
 
@@ -314,37 +307,19 @@ class VectorStoreChildren(ChildStore):
         filters: MetadataFilters | None,
     ) -> None:
         self._store = vector_store
-        self._vectors = vectors
-        self._batch_size = batch_size or _BATCH
+        self.vectors: Vectors = vectors
+        self._batch_size = batch_size
         self._filters = filters
         self.has_filter = filters is not None
         self.filter_keys = frozenset(_filter_keys(filters))
         self.smoothing = smoothing
 
-    @property
-    def model(self) -> str:
-        return self._vectors.name
-
-    async def embed(
-        self, editions: Sequence[Edition], own_vectors: VectorsByText | None = None
-    ) -> list[ChildrenToWrite]:
-        result = [ChildrenToWrite(list(edition.children)) for edition in editions]
-        if not self.smoothing:  # with smoothing, a vector depends on its neighbours
-            result = children_to_write(editions, await self._read_old(editions))
-        documents = [each.children for each in result]
-        async for batch in embed_children(
-            documents, self._vectors, self._batch_size, self.smoothing, KnownVectors(own_vectors)
-        ):
-            for owner, vector in zip(batch.owners, batch.vectors, strict=True):
-                result[owner].vectors.append(vector)
-        return result
-
     async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
         """Write children; old ones are removed first, as not every store replaces them."""
-        pairs = [
-            pair for each in children for pair in zip(each.children, each.vectors, strict=True)
+        rows = [
+            (child, each.vectors[child.id or ""]) for each in children for child in each.children
         ]
-        for batch in batched(pairs, self._batch_size):
+        for batch in batched(rows, self.batch_size):
             await turn.docstore.confirm()
             nodes = [
                 TextNode(
@@ -359,19 +334,13 @@ class VectorStoreChildren(ChildStore):
             await call_method(self._store, "delete_nodes", [node.id_ for node in nodes])
             await call_method(self._store, "add", nodes)
 
-    async def _read_old(self, editions: Sequence[Edition]) -> list[Entry | None]:
-        try:
-            return await self.read([child for edition in editions for child in edition.old_ids])
-        except NotImplementedError:  # the store cannot read: write all again
-            return []
-
     async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
-        for batch in batched(ids, self._batch_size):
+        for batch in batched(ids, self.batch_size):
             await call_method(self._store, "delete_nodes", list(batch))
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         children: dict[str, Entry] = {}
-        for batch in batched(ids, self._batch_size):
+        for batch in batched(ids, self.batch_size):
             for node in await call_method(self._store, "get_nodes", list(batch)):
                 children[node.node_id] = _to_child(node)
         return [children.get(name) for name in ids]
@@ -387,7 +356,7 @@ class VectorStoreChildren(ChildStore):
     async def _query(
         self, query: str, n: int, mode: VectorStoreQueryMode, balance: float | None = None
     ) -> list[Match]:
-        vector = await self._vectors.embed_question(query)
+        vector = await self.vectors.embed_question(query)
         store_query = VectorStoreQuery(
             query_embedding=vector.tolist(),
             query_str=query,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,18 +14,11 @@ from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.errors import StoreError, UnreachableStoreError
 from rag_splitters.parent_child.filters import filter_keys
-from rag_splitters.parent_child.known_vectors import (
-    ChildrenToWrite,
-    Edition,
-    KnownVectors,
-    VectorsByText,
-)
 from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import EDITION_KEY, Entry
-from rag_splitters.parent_child.smoothing import can_unmix, neighbour_weights
 from rag_splitters.parent_child.stores import ChildStore, Detail, Match
 from rag_splitters.parent_child.turns import Turn
-from rag_splitters.parent_child.vectors import Vectors, embed_children, select_diverse
+from rag_splitters.parent_child.vectors import ChildrenToWrite, Vectors, select_diverse
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -142,7 +133,7 @@ class ChromaChildren(ChildStore):
         similarity: turns a distance into a similarity; None: by the collection's space.
     """
 
-    merges_metadata = True  # its upsert does
+    merges_metadata = True
     tells_similarities = True
 
     def __init__(
@@ -156,7 +147,7 @@ class ChromaChildren(ChildStore):
         similarity: Callable[[float], float] | None = None,
     ) -> None:
         self._collection = collection
-        self._vectors = vectors
+        self.vectors: Vectors = vectors
         self._batch_size = batch_size
         self._where = {key: value for key, value in (where or {}).items() if value}
         self.filter_keys = filter_keys(self._where.get("where"))
@@ -169,7 +160,7 @@ class ChromaChildren(ChildStore):
     @property
     def model(self) -> str:
         """The embedding model's name."""
-        return self._vectors.name
+        return self.vectors.name
 
     @property
     def is_local(self) -> bool:
@@ -197,40 +188,22 @@ class ChromaChildren(ChildStore):
         if "hnsw:space" not in metadata and not metadata.items() >= labels.items():
             await self._call(self._collection.modify, metadata={**metadata, **labels})
 
-    async def embed(
-        self, editions: Sequence[Edition], own_vectors: VectorsByText | None = None
-    ) -> list[ChildrenToWrite]:
-        batch_size = self._batch(_WRITE_BATCH)
-        known_vectors = await self._read_known_vectors(editions, KnownVectors(own_vectors))
-        result = [ChildrenToWrite() for _ in editions]
-        documents = [edition.children for edition in editions]
-        async for batch in embed_children(
-            documents, self._vectors, batch_size, self.smoothing, known_vectors
-        ):
-            rows = zip(batch.owners, batch.children, batch.vectors, batch.stored, strict=True)
-            for owner, child, vector, stored in rows:
-                if stored is None:
-                    result[owner].children.append(child)
-                    result[owner].vectors.append(vector)
-                elif _changes_metadata(stored, child):
-                    result[owner].updated.append(child)
-        return result
-
     async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
         """Write in batches that Chroma takes; each child says in which turn it was written."""
-        written = [child for each in children for child in each.children]
-        vectors = [vector for each in children for vector in each.vectors]
-        updated = [child for each in children for child in each.updated]
-        for numbers in batched(range(len(written)), self._batch(_WRITE_BATCH)):
+        rows = [
+            (child, each.vectors[child.id or ""]) for each in children for child in each.children
+        ]
+        for pairs in batched(rows, self.batch_size):
             await turn.docstore.confirm()
             await self._call(
                 self._collection.upsert,
-                ids=[written[number].id for number in numbers],
-                embeddings=_fast_rows([vectors[number] for number in numbers]),
-                documents=[without_surrogates(written[number].text) for number in numbers],
-                metadatas=[_with_turn(written[number], turn) for number in numbers],
+                ids=[child.id for child, _ in pairs],
+                embeddings=_fast_rows([vector for _, vector in pairs]),
+                documents=[without_surrogates(child.text) for child, _ in pairs],
+                metadatas=[_with_turn(child, turn) for child, _ in pairs],
             )
-        for batch in batched(updated, self._batch(_WRITE_BATCH)):
+        updated = [child for each in children for child in each.updated]
+        for batch in batched(updated, self.batch_size):
             await turn.docstore.confirm()
             await self._call(
                 self._collection.update,
@@ -238,42 +211,24 @@ class ChromaChildren(ChildStore):
                 metadatas=[_with_turn(child, turn) for child in batch],
             )
 
-    async def _read_known_vectors(
-        self, editions: Sequence[Edition], known_vectors: KnownVectors
-    ) -> KnownVectors:
-        """Read the documents' former children, and recover the model's vectors from theirs."""
-        for edition in editions:
-            if edition.old_ids and can_unmix(neighbour_weights(self.smoothing)):
-                children, vectors = await self._read_vectors(edition.old_ids)
-                if len(children) == len(edition.old_ids):
-                    context = edition.old_context
-                    children = [replace(child, context=context(child)) for child in children]
-                    known_vectors.add(children, vectors, self.smoothing)
-        return known_vectors
-
-    async def _read_vectors(self, ids: Sequence[str]) -> tuple[list[Entry], NDArray[np.float32]]:
-        """Read those of the children that exist, in order, with their stored vectors."""
+    async def read_vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
         import numpy as np
 
-        rows: dict[str, tuple[Entry, Any]] = {}
-        for batch in batched(ids, self._batch()):
-            include = ["metadatas", "documents", "embeddings"]
-            answer = await self._call(self._collection.get, ids=list(batch), include=include)
-            vectors = np.asarray(answer["embeddings"], dtype=np.float32)
-            pairs = zip(_entries(answer), vectors, strict=True)
-            rows.update((child.id or "", (child, vector)) for child, vector in pairs)
-        present = [rows[name] for name in ids if name in rows]
-        vectors = np.asarray([vector for _, vector in present], dtype=np.float32)
-        return [child for child, _ in present], vectors
+        vectors: dict[str, NDArray[np.float32]] = {}
+        for batch in batched(ids, _READ_BATCH):
+            rows = await self._call(self._collection.get, ids=list(batch), include=["embeddings"])
+            embeddings = np.asarray(rows["embeddings"], dtype=np.float32)
+            vectors.update(zip(rows["ids"], embeddings, strict=True))
+        return vectors
 
     async def remove(self, ids: Sequence[str], up_to: int | None = None) -> None:
         where = None if up_to is None else {EDITION_KEY: {"$lte": up_to}}
-        for batch in batched(ids, self._batch()):
+        for batch in batched(ids, _READ_BATCH):
             await self._call(self._collection.delete, ids=list(batch), where=where)
 
     async def read(self, ids: Sequence[str], detail: Detail = "text") -> list[Entry | None]:
         children: dict[str, Entry] = {}
-        for batch in batched(ids, self._batch()):
+        for batch in batched(ids, _READ_BATCH):
             rows = await self._call(
                 self._collection.get, ids=list(batch), include=_INCLUDED[detail]
             )
@@ -294,7 +249,7 @@ class ChromaChildren(ChildStore):
         parts += [self._where["where"]] if "where" in self._where else []
         return ChromaChildren(
             self._collection,
-            self._vectors,
+            self.vectors,
             batch_size=self._batch_size,
             smoothing=self.smoothing,
             where={**self._where, "where": parts[0] if len(parts) == 1 else {"$and": parts}},
@@ -303,21 +258,14 @@ class ChromaChildren(ChildStore):
 
     async def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
         """Calculate the similarities from the vectors."""
-        vector = await self._vectors.embed_question(query)
-        similarities: dict[str, float] = {}
-        for batch in batched(ids, self._batch()):
-            rows = await self._call(self._collection.get, ids=list(batch), include=["embeddings"])
-            distances = _distances(_space(self._collection), rows["embeddings"], vector)
-            similarities |= dict(zip(rows["ids"], map(self._similarity, distances), strict=True))
-        return similarities
+        question = await self.vectors.embed_question(query)
+        vectors = await self.read_vectors(ids)
+        distances = _distances(_space(self._collection), list(vectors.values()), question)
+        return dict(zip(vectors, map(self._similarity, distances), strict=True))
 
     async def read_some(self) -> list[Entry]:
         rows = await self._call(self._collection.get, limit=_SAMPLE, include=["metadatas"])
         return _entries(rows)
-
-    async def read_own_vectors(self, ids: Sequence[str]) -> VectorsByText:
-        children, vectors = await self._read_vectors(ids)
-        return {child.text: vector for child, vector in zip(children, vectors, strict=True)}
 
     async def count(self) -> int:
         return int(await self._call(self._collection.count))
@@ -343,7 +291,7 @@ class ChromaChildren(ChildStore):
         # Twice as many, with those that tie with the last one.
         rows = await self._query(query, 2 * pool, include, self._where)
         matches, vectors = self._matches(rows), np.asarray(rows["embeddings"], dtype=np.float32)
-        question = await self._vectors.embed_question(query)
+        question = await self.vectors.embed_question(query)
         # Of equal ones the first is selected, and Chroma returns them in any order.
         order = sorted(
             range(len(matches)), key=lambda i: (-(matches[i].score or 0), matches[i].child.id)
@@ -354,7 +302,7 @@ class ChromaChildren(ChildStore):
     async def _query(
         self, query: str, n: int, include: list[str], where: Mapping[str, Any]
     ) -> dict[str, list[Any]]:
-        vector = await self._vectors.embed_question(query)
+        vector = await self.vectors.embed_question(query)
         results = await self._query_again(
             query_embeddings=[vector], n_results=n, include=include, **where
         )
@@ -385,7 +333,7 @@ class ChromaChildren(ChildStore):
         if not where and await self._call(self._collection.count) == len(rows["ids"]):
             return
         all_ids = (await self._call(self._collection.get, include=[], **where))["ids"]
-        for batch in batched(sorted(set(all_ids) - set(rows["ids"])), self._batch()):
+        for batch in batched(sorted(set(all_ids) - set(rows["ids"])), _READ_BATCH):
             include = ["metadatas", "documents", "embeddings"]
             missing: Any = await self._call(self._collection.get, ids=list(batch), include=include)
             missing["distances"] = _distances(
@@ -423,20 +371,15 @@ class ChromaChildren(ChildStore):
                 f"({str(error) or type(error).__name__}): run the same again when it does"
             ) from error
 
-    def _batch(self, most: int = _READ_BATCH) -> int:
+    @property
+    def batch_size(self) -> int:
         limit = self._collection._client.get_max_batch_size()
         if self._batch_size is not None and self._batch_size > limit:
             raise InputError(
                 f"batch_size must not exceed what this Chroma takes ({limit}), "
                 f"got {self._batch_size}"
             )
-        return self._batch_size or min(most, limit)
-
-
-def _changes_metadata(stored: Entry, child: Entry) -> bool:
-    """Whether writing the child would change what is stored of it. None removes a key."""
-    new = {key: value for key, value in child.metadata.items() if value is not None}
-    return json.dumps(stored.metadata, sort_keys=True) != json.dumps(new, sort_keys=True)
+        return self._batch_size or min(_WRITE_BATCH, limit)
 
 
 def _with_turn(child: Entry, turn: Turn) -> dict[str, Any]:

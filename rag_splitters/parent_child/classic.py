@@ -42,8 +42,12 @@ async def import_classic(stores: Stores) -> list[str]:
             if row is not None and key in children_of and not is_own_parent(key, row)
         }
         children = [child for key in documents for child in children_of[key]]
-        vectors = await stores.children.read_own_vectors(children)
-        check_refusals(await add(stores, documents.values(), own_vectors=vectors), imported)
+        vectors = await stores.children.read_vectors(children)
+        stored = zip(children, await stores.children.read(children), strict=True)
+        own_vectors = {
+            child.text: vectors[name] for name, child in stored if child and name in vectors
+        }
+        check_refusals(await add(stores, documents.values(), own_vectors=own_vectors), imported)
         remove = partial(_remove, parents=list(documents), children=children)
         await stores.in_turn(identity.id, remove)
         imported += documents

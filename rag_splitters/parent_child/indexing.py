@@ -10,7 +10,6 @@ the same again finishes the job.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +19,7 @@ from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
-from rag_splitters.parent_child.drafts import Draft, draft_documents, heading_context
+from rag_splitters.parent_child.drafts import Draft, draft_documents
 from rag_splitters.parent_child.errors import (
     LockLostError,
     MissingParentsError,
@@ -36,7 +35,6 @@ from rag_splitters.parent_child.identity import (
     refuse_classic,
 )
 from rag_splitters.parent_child.keyword_index import Revision
-from rag_splitters.parent_child.known_vectors import ChildrenToWrite, Edition, VectorsByText
 from rag_splitters.parent_child.records import (
     FORMAT,
     Entry,
@@ -45,6 +43,8 @@ from rag_splitters.parent_child.records import (
     check_metadata,
     checksum,
     cut_parts,
+    encode_sorted,
+    fingerprint,
     is_chunk_id,
     is_own_parent,
     parent_row,
@@ -52,6 +52,12 @@ from rag_splitters.parent_child.records import (
 )
 from rag_splitters.parent_child.revisions import REVISION_KEY, commit, revision_from_row
 from rag_splitters.parent_child.stores import Stores
+from rag_splitters.parent_child.vectors import (
+    ChildrenToWrite,
+    Edition,
+    VectorsByText,
+    embedded_text,
+)
 
 _GROUP_DOCUMENTS = 512
 
@@ -210,12 +216,7 @@ async def _recheck(
 
 
 async def _embed(stores: Stores, changes: Sequence[_Change], own_vectors: VectorsByText) -> None:
-    based = [change for change in changes if change.base is not None] if stores.headings else []
-    documents = await stores.read_documents([change.base for change in based if change.base])
-    sources = {
-        change.draft.identity: document for change, document in zip(based, documents, strict=True)
-    }
-    editions = [_make_edition(stores, each, sources.get(each.draft.identity)) for each in changes]
+    editions = [_make_edition(stores, change) for change in changes]
     embedded = await stores.children.embed(editions, own_vectors)
     for change, children in zip(changes, embedded, strict=True):
         change.children = children
@@ -223,7 +224,8 @@ async def _embed(stores: Stores, changes: Sequence[_Change], own_vectors: Vector
 
 def _dimension(changes: Sequence[_Change]) -> int | None:
     """Return the number of dimensions of the new vectors; None if there are none."""
-    return next((len(each.children.vectors[0]) for each in changes if each.children.vectors), None)
+    rows = (row for change in changes for row in change.children.vectors.values())
+    return next((len(row) for row in rows), None)
 
 
 def _exists(record: Record | None) -> bool:
@@ -481,8 +483,8 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
     content = source_identity(draft.source.text, draft.source.metadata)
     parents = tuple(parent.id or "" for parent in draft.parents)
     children = tuple(child.id or "" for child in draft.children)
-    metadata = json.dumps([child.metadata for child in draft.children], sort_keys=True)
-    digest = stable_uuid(settings, content, *parents, "", *children, metadata)
+    details = tuple(fingerprint(encode_sorted(child.metadata)) for child in draft.children)
+    digest = stable_uuid(settings, content, *parents, "", *children, *details)
     keys = tuple(sorted({key for child in draft.children for key in child.metadata}))
     spans = tuple(_span_in(draft.source, parent) for parent in draft.parents)
     rest = cut_parts(draft.source.text, [span for span in spans if span is not None])
@@ -496,6 +498,8 @@ def _make_record(stores: Stores, draft: Draft) -> Record:
         spans=spans,
         children=children,
         child_keys=keys,
+        texts=tuple(fingerprint(embedded_text(child)) for child in draft.children),
+        details=details,
         settings=embedding,
         checksums=checksums,
     )
@@ -509,26 +513,10 @@ def _span_in(source: Entry, parent: Entry) -> tuple[int, int] | None:
     return (start, end) if start >= 0 and source.text[start:end] == parent.text else None
 
 
-def _make_edition(stores: Stores, change: _Change, source: Entry | None) -> Edition:
-    """Return the children, with None under old metadata keys if the store would keep those.
-
-    Parameters:
-        source: the document before the change, whose headings old children were embedded with.
-    """
-    children, old, base = change.draft.children, change.old, change.base
-    if old is not None and stores.children.merges_metadata:
-        children = [
-            replace(
-                child,
-                metadata=child.metadata
-                | dict.fromkeys(key for key in old.child_keys if key not in child.metadata),
-            )
-            for child in children
-        ]
-    if base is None:
-        return Edition(children)
-    if not stores.headings:
-        return Edition(children, base.children)
-    return (
-        Edition(children, base.children, heading_context(source)) if source else Edition(children)
-    )
+def _make_edition(stores: Stores, change: _Change) -> Edition:
+    """Return the children, with None under old metadata keys if the store would keep those."""
+    children = change.draft.children
+    if change.old is not None and stores.children.merges_metadata:
+        stale = dict.fromkeys(change.old.child_keys)
+        children = [replace(child, metadata=stale | child.metadata) for child in children]
+    return Edition(children, change.new, change.base)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Literal
 
 from rag_splitters.errors import InputTypeError
@@ -34,7 +35,7 @@ _MAX_BITS = 13_000  # Python converts no more than 4,300 digits
 _CHECKED = (Mapping, list, tuple, int)
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
-FORMAT = 5
+FORMAT = 6
 """The format of what is stored; increase it when that changes, so that other versions refuse it."""
 STATE_PREFIX = "state/"
 """The prefix of the docstore's keys for what is neither a record nor a parent."""
@@ -126,6 +127,10 @@ class Record:
     children: tuple[str, ...]
     child_keys: tuple[str, ...]
     """The metadata keys of its children."""
+    texts: tuple[str, ...] = ()
+    """Hashes of the texts that were embedded for its children."""
+    details: tuple[str, ...] = ()
+    """Hashes of its children's metadata."""
     settings: str = ""
     """How its children were embedded: by which model, with which smoothing and headings."""
     checksums: tuple[str, ...] = ()
@@ -282,7 +287,7 @@ _COLUMNS = [
 ]
 
 
-_encode = json.JSONEncoder(sort_keys=True).encode
+encode_sorted = json.JSONEncoder(sort_keys=True).encode
 
 
 def checksum(entry: Entry, like: str = "") -> str:
@@ -294,11 +299,20 @@ def checksum(entry: Entry, like: str = "") -> str:
         like: a checksum of the same entry, which tells what counts.
     """
     try:
-        metadata = "" if like[:4] == "text" else _encode(entry.metadata)
+        metadata = "" if like[:4] == "text" else encode_sorted(entry.metadata)
     except (TypeError, ValueError):
         metadata = ""
     kind = "all" if metadata else "text"
     return f"{kind} {stable_uuid(entry.text, metadata)}"
+
+
+def fingerprint(text: str) -> str:
+    """Return a short hash of a text.
+
+    >>> fingerprint("some text")
+    'f2d42d5e4e509e1b'
+    """
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def record_key(identity: str) -> str:

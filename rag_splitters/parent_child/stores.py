@@ -9,21 +9,32 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rag_splitters.errors import InputError, OperationError, RagSplittersError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
-from rag_splitters.parent_child.known_vectors import ChildrenToWrite, Edition, VectorsByText
 from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
     Entry,
     Record,
     record_key,
 )
+from rag_splitters.parent_child.smoothing import neighbour_weights
 from rag_splitters.parent_child.turns import Docstore, Turn
+from rag_splitters.parent_child.vectors import (
+    ChildrenToWrite,
+    Edition,
+    Vectors,
+    VectorsByText,
+    embed_children,
+)
 from rag_splitters.parent_child.writing import Writer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 Detail = Literal["id", "metadata", "text"]
@@ -34,6 +45,7 @@ Split = Callable[[Level, list[Entry]], Awaitable["list[list[Entry]] | None"]]
 """(level, entries) -> the chunks of each entry; None if there is no splitter for the level."""
 
 _RECORDS_PER_READ = 256
+_BATCH = 1000
 
 
 class UnsupportedError(RagSplittersError):
@@ -54,7 +66,10 @@ class ChildStore(ABC):
     """The vector store of children. What not every store can do has a default here."""
 
     merges_metadata: bool = False
-    """Whether a rewritten child keeps its old metadata keys, except for those set to None."""
+    """Whether metadata can be written alone. Old keys stay then, except for those set to None."""
+    vectors: Vectors | None = None
+    """Embeds children and questions; None if the store embeds by itself."""
+    _batch_size: int | None = None
     smoothing: float = 0.0
     """How wide, in children, neighbours' vectors are mixed; 0 for not at all."""
     has_filter: bool = False
@@ -67,9 +82,14 @@ class ChildStore(ABC):
     """Whether it scores any child, so that one without a score has been removed."""
 
     @property
+    def batch_size(self) -> int:
+        """How many children are embedded or written at once."""
+        return self._batch_size or _BATCH
+
+    @property
     def model(self) -> str:
         """The embedding model's name; nothing if the store embeds by itself."""
-        return ""
+        return "" if self.vectors is None else self.vectors.name
 
     @property
     def is_local(self) -> bool:
@@ -89,18 +109,41 @@ class ChildStore(ABC):
         """Have the collection say something of itself, if it can."""
         return
 
-    @abstractmethod
     async def embed(
-        self, editions: Sequence[Edition], own_vectors: VectorsByText | None = None
+        self, editions: Sequence[Edition], own_vectors: VectorsByText
     ) -> list[ChildrenToWrite]:
         """Embed the children of some documents, and return what has to be written of each.
 
-        What is stored already need not be written, and children whose embedded text the store
-        knows need not be embedded. A store that embeds by itself does so when it writes.
+        What is stored already is not written, and a child that has only moved keeps its vector, if
+        the store returns vectors. A store that embeds by itself does so when it writes.
 
         Parameters:
             own_vectors: the model's vectors of texts that were embedded before; others are added.
         """
+        reach = len(neighbour_weights(self.smoothing))
+        same = [edition.find_same(reach) for edition in editions]
+        pairs = [
+            pair for edition, ids in zip(editions, same, strict=True) for pair in edition.pair(ids)
+        ]
+        missing = await self.find_missing([old for child, old in pairs if old and old == child.id])
+        stored = await self.read_vectors([old for child, old in pairs if old and old != child.id])
+        result: list[ChildrenToWrite] = []
+        for edition, ids in zip(editions, same, strict=True):
+            to_write, changed = ChildrenToWrite(), edition.find_changed_details()
+            for child, old in edition.pair(ids):
+                is_changed = child.id in changed
+                is_stored = old == child.id and old not in missing
+                if is_stored and (self.merges_metadata or not is_changed):
+                    to_write.updated += [child] if is_changed else []
+                else:
+                    to_write.children.append(child)
+                    to_write.vectors |= {child.id or "": stored[old]} if old in stored else {}
+            result.append(to_write)
+        if self.vectors is not None:
+            await embed_children(
+                editions, result, self.vectors, self.batch_size, self.smoothing, own_vectors
+            )
+        return result
 
     @abstractmethod
     async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
@@ -151,8 +194,8 @@ class ChildStore(ABC):
         """Return a few children, without text; none if the store cannot choose any."""
         return []
 
-    async def read_own_vectors(self, ids: Sequence[str]) -> VectorsByText:
-        """Return the stored vectors of children by their texts; none if the store cannot tell."""
+    async def read_vectors(self, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+        """Return the stored vectors of children by their ids; none if the store cannot tell."""
         return {}
 
     async def list_ids(self) -> list[str]:

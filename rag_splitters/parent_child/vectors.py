@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.calls import Call, call
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.known_vectors import KnownVectors, embedded_text
-from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.records import Entry, Record
 from rag_splitters.parent_child.smoothing import mix, neighbour_weights
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+VectorsByText = dict[str, "NDArray[np.float32]"]
+"""The model's vectors by the texts that were embedded."""
 
 
 class Vectors:
@@ -67,79 +69,109 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    """Some children with their vectors."""
+class Edition:
+    """The children that a document is to have, and those that it has."""
 
-    owners: Sequence[int]
-    """The number of each child's document."""
     children: Sequence[Entry]
-    vectors: NDArray[np.float32]
-    """What the store is to have for each child."""
-    stored: Sequence[Entry | None]
-    """The child as the store holds it, if it is there with this very vector."""
+    new: Record
+    base: Record | None = None
+    """The record of the complete version before this one, if that was embedded in the same way."""
+
+    def find_same(self, reach: int) -> list[str | None]:
+        """Return for each child the id of a stored one with the same vector, or None.
+
+        That is one with the same embedded text, and with the same texts beside it.
+
+        Parameters:
+            reach: how many neighbours on each side are mixed into a vector.
+        """
+        if self.base is None:
+            return [None] * len(self.children)
+        old = dict(zip(self.base.children, _windows(self.base.texts, reach), strict=True))
+        by_window = {window: name for name, window in old.items()}
+        new = zip(self.new.children, _windows(self.new.texts, reach), strict=True)
+        return [n if old.get(n) == window else by_window.get(window) for n, window in new]
+
+    def pair(self, ids: Sequence[str | None]) -> list[tuple[Entry, str | None]]:
+        """Return each child with what `find_same` returned for it."""
+        return list(zip(self.children, ids, strict=True))
+
+    def find_changed_details(self) -> set[str]:
+        """Return the ids of the children that are not stored with these metadata."""
+        rows = set(zip(self.new.children, self.new.details, strict=True))
+        if self.base is not None:
+            rows -= set(zip(self.base.children, self.base.details, strict=True))
+        return {name for name, _ in rows}
+
+
+@dataclass(slots=True)
+class ChildrenToWrite:
+    """What has to be written of a document's children."""
+
+    children: list[Entry] = field(default_factory=list)
+    vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    """The vectors of these children by their ids; none if the store embeds by itself."""
+    updated: list[Entry] = field(default_factory=list)
+    """Children of which only the metadata have changed."""
+
+
+def _windows(texts: Sequence[str], reach: int) -> list[tuple[object, ...]]:
+    """Return each text with those beside it."""
+    return [
+        (texts[max(0, i - reach) : i], text, texts[i + 1 : i + 1 + reach])
+        for i, text in enumerate(texts)
+    ]
 
 
 async def embed_children(
-    documents: Sequence[Sequence[Entry]],
+    editions: Sequence[Edition],
+    to_write: Sequence[ChildrenToWrite],
     vectors: Vectors,
     batch_size: int,
     smoothing: float,
-    known_vectors: KnownVectors,
-) -> AsyncIterator[Embedded]:
-    """Embed the children of some documents, and return them with their vectors in batches.
+    own_vectors: VectorsByText,
+) -> None:
+    """Embed those of the children to write that have no vector yet.
 
     With `smoothing`, each vector is the mean of its own and its neighbours' in the same document,
     weighted by a Gaussian of that width (in children), and as long as before: a child then also
-    stands for the text around it, and no text is embedded twice for that. A text whose vector is
-    known is not embedded at all.
+    stands for the text around it, and no text is embedded twice for that.
+
+    Parameters:
+        own_vectors: the model's vectors of texts that need not be embedded; others are added.
     """
     import numpy as np
 
-    children = [child for document in documents for child in document]
-    owners = np.repeat(np.arange(len(documents)), [len(document) for document in documents])
     weights = neighbour_weights(smoothing)
-    reach = len(weights)
-    window: NDArray[np.float32] | None = None  # the vectors of children[start:end]
-    start = returned = 0
-    for batch in batched(children, batch_size):
-        texts = [embedded_text(child) for child in batch]
-        new = await _embed_unknown(texts, vectors, known_vectors)
-        window = new if window is None else np.concatenate([window, new])
-        end = start + len(window)
-        # The last few wait for the neighbours that follow them.
-        ready = end if end == len(children) else max(returned, end - reach)
-        if ready == returned:
-            continue
-        mixed = mix(window, owners[start:end], weights) if reach else window
-        for numbers in batched(range(returned, ready), batch_size):
-            rows = slice(numbers[0] - start, numbers[-1] + 1 - start)
-            own = children[numbers[0] : numbers[-1] + 1]
-            vectors_to_store, stored = known_vectors.settle(own, mixed[rows])
-            numbers_of_owners = owners[numbers[0] : numbers[-1] + 1].tolist()
-            yield Embedded(numbers_of_owners, own, vectors_to_store, stored)
-        returned = ready
-        next_start = max(0, returned - reach)
-        window, start = window[next_start - start :], next_start
+    places: list[tuple[int, int]] = []
+    for owner, (edition, each) in enumerate(zip(editions, to_write, strict=True)):
+        missing = {child.id for child in each.children} - each.vectors.keys()
+        numbers = [n for n, child in enumerate(edition.children) if child.id in missing]
+        near = _with_neighbours(numbers, len(weights), len(edition.children))
+        places += [(owner, number) for number in near]
+    if not places:
+        return
+    texts = [embedded_text(editions[owner].children[number]) for owner, number in places]
+    unknown = [text for text in dict.fromkeys(texts) if text not in own_vectors]
+    for batch in batched(unknown, batch_size):
+        own_vectors.update(zip(batch, await vectors.embed_texts(batch), strict=True))
     vectors.forget()
+    rows = np.stack([own_vectors[text] for text in texts])
+    if weights:
+        is_next = np.diff(np.asarray(places), axis=0) == (0, 1)
+        rows = mix(rows, np.cumsum([0, *~is_next.all(axis=1)]), weights)
+    for (owner, number), row in zip(places, rows, strict=True):
+        to_write[owner].vectors.setdefault(editions[owner].children[number].id or "", row)
 
 
-async def _embed_unknown(
-    texts: Sequence[str], vectors: Vectors, known_vectors: KnownVectors
-) -> NDArray[np.float32]:
-    """Return a row for each text, of which only the unknown ones are embedded."""
-    import numpy as np
+def _with_neighbours(numbers: Sequence[int], reach: int, count: int) -> list[int]:
+    near = {each for n in numbers for each in range(n - reach, n + reach + 1)}
+    return sorted(each for each in near if 0 <= each < count)
 
-    rows = [known_vectors.own(text) for text in texts]
-    unknown = [number for number, row in enumerate(rows) if row is None]
-    if unknown:
-        new_texts = [texts[number] for number in unknown]
-        new = await vectors.embed_texts(new_texts)
-        known_vectors.add_own(new_texts, new)
-        if len(unknown) == len(texts):
-            return new
-        for number, row in zip(unknown, new, strict=True):
-            rows[number] = row
-    return np.stack([row for row in rows if row is not None])
+
+def embedded_text(child: Entry) -> str:
+    """Return the text of a child as a model is given it."""
+    return without_surrogates(child.searched_text)
 
 
 def select_diverse(
