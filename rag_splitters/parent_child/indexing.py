@@ -35,6 +35,7 @@ from rag_splitters.parent_child.identity import (
     refuse_classic,
 )
 from rag_splitters.parent_child.keyword_index import Revision
+from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.records import (
     FORMAT,
     Entry,
@@ -248,26 +249,14 @@ async def _find_changes(
         is_changed = old is None or bool(old.pending) or old.digest != new.digest
         change = _Change(draft, new, old, is_new_throughout=always)
         (changes if is_changed or always else unchanged).append(change)
-    if unchanged:
-        incomplete = await _find_incomplete(stores, [each.old for each in unchanged if each.old])
-        damaged = [each for each in unchanged if each.new.identity in incomplete]
-        changes += [replace(change, is_new_throughout=True) for change in damaged]
+    losses = await find_losses(stores, [change.old for change in unchanged if change.old])
+    incomplete = {*losses.parents, *losses.children, *losses.damaged}
+    changes += [
+        replace(change, is_new_throughout=True)
+        for change in unchanged
+        if change.new.identity in incomplete
+    ]
     return changes
-
-
-async def _find_incomplete(stores: Stores, records: Sequence[Record]) -> set[str]:
-    """Return the identities of the records whose parents or children are not as they were."""
-    parents = [parent for record in records for parent in record.parents]
-    children = [child for record in records for child in record.children]
-    rows, _ = await stores.read_readable(parents)
-    missing = await stores.children.find_missing(children)
-    return {
-        record.identity
-        for record in records
-        if None in map(rows.get, record.parents)
-        or not missing.isdisjoint(record.children)
-        or not record.is_intact(rows)
-    }
 
 
 async def _write(stores: Stores, changes: Sequence[_Change], revision: Revision | None) -> None:

@@ -1,4 +1,4 @@
-"""Noticing in a query that a store has lost rows, as when a server lost its volume.
+"""Noticing that a store has lost rows, as when a server lost its volume.
 
 A query that finds as many results as it was asked for needs no extra request. Only a query that
 finds fewer, that meets a child without a parent, or that is the first of a process, checks.
@@ -7,7 +7,8 @@ finds fewer, that meets a child without a parent, or that is the first of a proc
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from rag_splitters.calls import call
 from rag_splitters.parent_child.errors import (
@@ -23,6 +24,44 @@ from rag_splitters.text.surrogates import without_surrogates
 
 _SAMPLE = 64
 """Documents: if one in twenty has lost children, a sample has one of them 19 times in 20."""
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The documents of which something is not as it was written, by identity."""
+
+    parents: list[str]
+    """Documents with parents that are missing in the docstore."""
+    children: list[str]
+    """Documents with children that are missing in the vector store."""
+    damaged: list[str]
+    """Documents whose text, or whose parents, are not what was written."""
+
+
+async def find_losses(
+    stores: Stores, records: Sequence[Record], stored: Collection[str] | None = None
+) -> Losses:
+    """Find what is lost of documents with complete records.
+
+    Parameters:
+        stored: the ids of all children in the vector store, if they have been listed.
+    """
+    rows, unreadable = await stores.read_readable([p for each in records for p in each.parents])
+    missing = {key for key, row in rows.items() if row is None}
+    children = [child for record in records for child in record.children]
+    if stored is None:
+        missing_children = await stores.children.find_missing(children)
+    else:
+        missing_children = set(children).difference(stored)
+
+    def names(is_lost: Callable[[Record], bool]) -> list[str]:
+        return [record.identity for record in records if is_lost(record)]
+
+    return Losses(
+        names(lambda record: not missing.isdisjoint(record.parents)),
+        names(lambda record: not missing_children.isdisjoint(record.children)),
+        names(lambda r: not r.is_intact(rows) or not set(unreadable).isdisjoint(r.parents)),
+    )
 
 
 async def check_first_query(stores: Stores, query: Query) -> None:
