@@ -6,10 +6,11 @@ import asyncio
 import json
 import os
 import sqlite3
+import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncIterator,
-    Awaitable,
     Callable,
     Iterable,
     Iterator,
@@ -44,6 +45,7 @@ _LOST = (
 _HOLDER_KEY = encode(f"{STATE_PREFIX}holder")
 _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
+_MAX_OPERATIONS = 4  # of one store at once
 _SCALARS = {str, float, bool, type(None)}
 
 
@@ -56,8 +58,8 @@ class KeyValueStore(ABC):
 
     All methods raise a `StoreError` if the back end fails or the store is closed.
 
-    A back end implements `_read`, `_change`, `_page`, `_take_turn` and `_describe_holder`. They are
-    plain functions or, if it overrides `_call` and `_acall`, coroutine functions.
+    A back end implements `_read`, `_change`, `_page`, `_take_turn` and `_describe_holder`. They may
+    block: in asynchronous use they run in threads.
     """
 
     _failures: tuple[type[Exception], ...] = ()
@@ -66,6 +68,7 @@ class KeyValueStore(ABC):
     def __init__(self) -> None:
         self._is_closed = False
         self._process = os.getpid()
+        self._slots = threading.Semaphore(_MAX_OPERATIONS)
 
     def mget(self, keys: Sequence[str]) -> list[Any]:
         """Return the values of the keys, in their order; None where there is none."""
@@ -149,6 +152,10 @@ class KeyValueStore(ABC):
         turn: StoreTurn | None = await self._run_operation(self._take_turn, is_write=True)
         return turn
 
+    async def end_turn(self, turn: StoreTurn) -> None:
+        """Let others write."""
+        await self._run_operation(turn.end, is_write=True)
+
     async def describe_holder(self) -> str:
         """Say who has the turn."""
         return str(await self._run_operation(self._describe_holder))
@@ -165,6 +172,11 @@ class KeyValueStore(ABC):
     def close(self) -> None:
         """Close the store; it cannot be used afterwards."""
         self._is_closed = True
+        self._disconnect()
+
+    def _close_with(self, disconnect: Callable[[], object]) -> None:
+        """Close connections together with the store, or when nobody uses it any more."""
+        self._disconnect = weakref.finalize(self, _call_in, os.getpid(), disconnect)
 
     @abstractmethod
     def _read(self, keys: list[bytes]) -> Any:
@@ -192,21 +204,14 @@ class KeyValueStore(ABC):
     def _page(self, start: bytes, end: bytes) -> Any:
         """Return the first keys, in order, from `start` on and before `end`."""
 
-    def _call(self, operation: Callable[..., Any], *args: Any) -> Any:
-        return operation(*args)
-
-    async def _acall(self, operation: Callable[..., Any], *args: Any) -> Any:
-        return await asyncio.to_thread(operation, *args)
-
     async def _run_operation(
         self, operation: Callable[..., Any], *args: Any, is_write: bool = False
     ) -> Any:
-        with self._checked():
-            return await Call(
-                partial(self._call, operation, *args),
-                partial(self._acall, operation, *args),
-                is_write=is_write,
-            )
+        def work() -> Any:
+            with self._slots, self._checked():
+                return operation(*args)
+
+        return await Call(work, partial(asyncio.to_thread, work), is_write=is_write)
 
     @contextmanager
     def _checked(self) -> Iterator[None]:
@@ -221,6 +226,12 @@ class KeyValueStore(ABC):
         except self._failures as error:
             reason = " is closed" if self._is_closed else f": {error}"
             raise StoreError(f"{self!r}{reason}") from error
+
+
+def _call_in(process: int, function: Callable[[], object]) -> None:
+    """Call a function, but not in a forked process, whose connections belong to its parent."""
+    if process == os.getpid():
+        function()
 
 
 class SQLiteKeyValueStore(KeyValueStore):
@@ -247,14 +258,10 @@ class SQLiteKeyValueStore(KeyValueStore):
         with self._checked():
             # Durable: what is noted must be on disk before the children are.
             self._database = Database(self.path, _SCHEMA)
+        self._close_with(self._database.close)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
-
-    def close(self) -> None:
-        """Close the file; the store cannot be used afterwards."""
-        super().close()
-        self._database.close()
 
     def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
         return dict(self._database.read_in(_SELECT, keys))
@@ -282,10 +289,7 @@ class SQLiteKeyValueStore(KeyValueStore):
             lock.release()
             raise
 
-        async def release() -> None:
-            lock.release()
-
-        return StoreTurn(self, number, release)
+        return StoreTurn(self, number, lock.release)
 
     def _describe_holder(self) -> str:
         holder = self._read([_HOLDER_KEY]).get(_HOLDER_KEY)
@@ -301,7 +305,7 @@ class StoreTurn:
 
     store: KeyValueStore
     number: int
-    release: Callable[[], Awaitable[None]]
+    end: Callable[[], object]
     is_fenced: bool = False
     """Whether every write must expect this number, because the store itself accepts any write."""
 
@@ -370,7 +374,8 @@ class KeyValueDocstore(Docstore):
         if turn is None:
             return None
         fence = turn.number if turn.is_fenced else None
-        return Turn(KeyValueDocstore(turn.store, fence), turn.number, turn.release)
+        docstore = KeyValueDocstore(turn.store, fence)
+        return Turn(docstore, turn.number, partial(turn.store.end_turn, turn))
 
     async def describe_holder(self) -> str:
         return await self._store.describe_holder()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import math
 import socket
+import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,16 @@ from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parent_child.batching import MAX_ROWS, batched, bounded_requests
 from rag_splitters.parent_child.errors import LockLostError
-from rag_splitters.parent_child.keyvalue import TURN_KEY, StoreTurn, is_as_expected
-from rag_splitters.parent_child.remote import RemoteKeyValueStore
+from rag_splitters.parent_child.keyvalue import (
+    TURN_KEY,
+    KeyValueStore,
+    StoreTurn,
+    is_as_expected,
+)
 from rag_splitters.parent_child.turns import Process
 
 if TYPE_CHECKING:
-    from psycopg import AsyncConnection
+    from psycopg import Connection
     from psycopg.sql import Composed
 
 
@@ -72,7 +77,7 @@ _HOLDER: Statement = (
 _KEYS = "SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1000"
 
 
-class PostgresKeyValueStore(RemoteKeyValueStore):
+class PostgresKeyValueStore(KeyValueStore):
     """Keeps JSON values under string keys in a table of PostgreSQL.
 
     Each `mset` and `mdelete` is one transaction. A connection that the server dropped is opened
@@ -90,7 +95,8 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
         self._pool = PostgresConnections(url, timeout)
         self._connections: PostgresConnections | _Session = self._pool
-        super().__init__(self._pool, timeout)
+        super().__init__()
+        self._close_with(self._pool.disconnect)
         self.table = table
         self._has_table = False
         self._in_turn = False
@@ -101,14 +107,14 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._connections.place!r}, table={self.table!r})"
 
-    async def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
+    def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
         values: dict[bytes, bytes] = {}
         for batch in batched(keys, MAX_ROWS):
-            (rows,) = await self._transact((_READ, [batch]))
+            (rows,) = self._transact((_READ, [batch]))
             values.update(rows)
         return values
 
-    async def _change(
+    def _change(
         self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
     ) -> int | None:
         removals: list[Statement] = [(_REMOVE, [batch]) for batch in batched(removed, MAX_ROWS)]
@@ -125,68 +131,65 @@ class PostgresKeyValueStore(RemoteKeyValueStore):
         def go_on(results: list[Any]) -> bool:
             return not expected or len(results) != 2 or is_as_expected(dict(results[1]), expected)
 
-        results = await self._transact(*statements, go_on=go_on)
+        results = self._transact(*statements, go_on=go_on)
         if len(results) < len(statements):
             return None
         start = len(locks) + len(checks)
         counts = results[start : start + len(removals)]
         return sum(each if isinstance(each, int) else each[0][0] for each in counts)
 
-    async def _take_turn(self) -> StoreTurn | None:
-        await self._ensure_table()
-        session = await self._pool.open_session()
+    def _take_turn(self) -> StoreTurn | None:
+        self._ensure_table()
+        session = self._pool.open_session()
         try:
-            (((is_free,),),) = await session.transact(self.table, _TRY_TURN)
+            (((is_free,),),) = session.transact(self.table, _TRY_TURN)
         except LockLostError:  # it was idle: perhaps the server was restarted
-            await self._pool.disconnect()
-            session = await self._pool.open_session()
-            (((is_free,),),) = await session.transact(self.table, _TRY_TURN)
+            self._pool.disconnect()
+            session = self._pool.open_session()
+            (((is_free,),),) = session.transact(self.table, _TRY_TURN)
         if not is_free:
-            await self._pool.close_session(session)
+            self._pool.close_session(session)
             return None
-        (((number,),),) = await session.transact(self.table, _COUNT_TURN)
+        (((number,),),) = session.transact(self.table, _COUNT_TURN)
         store = copy.copy(self)
         store._connections, store._in_turn = session, True
 
-        async def end() -> None:
+        def end() -> None:
             with suppress(LockLostError):  # it ended with the connection
-                await session.transact(self.table, _END_TURN)
-                await self._pool.close_session(session)
+                session.transact(self.table, _END_TURN)
+                self._pool.close_session(session)
 
-        async def release() -> None:
-            await self._run_operation(end, is_write=True)
+        return StoreTurn(store, number, end)
 
-        return StoreTurn(store, number, release)
-
-    async def _describe_holder(self) -> str:
-        (rows,) = await self._transact(_HOLDER)
+    def _describe_holder(self) -> str:
+        (rows,) = self._transact(_HOLDER)
         if not rows:
             return "another process"
         ((number, name, address),) = rows
         return f"PostgreSQL's session {number} ({', '.join(filter(None, [name, address]))})"
 
-    async def _page(self, start: bytes, end: bytes) -> list[bytes]:
-        (rows,) = await self._transact((_KEYS, [start, end]))
+    def _page(self, start: bytes, end: bytes) -> list[bytes]:
+        (rows,) = self._transact((_KEYS, [start, end]))
         return [key for (key,) in rows]
 
-    async def _transact(
+    def _transact(
         self, *statements: Statement, go_on: Callable[[list[Any]], bool] | None = None
     ) -> list[Any]:
-        await self._ensure_table()
-        return await self._connections.transact(self.table, *statements, go_on=go_on)
+        self._ensure_table()
+        return self._connections.transact(self.table, *statements, go_on=go_on)
 
-    async def _ensure_table(self) -> None:
+    def _ensure_table(self) -> None:
         if not self._has_table:
-            await self._create_table()
+            self._create_table()
             self._has_table = True
 
-    async def _create_table(self) -> None:
+    def _create_table(self) -> None:
         """Create the table, unless it exists: some users may not create one."""
         transact = self._connections.transact
-        (rows,) = await transact(self.table, ("SELECT to_regclass({literal})", []))
+        (rows,) = transact(self.table, ("SELECT to_regclass({literal})", []))
         if rows == [(None,)]:
             lock = ("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            await transact(self.table, lock, (_CREATE, []))
+            transact(self.table, lock, (_CREATE, []))
 
 
 class PostgresConnections:
@@ -196,9 +199,11 @@ class PostgresConnections:
     """
 
     def __init__(self, url: str, timeout: float) -> None:
+        if timeout <= 0:
+            raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
         self._settings = _settings(url, timeout)
         self._timeout = timeout
-        self._idle: list[AsyncConnection[Any]] = []
+        self._idle: list[Connection[Any]] = []
 
     @property
     def place(self) -> str:
@@ -206,7 +211,7 @@ class PostgresConnections:
         host, port, name = (self._settings.get(key) or "" for key in ("host", "port", "dbname"))
         return f"postgresql://{host}{port and ':'}{port}/{name}"
 
-    async def transact(
+    def transact(
         self,
         table: str,
         *statements: Statement,
@@ -226,42 +231,46 @@ class PostgresConnections:
         from psycopg import OperationalError
 
         composed = _compose(table, statements)
-        if self._idle:
-            connection = self._idle.pop()
+        if (connection := self._take_idle()) is not None:
             try:
-                return await self._use(connection, composed, go_on)
+                return self._use(connection, composed, go_on)
             except OperationalError:
                 if not connection.broken:
                     raise
-                await self.disconnect()  # perhaps a restarted server: the others are lost too
-        return await self._use(await self._connect(), composed, go_on)
+                self.disconnect()  # perhaps a restarted server: the others are lost too
+        return self._use(self._connect(), composed, go_on)
 
-    async def open_session(self) -> _Session:
+    def open_session(self) -> _Session:
         """Return a connection for somebody's own use."""
-        return _Session(self, self._idle.pop() if self._idle else await self._connect())
+        return _Session(self, self._take_idle() or self._connect())
 
-    async def close_session(self, session: _Session) -> None:
+    def close_session(self, session: _Session) -> None:
         """Take a connection back."""
         self._idle.append(session.connection)
 
-    async def disconnect(self) -> None:
+    def disconnect(self) -> None:
         """Close the connections that are not in use."""
-        while self._idle:
-            await self._idle.pop().close()
+        while (connection := self._take_idle()) is not None:
+            connection.close()
 
-    async def _use(
+    def _take_idle(self) -> Connection[Any] | None:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
+
+    def _use(
         self,
-        connection: AsyncConnection[Any],
+        connection: Connection[Any],
         statements: Sequence[tuple[Composed, Sequence[Any]]],
         go_on: Callable[[list[Any]], bool] | None,
     ) -> list[Any]:
-        results = await self.execute(connection, statements, go_on)
+        results = self.execute(connection, statements, go_on)
         self._idle.append(connection)
         return results
 
-    async def execute(
+    def execute(
         self,
-        connection: AsyncConnection[Any],
+        connection: Connection[Any],
         statements: Sequence[tuple[Composed, Sequence[Any]]],
         go_on: Callable[[list[Any]], bool] | None,
     ) -> list[Any]:
@@ -271,57 +280,57 @@ class PostgresConnections:
         results: list[Any] = []
         try:
             if len(statements) == 1:
-                results.append(await self.run(connection, *statements[0]))
+                results.append(self.run(connection, *statements[0]))
             else:
                 # Whatever the database's default: a statement sees what was written before it.
-                await self.run(connection, sql.SQL("BEGIN ISOLATION LEVEL READ COMMITTED"))
+                self.run(connection, sql.SQL("BEGIN ISOLATION LEVEL READ COMMITTED"))
                 is_going_on = True
                 for statement in statements:
-                    results.append(await self.run(connection, *statement))
+                    results.append(self.run(connection, *statement))
                     is_going_on = go_on is None or go_on(results)
                     if not is_going_on:
                         break
-                await self.run(connection, sql.SQL("COMMIT" if is_going_on else "ROLLBACK"))
+                self.run(connection, sql.SQL("COMMIT" if is_going_on else "ROLLBACK"))
         except BaseException:
-            await connection.close()  # which also rolls back
+            connection.close()  # which also rolls back
             raise
         return results
 
-    async def run(
-        self, connection: AsyncConnection[Any], query: Any, values: Sequence[Any] = ()
-    ) -> Any:
+    def run(self, connection: Connection[Any], query: Any, values: Sequence[Any] = ()) -> Any:
         """Run a statement, and return its rows or how many it changed."""
         from psycopg import OperationalError
 
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(self._timeout, _hang_up, connection)
+        start = time.monotonic()
+        timer = threading.Timer(self._timeout, _hang_up, [connection])
+        timer.daemon = True
+        timer.start()
         try:
-            cursor = await connection.execute(query, values, binary=True)
-            return await cursor.fetchall() if cursor.description else cursor.rowcount
+            cursor = connection.execute(query, values, binary=True)
+            return cursor.fetchall() if cursor.description else cursor.rowcount
         except OperationalError as error:
-            if loop.time() < timer.when():
+            if time.monotonic() < start + self._timeout:
                 raise
             raise TimeoutError(f"no answer within {self._timeout:g} seconds") from error
         finally:
             timer.cancel()
 
-    async def _connect(self) -> AsyncConnection[Any]:
-        from psycopg import AsyncConnection
+    def _connect(self) -> Connection[Any]:
+        from psycopg import Connection
 
         # Nothing is prepared on the server: poolers such as PgBouncer do not keep that.
         settings = {"application_name": str(Process.current()), **self._settings}
-        return await AsyncConnection.connect(**settings, autocommit=True, prepare_threshold=None)
+        return Connection.connect(**settings, autocommit=True, prepare_threshold=None)
 
 
 class _Session:
     """One connection, which is not replaced when it is lost: its locks are lost with it."""
 
-    def __init__(self, connections: PostgresConnections, connection: AsyncConnection[Any]) -> None:
+    def __init__(self, connections: PostgresConnections, connection: Connection[Any]) -> None:
         self.connection = connection
         self.place = connections.place
         self._connections = connections
 
-    async def transact(
+    def transact(
         self,
         table: str,
         *statements: Statement,
@@ -335,7 +344,7 @@ class _Session:
 
         try:
             composed = _compose(table, statements)
-            return await self._connections.execute(self.connection, composed, go_on)
+            return self._connections.execute(self.connection, composed, go_on)
         except OperationalError as error:
             raise LockLostError(
                 f"the connection to PostgreSQL was lost during a write to an index ({error}): run "
@@ -379,7 +388,7 @@ def _settings(url: str, timeout: float) -> dict[str, Any]:
         ) from None
 
 
-def _hang_up(connection: AsyncConnection[Any]) -> None:
+def _hang_up(connection: Connection[Any]) -> None:
     """End a connection whose server is silent, so that whoever waits for it gets an error."""
     with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
         line.shutdown(socket.SHUT_RDWR)

@@ -10,12 +10,11 @@ from urllib.parse import urlsplit
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
-from rag_splitters.parent_child.keyvalue import TURN_KEY, StoreTurn
-from rag_splitters.parent_child.remote import RemoteKeyValueStore
+from rag_splitters.parent_child.keyvalue import TURN_KEY, KeyValueStore, StoreTurn
 from rag_splitters.parent_child.turns import Process
 
 if TYPE_CHECKING:
-    from redis.asyncio import ConnectionPool
+    from redis import ConnectionPool
 
 
 _PAGE = 1000
@@ -54,7 +53,7 @@ _END_TURN = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEY
 _Command = tuple[Any, ...]
 
 
-class RedisKeyValueStore(RemoteKeyValueStore):
+class RedisKeyValueStore(KeyValueStore):
     """Keeps JSON values under string keys in Redis.
 
     Each `mset` and `mdelete` is one transaction. A connection that the server dropped is opened
@@ -78,7 +77,8 @@ class RedisKeyValueStore(RemoteKeyValueStore):
         self, url: str, *, namespace: str = "rag_splitters", timeout: float = 30.0
     ) -> None:
         self._pool = _pool(url, timeout)
-        super().__init__(self._pool, timeout)
+        super().__init__()
+        self._close_with(self._pool.disconnect)
         self.namespace = namespace
         parts = urlsplit(url)
         self._place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
@@ -91,108 +91,107 @@ class RedisKeyValueStore(RemoteKeyValueStore):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._place!r}, namespace={self.namespace!r})"
 
-    async def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
+    def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
         rows: dict[bytes, bytes] = {}
         for batch in batched(keys, MAX_ROWS):
-            (values,) = await self._transact([("HMGET", self._hash, *batch)])
+            (values,) = self._transact([("HMGET", self._hash, *batch)])
             rows.update((k, v) for k, v in zip(batch, values, strict=True) if v is not None)
         return rows
 
-    async def _change(
+    def _change(
         self, expected: dict[bytes, bytes], rows: dict[bytes, bytes], removed: list[bytes]
     ) -> int | None:
         compared = [len(expected), *(part for pair in expected.items() for part in pair)]
         written = [len(rows), *(part for row in rows.items() for part in row)]
         place = (2, self._hash, self._index)
-        (count,) = await self._transact([("EVAL", _CHANGE, *place, *compared, *written, *removed)])
+        (count,) = self._transact([("EVAL", _CHANGE, *place, *compared, *written, *removed)])
         return None if count < 0 else count
 
-    async def _take_turn(self) -> StoreTurn | None:
+    def _take_turn(self) -> StoreTurn | None:
         from redis import ConnectionError as ConnectionLostError
 
         try:
-            return await self._try_turn()
+            return self._try_turn()
         except ConnectionLostError:  # perhaps the server was restarted
-            await self._pool.disconnect(inuse_connections=False)
-            return await self._try_turn()
+            self._pool.disconnect(inuse_connections=False)
+            return self._try_turn()
 
-    async def _try_turn(self) -> StoreTurn | None:
+    def _try_turn(self) -> StoreTurn | None:
         """Name the connection that has the turn: its holder lives as long as it is connected."""
-        from redis.asyncio import Redis
+        from redis import Redis
 
         client: Any = Redis(connection_pool=self._pool, single_connection_client=True)
-        await client.initialize()
         connection = client.connection
         try:
-            server = (await client.info("server"))["run_id"]
-            details = {"client": await client.client_id(), "server": server}
+            server = (client.info("server"))["run_id"]
+            details = {"client": client.client_id(), "server": server}
             holder = json.dumps({**details, "process": str(Process.current())}).encode()
-            former = await client.get(self._holder) or b""
-            is_free = not former or not await _is_connected(client, json.loads(former), server)
+            former = client.get(self._holder) or b""
+            is_free = not former or not _is_connected(client, json.loads(former), server)
             place = (self._hash, self._index, self._holder)
-            number = is_free and await client.eval(_TAKE_TURN, 3, *place, former, holder, TURN_KEY)
+            number = is_free and client.eval(_TAKE_TURN, 3, *place, former, holder, TURN_KEY)
         except BaseException:
-            await connection.disconnect()
+            connection.disconnect()
             raise
         if not number:
-            await client.aclose()  # which gives the connection back to the pool
+            client.close()  # which gives the connection back to the pool
             return None
 
-        async def end() -> None:
+        def end() -> None:
             try:
-                await client.eval(_END_TURN, 1, self._holder, holder)
+                client.eval(_END_TURN, 1, self._holder, holder)
             except self._failures:
-                await connection.disconnect()  # which also ends the turn
+                connection.disconnect()  # which also ends the turn
             finally:
-                await client.aclose()
+                client.close()
 
-        async def release() -> None:
-            await self._run_operation(end, is_write=True)
+        return StoreTurn(self, number, end, is_fenced=True)
 
-        return StoreTurn(self, number, release, is_fenced=True)
-
-    async def _describe_holder(self) -> str:
-        (holder,) = await self._transact([("GET", self._holder)])
+    def _describe_holder(self) -> str:
+        (holder,) = self._transact([("GET", self._holder)])
         return "another process" if holder is None else str(json.loads(holder)["process"])
 
-    async def _page(self, start: bytes, end: bytes) -> list[bytes]:
+    def _page(self, start: bytes, end: bytes) -> list[bytes]:
         between = (b"[" + start, b"(" + end, "LIMIT", 0, _PAGE)
-        (page,) = await self._transact([("ZRANGEBYLEX", self._index, *between)])
+        (page,) = self._transact([("ZRANGEBYLEX", self._index, *between)])
         return list(page)
 
-    async def _transact(self, commands: Sequence[_Command]) -> list[Any]:
+    def _transact(self, commands: Sequence[_Command]) -> list[Any]:
         """Run commands that take effect together or not at all, and return their results."""
         from redis import ConnectionError as ConnectionLostError
 
         try:
-            return await self._execute(commands)
+            return self._execute(commands)
         except ConnectionLostError:
             # Perhaps the server was restarted: try once more, on a new connection. Every command
             # that is used here may be run twice.
-            await self._pool.disconnect(inuse_connections=False)
-            return await self._execute(commands)
+            self._pool.disconnect(inuse_connections=False)
+            return self._execute(commands)
 
-    async def _execute(self, commands: Sequence[_Command]) -> list[Any]:
-        from redis.asyncio import Redis
+    def _execute(self, commands: Sequence[_Command]) -> list[Any]:
+        from redis import Redis
 
-        async with Redis(connection_pool=self._pool).pipeline(transaction=True) as pipeline:
+        pipeline: Any
+        with Redis(connection_pool=self._pool).pipeline(transaction=True) as pipeline:
             for command in commands:
                 pipeline.execute_command(*command)
-            return list(await pipeline.execute())
+            return list(pipeline.execute())
 
 
-async def _is_connected(client: Any, holder: dict[str, Any], server: str) -> bool:
+def _is_connected(client: Any, holder: dict[str, Any], server: str) -> bool:
     """Whether the holder of a turn still has its connection, and so may still write."""
     if holder["server"] != server:  # the server was restarted, and all connections were lost
         return False
-    return bool(await client.client_list(client_id=[holder["client"]]))
+    return bool(client.client_list(client_id=[holder["client"]]))
 
 
 def _pool(url: str, timeout: float) -> ConnectionPool:
+    if timeout <= 0:
+        raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
     try:
-        from redis.asyncio import ConnectionPool
-        from redis.asyncio.retry import Retry
+        from redis import ConnectionPool
         from redis.backoff import NoBackoff
+        from redis.retry import Retry
     except ImportError as error:
         raise MissingExtraError(f"Redis stores need redis: {install_command('redis')}") from error
     waits = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
