@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -78,7 +79,7 @@ class RedisKeyValueStore(KeyValueStore):
     ) -> None:
         self._pool = _pool(url, timeout)
         super().__init__()
-        self._close_with(self._pool.disconnect)
+        self._close_with(partial(self._pool.disconnect, inuse_connections=False))
         self.namespace = namespace
         parts = urlsplit(url)
         self._place = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
