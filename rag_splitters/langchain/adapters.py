@@ -21,7 +21,7 @@ from rag_splitters.models import describe_model
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.filters import filter_keys
-from rag_splitters.parent_child.keyvalue import KeyValueDocstore, check_json
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
@@ -142,10 +142,7 @@ class _StoreDocstore(Docstore):
         self._store = store
         inner = store.byte_store if isinstance(store, ByteDocuments) else store
         self.is_in_memory = isinstance(inner, InMemoryBaseStore)
-
-    def check(self, metadata: Mapping[str, Any]) -> None:
-        if isinstance(self._store, ByteDocuments):
-            check_json(metadata, "metadata")
+        self.is_json = isinstance(store, ByteDocuments)
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         entries: list[Entry | None] = []

@@ -10,8 +10,9 @@ from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
 from rag_splitters.calls import arun, run
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore, check_json
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
+from rag_splitters.parent_child.records import check_values
 from rag_splitters.parent_child.redis import RedisKeyValueStore
 
 
@@ -120,7 +121,7 @@ class PostgresStore(DocumentStore):
 
 
 def _to_row(key: str, document: Document) -> tuple[str, dict[str, Any]]:
-    check_json(document.metadata, f"document {key!r}: metadata")
+    check_values(document.metadata, f"document {key!r}: metadata")
     return key, {"text": document.page_content, "metadata": document.metadata, "id": document.id}
 
 

@@ -32,7 +32,6 @@ from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import (
     KeyValueDocstore,
     KeyValueStore,
-    check_json,
     entry_from_value,
     entry_to_value,
 )
@@ -208,10 +207,7 @@ class _KVDocstore(Docstore):
     def __init__(self, store: BaseKVStore) -> None:
         self._store = store
         self.is_in_memory = isinstance(store, MutableMappingKVStore)
-
-    def check(self, metadata: Mapping[str, Any]) -> None:
-        if not self.is_in_memory:
-            check_json(metadata, "metadata")
+        self.is_json = not self.is_in_memory
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         values = [await call_method(self._store, "get", key, _COLLECTION) for key in keys]
@@ -236,9 +232,6 @@ class _NodeDocstore(Docstore):
     def __init__(self, store: BaseDocumentStore) -> None:
         self._store = store
         self.is_in_memory = isinstance(store, SimpleDocumentStore)
-
-    def check(self, metadata: Mapping[str, Any]) -> None:
-        check_json(metadata, "metadata")
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         entries: list[Entry | None] = []

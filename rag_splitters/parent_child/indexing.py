@@ -41,7 +41,7 @@ from rag_splitters.parent_child.records import (
     Entry,
     Identity,
     Record,
-    check_metadata,
+    check_values,
     checksum,
     cut_parts,
     encode_sorted,
@@ -135,8 +135,7 @@ async def add(
 def find_refusal(stores: Stores, document: Entry, number: int) -> str | None:
     """Say why a document cannot be stored, if so, naming it and the key."""
     try:
-        check_metadata(document.metadata)
-        stores.docstore.check(document.metadata)
+        check_values(document.metadata, "metadata", is_json=stores.docstore.is_json)
     except TypeError as error:
         is_named = document.id is not None
         name = repr(document.id) if is_named else f"number {number} ({document.text[:40]!r})"

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from rag_splitters.calls import Call, arun, run
-from rag_splitters.errors import InputTypeError
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
-from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_digits
+from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_values
 from rag_splitters.parent_child.turns import Docstore, Process, Turn, lock_file
 from rag_splitters.sqlite import Database, decode, encode
 
@@ -46,7 +45,7 @@ _HOLDER_KEY = encode(f"{STATE_PREFIX}holder")
 _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
 _MAX_OPERATIONS = 4  # of one store at once
-_SCALARS = {str, float, bool, type(None)}
+_MAX_DEPTH = 110
 
 
 class KeyValueStore(ABC):
@@ -151,10 +150,6 @@ class KeyValueStore(ABC):
         """Become the only writer of an index in this store; None if there is another one."""
         turn: StoreTurn | None = await self._run_operation(self._take_turn, is_write=True)
         return turn
-
-    async def end_turn(self, turn: StoreTurn) -> None:
-        """Let others write."""
-        await self._run_operation(turn.end, is_write=True)
 
     async def describe_holder(self) -> str:
         """Say who has the turn."""
@@ -309,6 +304,10 @@ class StoreTurn:
     is_fenced: bool = False
     """Whether every write must expect this number, because the store itself accepts any write."""
 
+    async def release(self) -> None:
+        """Let others write."""
+        await self.store._run_operation(self.end, is_write=True)
+
 
 class KeyValueDocstore(Docstore):
     """The docstore in a key-value store of ours. Both frameworks read and write the same rows.
@@ -326,9 +325,6 @@ class KeyValueDocstore(Docstore):
     def in_turn(self, turn: int) -> KeyValueDocstore:
         """Return the same docstore for a process that writes in another process's turn."""
         return KeyValueDocstore(self._store, turn)
-
-    def check(self, metadata: Mapping[str, Any]) -> None:
-        check_json(metadata, "metadata")
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
         values = await self._store.read(keys)
@@ -375,7 +371,7 @@ class KeyValueDocstore(Docstore):
             return None
         fence = turn.number if turn.is_fenced else None
         docstore = KeyValueDocstore(turn.store, fence)
-        return Turn(docstore, turn.number, partial(turn.store.end_turn, turn))
+        return Turn(docstore, turn.number, turn.release)
 
     async def describe_holder(self) -> str:
         return await self._store.describe_holder()
@@ -407,35 +403,6 @@ def _is_entry(value: Any) -> bool:
     )
 
 
-def check_json(value: object, where: str) -> None:
-    """Raise a TypeError that names the place of anything in `value` that JSON lacks.
-
-    Tuples pass, and come back as lists.
-
-    >>> check_json({"when": {1, 2}}, "metadata")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    rag_splitters.errors.InputTypeError: metadata['when'] is a set, which JSON cannot hold: ...
-    """
-    pending: list[tuple[object, str]] = [(value, where)]
-    while pending:
-        item, place = pending.pop()
-        if type(item) is dict and set(map(type, item)) <= {str}:
-            inside = [each for each in item.items() if type(each[1]) not in _SCALARS]
-            pending += [(inner, f"{place}[{key!r}]") for key, inner in inside]
-        elif isinstance(item, list | tuple):
-            if not _SCALARS.issuperset(map(type, item)):
-                pending += [(inner, f"{place}[{index}]") for index, inner in enumerate(item)]
-        elif isinstance(item, int):
-            check_digits(item, place)
-        elif not isinstance(item, str | float | None):
-            kind = type(item).__qualname__
-            kind = "dict with keys that are not strings" if kind == "dict" else kind
-            raise InputTypeError(
-                f"{place} is a {kind}, which JSON cannot hold: use str, int, float, bool, "
-                "None, lists and dicts with string keys"
-            )
-
-
 def _damage_message(store: KeyValueStore, keys: Sequence[str]) -> str:
     names = ", ".join(map(repr, keys[:3])) + (", ..." if len(keys) > 3 else "")
     return (
@@ -445,7 +412,8 @@ def _damage_message(store: KeyValueStore, keys: Sequence[str]) -> str:
 
 
 def _to_json(key: str, value: object) -> str:
-    check_json(value, f"the value of key {key!r}")
+    # An entry holds the metadata, whose depth was checked, one level deeper.
+    check_values(value, f"the value of key {key!r}", max_depth=_MAX_DEPTH)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

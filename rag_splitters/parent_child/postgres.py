@@ -94,18 +94,18 @@ class PostgresKeyValueStore(KeyValueStore):
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
         self._pool = PostgresConnections(url, timeout)
-        self._connections: PostgresConnections | _Session = self._pool
+        self._session: Connection[Any] | None = None
+        """The connection of the turn in which this store writes."""
         super().__init__()
         self._close_with(self._pool.disconnect)
         self.table = table
         self._has_table = False
-        self._in_turn = False
         from psycopg import Error
 
         self._failures = (Error, OSError)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._connections.place!r}, table={self.table!r})"
+        return f"{type(self).__name__}({self._pool.place!r}, table={self.table!r})"
 
     def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
         values: dict[bytes, bytes] = {}
@@ -123,7 +123,7 @@ class PostgresKeyValueStore(KeyValueStore):
             removals, writes = [(_REMOVE_AND_WRITE, [*removals[0][1], *writes[0][1]])], []
         checks: list[Statement] = [(_READ_AND_LOCK, [list(expected)])] if expected else []
         # In a turn, nobody else writes what an index owns.
-        locks = [] if self._in_turn and not expected else [_LOCK_TABLE]
+        locks = [] if self._session is not None and not expected else [_LOCK_TABLE]
         statements = [*locks, *checks, *removals, *writes]
         if statements == locks:
             return 0
@@ -140,24 +140,26 @@ class PostgresKeyValueStore(KeyValueStore):
 
     def _take_turn(self) -> StoreTurn | None:
         self._ensure_table()
-        session = self._pool.open_session()
         try:
-            (((is_free,),),) = session.transact(self.table, _TRY_TURN)
+            return self._try_turn(self._pool.take())
         except LockLostError:  # it was idle: perhaps the server was restarted
             self._pool.disconnect()
-            session = self._pool.open_session()
-            (((is_free,),),) = session.transact(self.table, _TRY_TURN)
-        if not is_free:
-            self._pool.close_session(session)
-            return None
-        (((number,),),) = session.transact(self.table, _COUNT_TURN)
+            return self._try_turn(self._pool.take())
+
+    def _try_turn(self, session: Connection[Any]) -> StoreTurn | None:
+        """Take the lock with one connection, which is not replaced when it is lost."""
         store = copy.copy(self)
-        store._connections, store._in_turn = session, True
+        store._session = session
+        (((is_free,),),) = store._transact(_TRY_TURN)
+        if not is_free:
+            self._pool.give_back(session)
+            return None
+        (((number,),),) = store._transact(_COUNT_TURN)
 
         def end() -> None:
             with suppress(LockLostError):  # it ended with the connection
-                session.transact(self.table, _END_TURN)
-                self._pool.close_session(session)
+                store._transact(_END_TURN)
+                self._pool.give_back(session)
 
         return StoreTurn(store, number, end)
 
@@ -176,7 +178,24 @@ class PostgresKeyValueStore(KeyValueStore):
         self, *statements: Statement, go_on: Callable[[list[Any]], bool] | None = None
     ) -> list[Any]:
         self._ensure_table()
-        return self._connections.transact(self.table, *statements, go_on=go_on)
+        return self._run(*statements, go_on=go_on)
+
+    def _run(
+        self, *statements: Statement, go_on: Callable[[list[Any]], bool] | None = None
+    ) -> list[Any]:
+        """Run statements; in a turn, with its connection. Raises LockLostError if that is lost."""
+        from psycopg import OperationalError
+
+        composed = _compose(self.table, statements)
+        if self._session is None:
+            return self._pool.transact(composed, go_on)
+        try:
+            return self._pool.execute(self._session, composed, go_on)
+        except OperationalError as error:
+            raise LockLostError(
+                f"the connection to PostgreSQL was lost during a write to an index ({error}): run "
+                "the same again"
+            ) from error
 
     def _ensure_table(self) -> None:
         if not self._has_table:
@@ -185,11 +204,10 @@ class PostgresKeyValueStore(KeyValueStore):
 
     def _create_table(self) -> None:
         """Create the table, unless it exists: some users may not create one."""
-        transact = self._connections.transact
-        (rows,) = transact(self.table, ("SELECT to_regclass({literal})", []))
+        (rows,) = self._run(("SELECT to_regclass({literal})", []))
         if rows == [(None,)]:
             lock = ("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            transact(self.table, lock, (_CREATE, []))
+            self._run(lock, (_CREATE, []))
 
 
 class PostgresConnections:
@@ -213,16 +231,12 @@ class PostgresConnections:
 
     def transact(
         self,
-        table: str,
-        *statements: Statement,
-        go_on: Callable[[list[Any]], bool] | None = None,
+        statements: Sequence[tuple[Composed, Sequence[Any]]],
+        go_on: Callable[[list[Any]], bool] | None,
     ) -> list[Any]:
-        """Run statements together or not at all.
+        """Run statements together or not at all; if a connection is lost, once more.
 
         Parameters:
-            table: `{table}` in a statement stands for this name, and `{literal}` for the same as a
-                string.
-            statements: the statements. If a connection is lost, they are sent once more.
             go_on: is given the results so far after each statement. If it returns False, everything
                 is undone, and the results so far are returned.
 
@@ -230,43 +244,33 @@ class PostgresConnections:
         """
         from psycopg import OperationalError
 
-        composed = _compose(table, statements)
-        if (connection := self._take_idle()) is not None:
-            try:
-                return self._use(connection, composed, go_on)
-            except OperationalError:
-                if not connection.broken:
-                    raise
-                self.disconnect()  # perhaps a restarted server: the others are lost too
-        return self._use(self._connect(), composed, go_on)
+        connection = self.take()
+        try:
+            results = self.execute(connection, statements, go_on)
+        except OperationalError:
+            if not connection.broken:
+                raise
+            self.disconnect()  # perhaps a restarted server: the others are lost too
+            connection = self.take()
+            results = self.execute(connection, statements, go_on)
+        self.give_back(connection)
+        return results
 
-    def open_session(self) -> _Session:
-        """Return a connection for somebody's own use."""
-        return _Session(self, self._take_idle() or self._connect())
+    def take(self) -> Connection[Any]:
+        """Return a connection for the caller's own use."""
+        with suppress(IndexError):
+            return self._idle.pop()
+        return self._connect()
 
-    def close_session(self, session: _Session) -> None:
+    def give_back(self, connection: Connection[Any]) -> None:
         """Take a connection back."""
-        self._idle.append(session.connection)
+        self._idle.append(connection)
 
     def disconnect(self) -> None:
         """Close the connections that are not in use."""
-        while (connection := self._take_idle()) is not None:
-            connection.close()
-
-    def _take_idle(self) -> Connection[Any] | None:
         with suppress(IndexError):
-            return self._idle.pop()
-        return None
-
-    def _use(
-        self,
-        connection: Connection[Any],
-        statements: Sequence[tuple[Composed, Sequence[Any]]],
-        go_on: Callable[[list[Any]], bool] | None,
-    ) -> list[Any]:
-        results = self.execute(connection, statements, go_on)
-        self._idle.append(connection)
-        return results
+            while True:
+                self._idle.pop().close()
 
     def execute(
         self,
@@ -320,36 +324,6 @@ class PostgresConnections:
         # Nothing is prepared on the server: poolers such as PgBouncer do not keep that.
         settings = {"application_name": str(Process.current()), **self._settings}
         return Connection.connect(**settings, autocommit=True, prepare_threshold=None)
-
-
-class _Session:
-    """One connection, which is not replaced when it is lost: its locks are lost with it."""
-
-    def __init__(self, connections: PostgresConnections, connection: Connection[Any]) -> None:
-        self.connection = connection
-        self.place = connections.place
-        self._connections = connections
-
-    def transact(
-        self,
-        table: str,
-        *statements: Statement,
-        go_on: Callable[[list[Any]], bool] | None = None,
-    ) -> list[Any]:
-        """Run statements together or not at all; see `PostgresConnections.transact`.
-
-        Raises LockLostError if the connection is lost.
-        """
-        from psycopg import OperationalError
-
-        try:
-            composed = _compose(table, statements)
-            return self._connections.execute(self.connection, composed, go_on)
-        except OperationalError as error:
-            raise LockLostError(
-                f"the connection to PostgreSQL was lost during a write to an index ({error}): run "
-                "the same again"
-            ) from error
 
 
 def _compose(table: str, statements: Sequence[Statement]) -> list[tuple[Composed, Sequence[Any]]]:

@@ -32,7 +32,7 @@ MAX_VALUES = 200
 MAX_CHARACTERS = 10_000
 _MAX_DEPTH = 100
 _MAX_BITS = 13_000  # Python converts no more than 4,300 digits
-_CHECKED = (Mapping, list, tuple, int)
+_SCALARS = {str, float, bool, type(None)}
 RECORD_PREFIX = "source/"
 """The prefix of the docstore's keys for records; a folder's name in stores that keep files."""
 FORMAT = 6
@@ -382,48 +382,50 @@ def _by_importance(
     return sorted(rows, key=lambda row: (row[0] not in POSITION_KEYS, row[2]))
 
 
-def check_metadata(metadata: Mapping[Any, Any]) -> None:
-    """Raise a TypeError that names the place of what no store can keep.
+def check_values(
+    value: object, where: str, *, is_json: bool = True, max_depth: int = _MAX_DEPTH
+) -> None:
+    """Raise a TypeError that names the place of what a store cannot keep.
 
-    That is a key that is not a string, a value that is nested more than 100 levels deep, and a
-    whole number of more than 4,000 digits, which Python does not write.
+    That is a key that is not a string, a value that is nested too deep, and a whole number of more
+    than 4,000 digits, which Python does not write. With `is_json`, it is also anything that JSON
+    lacks. Tuples pass, and come back as lists.
 
-    >>> check_metadata({"sizes": {1: "small"}})
+    >>> check_values({"sizes": {1: "small"}}, "metadata")
     Traceback (most recent call last):
     rag_splitters.errors.InputTypeError: metadata['sizes'] has the key 1 (int): keys must be strings
     """
-    pending: list[tuple[Any, str, int]] = [(metadata, "metadata", 0)]
+    pending: list[tuple[object, str, int]] = [(value, where, 0)]
     while pending:
         item, place, depth = pending.pop()
-        if depth > _MAX_DEPTH:
+        kind = type(item).__qualname__
+        parts: Iterable[tuple[Any, Any]] = ()
+        if depth > max_depth:
             top = place[: place.index("]") + 1]
             raise InputTypeError(f"{top} is nested more than {_MAX_DEPTH} levels deep: flatten it")
-        if isinstance(item, Mapping):
-            for key, value in item.items():
+        if isinstance(item, dict if is_json else Mapping):
+            parts = item.items()
+            for key in item:
                 if not isinstance(key, str):
-                    kind = type(key).__qualname__
-                    raise InputTypeError(
-                        f"{place} has the key {key!r} ({kind}): keys must be strings"
-                    )
-                if isinstance(value, _CHECKED):
-                    pending.append((value, f"{place}[{key!r}]", depth + 1))
-        elif isinstance(item, int):
-            check_digits(item, place)
-        else:
-            pending += [
-                (value, f"{place}[{number}]", depth + 1)
-                for number, value in enumerate(item)
-                if isinstance(value, _CHECKED)
-            ]
-
-
-def check_digits(number: int, place: str) -> None:
-    """Raise a TypeError that names the place of a whole number that Python does not write."""
-    if number.bit_length() > _MAX_BITS:
-        raise InputTypeError(
-            f"{place} is a whole number of more than 4,000 digits, which JSON cannot hold: "
-            "store it as a string"
-        )
+                    name = f"{key!r} ({type(key).__qualname__})"
+                    raise InputTypeError(f"{place} has the key {name}: keys must be strings")
+        elif isinstance(item, list | tuple):
+            parts = enumerate(item)
+        elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
+            raise InputTypeError(
+                f"{place} is a whole number of more than 4,000 digits, which JSON cannot hold: "
+                "store it as a string"
+            )
+        elif is_json and not isinstance(item, int | str | float | None):
+            raise InputTypeError(
+                f"{place} is a {kind}, which JSON cannot hold: use str, int, float, bool, "
+                "None, lists and dicts with string keys"
+            )
+        pending += [
+            (part, f"{place}[{key!r}]", depth + 1)
+            for key, part in parts
+            if type(part) not in _SCALARS
+        ]
 
 
 def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None = None) -> Entry:

@@ -31,12 +31,10 @@ class Docstore(ABC):
 
     is_in_memory = False
     """Whether only this process can reach the rows."""
+    is_json = True
+    """Whether it keeps only what JSON can hold."""
     is_atomic = False
     """Whether what one call writes and removes takes effect all at once."""
-
-    @abstractmethod
-    def check(self, metadata: Mapping[str, Any]) -> None:
-        """Raise a TypeError that names the place of what the store cannot keep."""
 
     @abstractmethod
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:

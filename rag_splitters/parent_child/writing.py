@@ -80,15 +80,7 @@ class Writer:
     @asynccontextmanager
     async def turn(self, docstore: Docstore) -> AsyncIterator[Turn]:
         """Wait for a turn at a docstore, and release it in the end."""
-        waited, wait = 0.0, _SHORTEST_WAIT
-        while (turn := await docstore.take_turn()) is None:
-            if waited < _PATIENCE <= waited + wait:
-                holder = await docstore.describe_holder()
-                logger.warning("waiting until %s has finished writing to the index", holder)
-            if waited >= self.timeout:
-                raise _timeout_error(await docstore.describe_holder(), self.timeout)
-            await Call(partial(time.sleep, wait), partial(asyncio.sleep, wait))
-            waited, wait = waited + wait, min(2 * wait, _LONGEST_WAIT)
+        turn = await _wait(docstore.take_turn, docstore.describe_holder, self.timeout)
         try:
             yield turn
         except BaseException:
@@ -117,39 +109,55 @@ class ProcessLock:
         Raises OperationError for a synchronous operation that would wait for a task of its own
         thread, and DocstoreInUseError after the time limit.
         """
-        await Call(partial(self._wait, timeout), partial(self._poll, timeout))
+        await _wait(self._attempt, self._describe_holder, timeout)
         try:
             yield
         finally:
             self._holder = None
             self._lock.release()
 
-    def _wait(self, timeout: float) -> None:
-        if not self._lock.acquire(blocking=False):
-            if self._holder == threading.get_ident():
-                raise OperationError(
-                    "an asynchronous operation on this index is under way in this thread: await "
-                    "it before a synchronous one, or await both"
-                )
-            if not self._lock.acquire(timeout=_PATIENCE):
-                self._announce()
-                if not self._lock.acquire(timeout=max(0.0, timeout - _PATIENCE)):
-                    raise _timeout_error("another thread of this process", timeout)
-        self._holder = threading.get_ident()
+    async def _attempt(self) -> bool | None:
+        return await Call(self._acquire, self._acquire_in_loop)
 
-    async def _poll(self, timeout: float) -> None:
-        waited, wait = 0.0, _SHORTEST_WAIT
-        while not self._lock.acquire(blocking=False):
-            if waited < _PATIENCE <= waited + wait:
-                self._announce()
-            if waited >= timeout:
-                raise _timeout_error("another task of this process", timeout)
-            await asyncio.sleep(wait)
-            waited, wait = waited + wait, min(2 * wait, _LONGEST_WAIT)
-        self._holder = threading.get_ident()  # the event loop's thread
+    def _acquire(self) -> bool | None:
+        if self._lock.acquire(blocking=False):
+            self._holder = threading.get_ident()
+            return True
+        if self._holder == threading.get_ident():
+            raise OperationError(
+                "an asynchronous operation on this index is under way in this thread: await "
+                "it before a synchronous one, or await both"
+            )
+        return None
 
-    def _announce(self) -> None:
-        logger.warning("waiting until another operation of this process has finished writing")
+    async def _acquire_in_loop(self) -> bool | None:
+        """Acquire the lock for a task, which may wait for another one of its own thread."""
+        return None if self._lock.locked() else self._acquire()
+
+    async def _describe_holder(self) -> str:
+        return "another operation of this process"
+
+
+async def _wait(
+    attempt: Callable[[], Awaitable[T | None]],
+    describe_holder: Callable[[], Awaitable[str]],
+    timeout: float,
+) -> T:
+    """Repeat an attempt until it succeeds. Raises DocstoreInUseError after the time limit."""
+    waited, wait = 0.0, _SHORTEST_WAIT
+    while (result := await attempt()) is None:
+        if waited < _PATIENCE <= waited + wait:
+            holder = await describe_holder()
+            logger.warning("waiting until %s has finished writing to the index", holder)
+        if waited >= timeout:
+            raise DocstoreInUseError(
+                f"{await describe_holder()} has been writing to this index for more than "
+                f"{timeout:g} seconds: try again when it has finished, end it if it hangs, or pass "
+                "a longer write_timeout"
+            )
+        await Call(partial(time.sleep, wait), partial(asyncio.sleep, wait))
+        waited, wait = waited + wait, min(2 * wait, _LONGEST_WAIT)
+    return result
 
 
 _locks: WeakValueDictionary[tuple[int, str], ProcessLock] = WeakValueDictionary()
@@ -160,10 +168,3 @@ def process_lock(name: str) -> ProcessLock:
     """Return this process's lock of a name; a forked process has its own."""
     with _locks_lock:
         return _locks.setdefault((os.getpid(), name), ProcessLock())
-
-
-def _timeout_error(holder: str, timeout: float) -> DocstoreInUseError:
-    return DocstoreInUseError(
-        f"{holder} has been writing to this index for more than {timeout:g} seconds: try again "
-        "when it has finished, end it if it hangs, or pass a longer write_timeout"
-    )
