@@ -426,9 +426,9 @@ def test_one_document_takes_few_statements_of_postgresql(
     statements: list[Any] = []
     run_statement = PostgresConnections.run
 
-    async def count(self: Any, connection: Any, query: Any, values: Any = ()) -> Any:
+    def count(self: Any, connection: Any, query: Any, values: Any = ()) -> Any:
         statements.append(query)
-        return await run_statement(self, connection, query, values)
+        return run_statement(self, connection, query, values)
 
     monkeypatch.setattr(PostgresConnections, "run", count)
     front = FrontEnd("langchain")
