@@ -8,7 +8,7 @@ of the asynchronous ones block, and on which event loop their connections live, 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -73,9 +73,15 @@ def embed_calls(model: Any) -> _Calls:
 
 
 def query_calls(model: Any) -> _Calls | None:
-    """Return the same for a question, if the model has a separate method for questions."""
-    embed = first_method(model, "embed_query", "get_query_embedding")
-    return embed and _calls(model, embed)
+    """Return the same for a list of one question, if the model has a method for questions."""
+    if (embed := first_method(model, "embed_query", "get_query_embedding")) is None:
+        return None
+    blocking, awaited = _calls(model, embed)
+
+    async def await_one(questions: Sequence[str]) -> list[Any]:
+        return [await awaited(questions[0])]
+
+    return lambda questions: [blocking(questions[0])], await_one
 
 
 def client_batch(model: Any) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -23,7 +23,7 @@ from rag_splitters.models.clients import (
 from rag_splitters.models.describing import describe_model, load_model, stable_name
 from rag_splitters.models.errors import ModelError, model_error
 from rag_splitters.models.hashing import HASHING_NAME, HashingEmbeddings
-from rag_splitters.models.limits import Request, limits, requests, token_counts
+from rag_splitters.models.limits import Limits, Request, limits, requests, token_counts
 from rag_splitters.models.pickling import ModelHolder
 from rag_splitters.models.validating import BatchError, as_vectors
 from rag_splitters.parameters.checks import whole_number
@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 Place: TypeAlias = tuple[int, int]
 """The position of a text: the number of its document, and the offset in it."""
+
+Kind: TypeAlias = Literal["vector", "question"]
+"""What texts are embedded as; many models have a separate method for questions."""
 
 Row: TypeAlias = "NDArray[np.float32] | ModelError"
 """The vector of a text, or an error."""
@@ -141,8 +144,9 @@ class Embedder(ModelHolder):
         places: Sequence[Place] | None,
         is_parallel: bool,
         cache: TextCache | None,
+        kind: Kind = "vector",
     ) -> list[Row]:
-        return await _Batches(self, texts, places, is_parallel, cache).rows()
+        return await _Batches(self, texts, places, is_parallel, cache, kind).rows()
 
     def embed_each(
         self,
@@ -179,11 +183,12 @@ class Embedder(ModelHolder):
 
         Returns: an array with a row for each question.
         """
-        return run(self._embed_questions(questions, self._is_parallel, cache))
+        return rows_of(run(self._rows(questions, None, self._is_parallel, cache, "question")))
 
     async def aembed_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
         """Asynchronous `embed_questions`."""
-        return await arun(self._embed_questions(questions, self._is_parallel, None))
+        work = self._rows(questions, None, self._is_parallel, None, "question")
+        return rows_of(await arun(work))
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """`embed` under LangChain's name."""
@@ -204,54 +209,6 @@ class Embedder(ModelHolder):
         """Asynchronous `embed_query`."""
         vector: list[float] = (await self.aembed_questions([text]))[0].tolist()
         return vector
-
-    async def _embed_questions(
-        self, questions: Sequence[str], is_parallel: bool, cache: TextCache | None
-    ) -> NDArray[np.float32]:
-        if not questions or (calls := query_calls(self.model)) is None:
-            return rows_of(await _Batches(self, questions, None, is_parallel, cache).rows())
-        answers = self._answers("question", questions, cache)
-        vectors = await answers.recall(questions)
-        retries = self._retries
-
-        async def ask(question: str) -> None:
-            try:
-                answer = await retrying(*calls, without_surrogates(question), retries=retries)
-            except Exception as error:  # clients may raise anything
-                failure = model_error(self.model, "failed on a question", error)
-            else:
-                (vectors[question],) = self._question_rows([question], [answer])
-                await answers.keep({question: vectors[question]})
-                return
-            raise failure
-
-        missing = [each for each in dict.fromkeys(questions) if each not in vectors]
-        try:
-            await for_each(ask, missing, self.max_concurrency if is_parallel else 1)
-        finally:
-            answers.expect(missing)
-        return self._question_rows(questions, [vectors[each] for each in questions])
-
-    def _answers(self, kind: str, texts: Sequence[str], cache: TextCache | None) -> Answers:
-        """Return what need not be embedded of these texts; `kind` as for `vector_keys`."""
-        keys = [] if cache is None else vector_keys(self, texts, kind)
-        return Answers(
-            self.memory, kind, cache, dict(zip(texts, keys, strict=False)), read_vector, vector_text
-        )
-
-    def _question_rows(
-        self, questions: Sequence[str], vectors: Sequence[Any]
-    ) -> NDArray[np.float32]:
-        """Check the vectors of questions. Raises ModelError if one is invalid."""
-        try:
-            rows, problems = as_vectors(
-                vectors, len(questions), lambda row: f"the question {questions[row]!r}"
-            )
-        except ValueError as error:
-            raise model_error(self.model, str(error)) from None
-        for problem in problems.values():
-            raise model_error(self.model, problem)
-        return rows
 
     @property
     def _retries(self) -> int:
@@ -289,16 +246,23 @@ class _Batches:
         places: Sequence[Place] | None,
         is_parallel: bool,
         cache: TextCache | None,
+        kind: Kind,
     ) -> None:
         self._numbers: dict[str, int] = {}  # index of the first occurrence of each distinct text
         for number, text in enumerate(map(without_surrogates, texts)):
             self._numbers.setdefault(text, number)
         self._all, self._places = texts, places
         self._embedder, self._retries = embedder, embedder._retries
-        self._answers = embedder._answers("vector", list(self._numbers), cache)
         self._model = with_batch(embedder.model, embedder.max_texts)
-        self._calls = embed_calls(self._model)
         self._limits = limits(self._model, is_parallel, embedder.max_texts, embedder.max_tokens)
+        questions = query_calls(self._model) if kind == "question" else None
+        self._calls = questions or embed_calls(self._model)
+        if questions:
+            self._limits = Limits(1, 1, self._limits.tokens)
+        kind = "question" if questions else "vector"
+        names = vector_keys(embedder, list(self._numbers), kind) if cache else []
+        keys = dict(zip(self._numbers, names, strict=False))
+        self._answers = Answers(embedder.memory, kind, cache, keys, read_vector, vector_text)
         self._max_concurrency = embedder.max_concurrency if is_parallel else 1
         self._stop = Stop(self._max_concurrency)
         self._failures, self._count = 0, 0

@@ -21,7 +21,7 @@ from typing_extensions import Self
 
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import stable_uuid
-from rag_splitters.models.describing import describe_model, inner_models
+from rag_splitters.models.describing import describe_model
 from rag_splitters.models.memory import Memory, memory_of
 from rag_splitters.models.secrets import (
     SAFE_HEADERS,
@@ -156,35 +156,16 @@ def _check_copy(model: Any) -> str:
     return _fingerprint(restored)
 
 
-_FILLED_IN = ("client", "async_client", "root_client", "root_async_client", "metadata")
-"""Fields of LangChain's models that the class fills in."""
-
-
 def _refusal(model: Any, reason: str) -> InputTypeError:
     """Return the error for a model that must not be pickled, with the factory to pass."""
-    example = ""
-    if isinstance(model, BaseModel) and [*inner_models(model)] == [model]:
-        arguments = ", ".join([type(model).__name__, *_arguments(model)])
-        example = f"functools.partial({arguments}), or "
     message = (
         f"{describe_model(model)} ({type(model).__qualname__}) cannot be pickled safely, because "
-        f"{reason}: pass a factory instead of the model, such as {example}a function at the top "
-        "level of a module that has no parameters and returns the model. It makes the model in "
-        "every process, with keys from the environment"
+        f"{reason}: pass a factory instead of the model, such as functools.partial("
+        f"{type(model).__name__}, ...) or a function at the top level of a module that has no "
+        "parameters and returns the model. It makes the model in every process, with keys from the "
+        "environment"
     )
     return InputTypeError(without_secrets(message, model))
-
-
-def _arguments(model: BaseModel) -> Iterator[str]:
-    """Yield the settings of a model as arguments of its class; "..." for what is not plain."""
-    for name, field_info in type(model).model_fields.items():
-        value = getattr(model, name)
-        is_own = name in model.model_fields_set and value != field_info.default
-        if name in _FILLED_IN or is_secret(name, value) or not (value and is_own):
-            continue
-        value = without_login(value) if isinstance(value, str) else value
-        shown = repr(value) if isinstance(value, (str, int, float)) else "..."
-        yield f"{field_info.alias or name}={shown}"
 
 
 def _fingerprint(model: Any) -> str:

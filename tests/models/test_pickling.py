@@ -272,10 +272,10 @@ def refused(server: OpenAIServer) -> dict[str, tuple[Any, str]]:
     headers = {"X-Secret": HEADER, "User-Agent": "mine"}
     secret = "its pickle would hold a secret"
     return {
-        "key": (chat(server), r"partial\(ChatOpenAI, model='m', base_url='http://127"),
-        "proxy": (chat(server, openai_proxy=with_login("http://proxy:1/")), "http://proxy:1/"),
+        "key": (chat(server), r"functools\.partial\(ChatOpenAI, \.\.\.\)"),
+        "proxy": (chat(server, openai_proxy=with_login("http://proxy:1/")), "partial"),
         "client": (chat(server, client=own_client.chat.completions), "partial"),
-        "headers": (chat(server, default_headers=headers), r"default_headers=\.\.\."),
+        "headers": (chat(server, default_headers=headers), "partial"),
         "bound": (chat(server).bind(stop=["x"]), "because TypeError"),
         "sequence": (chat(server) | StrOutputParser(), "because TypeError"),
         "method": (embedding(server).embed_documents, "because TypeError"),
@@ -313,7 +313,7 @@ def test_model_that_loses_its_client_is_refused(monkeypatch: pytest.MonkeyPatch)
 def test_parser_shows_the_factory_to_pass(server: OpenAIServer) -> None:
     for front_end in (SemanticNodeParser, SemanticTextSplitter):
         parser = front_end(embeddings=embedding(server))
-        with pytest.raises(TypeError, match=r"functools.partial\(OpenAIEmbeddings, model='m'"):
+        with pytest.raises(TypeError, match=r"functools.partial\(OpenAIEmbeddings, "):
             pickle.dumps(parser)
 
 
