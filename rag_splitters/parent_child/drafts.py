@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rag_splitters.ids import chunk_id, stable_uuid
+from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.records import (
     PLACE_KEYS,
     POSITION_KEYS,
@@ -130,12 +130,16 @@ def _make_draft(
     parents: dict[str, Entry] = {}
     children: dict[str, Entry] = {}
     chunks = [(parent, chunk) for parent, chunks in chunks_per_parent for chunk in chunks]
-    chunk_ids: set[str] = set()
+    places: set[tuple[Any, ...]] = set()
     for number, (parent, chunk) in enumerate(chunks):
-        metadata, own_id = _identify(identity, chunk, parent.start, number)
-        if own_id in chunk_ids or not chunk.text.strip():
+        parent_id = parent.entry.id or ""
+        # The child of another parent is another child: until the new parent is there, the old ones
+        # must stay as they are.
+        metadata, new_id = _identify(parent_id, chunk, parent.start, number)
+        place = (metadata.get("start_index", number), metadata.get("end_index"), chunk.text)
+        if place in places or not chunk.text.strip():
             continue
-        chunk_ids.add(own_id)
+        places.add(place)
         metadata = {key: value for key, value in metadata.items() if key not in dropped_keys}
         if parent.start is not None and chunk.span is not None:
             start, end = (metadata[key] - source.offset for key in ("start_index", "end_index"))
@@ -146,25 +150,24 @@ def _make_draft(
         metadata = flatten_metadata(metadata, parent.entry.metadata)
         if parent.start is None and chunk.span is not None:
             metadata |= zip(PLACE_KEYS, chunk.span, strict=True)
-        parent_id = parent.entry.id or ""
         metadata |= {stores.id_key: parent_id, SOURCE_KEY: without_surrogates(identity)}
         context = _join(source, headings) if above else ""
-        # The child of another parent is another child: until the new parent is there, the old ones
-        # must stay as they are.
-        new_id = stable_uuid(parent_id, own_id)
         children[new_id] = Entry(chunk.text, metadata, new_id, context)
         parents[parent_id] = parent.entry
     return Draft(identity, source, list(parents.values()), list(children.values()))
 
 
 def _identify(
-    identity: str, chunk: Entry, base: int | None, number: int
+    owner: str, chunk: Entry, base: int | None, number: int
 ) -> tuple[dict[str, Any], str]:
-    """Return a chunk's metadata, with its positions in the document if known, and its id."""
+    """Return a chunk's metadata, with its positions in the document if known, and its id.
+
+    The id is made of that of its document or its parent, the place, and the text.
+    """
     metadata = {k: v for k, v in chunk.metadata.items() if k not in POSITION_KEYS}
     metadata["chunk_index"] = number
     if base is None or chunk.span is None:
-        return metadata, chunk_id(identity, number, number, chunk.text)
+        return metadata, chunk_id(owner, number, number, chunk.text)
     start, end = base + chunk.span[0], base + chunk.span[1]
     metadata |= {"start_index": start, "end_index": end}
-    return metadata, chunk_id(identity, start, end, chunk.text)
+    return metadata, chunk_id(owner, start, end, chunk.text)

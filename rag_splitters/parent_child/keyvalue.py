@@ -45,7 +45,8 @@ _HOLDER_KEY = encode(f"{STATE_PREFIX}holder")
 _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
 _MAX_OPERATIONS = 4  # of one store at once
-_MAX_DEPTH = 110
+_MAX_DEPTH = 500  # Python writes and reads a little more
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class KeyValueStore(ABC):
@@ -79,11 +80,11 @@ class KeyValueStore(ABC):
 
     def mset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
         """Write all the pairs, or none if one of them cannot be written."""
-        run(self.write(key_value_pairs))
+        run(self.write(map(_checked, key_value_pairs)))
 
     async def amset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
         """Asynchronous `mset`."""
-        await arun(self.write(key_value_pairs))
+        await arun(self.write(map(_checked, key_value_pairs)))
 
     def mdelete(self, keys: Sequence[str]) -> int:
         """Remove all the keys at once, and return how many of them existed."""
@@ -411,10 +412,17 @@ def _damage_message(store: KeyValueStore, keys: Sequence[str]) -> str:
     )
 
 
+def _checked(pair: tuple[str, Any]) -> tuple[str, Any]:
+    check_values(pair[1], f"the value of key {pair[0]!r}", max_depth=_MAX_DEPTH)
+    return pair
+
+
 def _to_json(key: str, value: object) -> str:
-    # An entry holds the metadata, whose depth was checked, one level deeper.
-    check_values(value, f"the value of key {key!r}", max_depth=_MAX_DEPTH)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return _encode(value)
+    except (TypeError, ValueError):
+        _checked((key, value))  # which says more
+        raise
 
 
 def _bounds(prefix: str | None) -> tuple[bytes, bytes]:

@@ -391,9 +391,9 @@ def check_values(
     than 4,000 digits, which Python does not write. With `is_json`, it is also anything that JSON
     lacks. Tuples pass, and come back as lists.
 
-    >>> check_values({"sizes": {1: "small"}}, "metadata")
+    >>> check_values({1: "small"}, "sizes")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    rag_splitters.errors.InputTypeError: metadata['sizes'] has the key 1 (int): keys must be strings
+    rag_splitters.errors.InputTypeError: sizes has the key 1 (int), which JSON cannot hold: ...
     """
     pending: list[tuple[object, str, int]] = [(value, where, 0)]
     while pending:
@@ -408,7 +408,9 @@ def check_values(
             for key in item:
                 if not isinstance(key, str):
                     name = f"{key!r} ({type(key).__qualname__})"
-                    raise InputTypeError(f"{place} has the key {name}: keys must be strings")
+                    raise InputTypeError(
+                        f"{place} has the key {name}, which JSON cannot hold: keys must be strings"
+                    )
         elif isinstance(item, list | tuple):
             parts = enumerate(item)
         elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
