@@ -132,7 +132,10 @@ class ProcessLock:
 
     async def _acquire_in_loop(self) -> bool | None:
         """Acquire the lock for a task, which may wait for another one of its own thread."""
-        return None if self._lock.locked() else self._acquire()
+        if not self._lock.acquire(blocking=False):
+            return None
+        self._holder = threading.get_ident()
+        return True
 
     async def _describe_holder(self) -> str:
         return "another operation of this process"
