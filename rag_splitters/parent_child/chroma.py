@@ -158,11 +158,6 @@ class ChromaChildren(ChildStore):
         self.smoothing = smoothing
 
     @property
-    def model(self) -> str:
-        """The embedding model's name."""
-        return self.vectors.name
-
-    @property
     def is_local(self) -> bool:
         return "fastapi" not in self._collection._client.get_settings().chroma_api_impl
 
