@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 from rag_splitters.contract.sized import MergingChunker
 from rag_splitters.parameters.fields import Least
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.structure.outline import Outline
-from rag_splitters.structure.pages import read_as_text
+from rag_splitters.structure.document import read_document
+from rag_splitters.structure.kinds import Format
 from rag_splitters.structure.table_headers import pack_with_headers
 
 
@@ -80,17 +79,12 @@ class ContentAwareChunker(MergingChunker):
         return [self._spans(source.text, source.metadata) for source in sources]
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
-        text_format = detect_format(text, metadata) if self.format == "auto" else self.format
-        if page := read_as_text(text, text_format, self.main_content_only):
-            outline = Outline.of(page.text, text_format, blocks=page.blocks)
-            spans = self._pack(page.text, page.blocks, outline)
-            return [page.to_source(span) for span in spans if page.holds_text(span)]
-        blocks = read_blocks(text, text_format, metadata=metadata)
-        return self._pack(text, blocks, Outline.of(text, text_format, blocks=blocks))
-
-    def _pack(self, text: str, blocks: list[Block], outline: Outline) -> list[Span]:
-        """Pack the blocks of a text into chunks with the headings above them."""
-        return [
-            replace(span, headings=outline.above(span.own, span.end))
-            for span in pack_with_headers(text, blocks, self.sizes)
+        document = read_document(
+            text, self.format, metadata, main_content_only=self.main_content_only
+        )
+        spans = [
+            replace(span, headings=document.outline.above(span.own, span.end))
+            for span in pack_with_headers(document.text, document.blocks, self.sizes)
+            if document.holds_text(span)
         ]
+        return document.in_source(spans)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
@@ -12,12 +12,12 @@ from typing_extensions import Self
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_format, read_blocks
+from rag_splitters.structure.blocks import Block, Format
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.tree import Node, family, merged_units, sections
+from rag_splitters.structure.document import Document, read_document
 from rag_splitters.structure.outline import Outline
-from rag_splitters.structure.pages import read_as_text
 from rag_splitters.text.sizing import Sizes, sizer
 
 
@@ -116,21 +116,18 @@ class HierarchicalChunker(SizedChunker):
         return [self._spans(source.text, source.metadata) for source in sources]
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
-        text_format = detect_format(text, metadata) if self.format == "auto" else self.format
-        if page := read_as_text(text, text_format, self.main_content_only):
-            spans = self._tree(page.text, page.blocks, "text", page.holds_text)
-            return [page.to_source(span) for span in spans]
-        blocks = read_blocks(text, text_format, keywords=self.section_keywords, metadata=metadata)
-        return self._tree(text, blocks, text_format)
+        document = read_document(
+            text,
+            self.format,
+            metadata,
+            keywords=self.section_keywords,
+            main_content_only=self.main_content_only,
+        )
+        return document.in_source(self._tree(document))
 
-    def _tree(
-        self,
-        text: str,
-        blocks: list[Block],
-        text_format: TextFormat,
-        holds_text: Callable[[Span], bool] | None = None,
-    ) -> list[Span]:
-        """Cut a text with these blocks into a tree, without leaves that hold no text."""
+    def _tree(self, document: Document) -> list[Span]:
+        """Cut a document into a tree, without leaves that hold no text."""
+        text, blocks = document.text, document.blocks
         outer, borders = [], []
         if self.chunk_sizes is None:
             outer = sections(blocks)
@@ -143,10 +140,10 @@ class HierarchicalChunker(SizedChunker):
             borders = [piece.start for piece in pieces]
         apart = sorted(node.start for node in outer) if self.emit == "all" else []
         leaves = self._cut(text, blocks, borders, apart, size=self.chunk_size, overlap=self.overlap)
-        leaves = list(filter(holds_text, leaves)) if holds_text else leaves
+        leaves = list(filter(document.holds_text, leaves))
         if self.chunk_sizes is None and leaves:
             outer[0] = replace(outer[0], start=leaves[0].start)  # with its indentation
-        return self._place(leaves, outer, Outline.of(text, text_format, blocks=blocks))
+        return self._place(leaves, outer, document.outline)
 
     def _cut(
         self,

@@ -184,7 +184,7 @@ class ModalityChunker(Chunker):
     def _parts(self, source: Source) -> Parts:
         """The finished chunks, and the parts for other chunkers, in order."""
         text = source.text
-        text_format = detect_format(text, source.metadata) if self.format == "auto" else self.format
+        text_format = detect_format(text, source.metadata, self.format)
         page = read_page(text, self.main_content_only) if text_format == "html" else None
         if page:
             blocks = html_blocks(page, layout_tables=True)

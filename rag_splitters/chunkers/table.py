@@ -96,7 +96,7 @@ class TableChunker(SizedChunker):
     def _parts(self, source: Source) -> Parts:
         """Return the chunks of the tables, and the parts between them."""
         text = source.text
-        text_format = detect_format(text, source.metadata) if self.format == "auto" else self.format
+        text_format = detect_format(text, source.metadata, self.format)
         blocks = read_blocks(text, "html") if text_format == "html" else None
         dropped = Dropped(text, blocks or ())
         parts: Parts = []

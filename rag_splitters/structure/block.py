@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -60,3 +61,21 @@ class Block:
             object.__setattr__(self, "content_start", self.start)
         if self.content_end < 0:
             object.__setattr__(self, "content_end", self.end)
+
+
+def nesting(levels: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return, for headings of these levels, the heading above each, or -1, and the next beside it.
+
+    A section ends at the next heading that is not deeper; the last sections end at `len(levels)`.
+
+    >>> nesting([1, 2, 2, 1])
+    ([-1, 0, 0, -1], [3, 2, 3, 4])
+    """
+    parents, stops = [], [len(levels)] * len(levels)
+    open_headings: list[int] = []
+    for index, level in enumerate(levels):
+        while open_headings and levels[open_headings[-1]] >= level:
+            stops[open_headings.pop()] = index
+        parents.append(open_headings[-1] if open_headings else -1)
+        open_headings.append(index)
+    return parents, stops

@@ -101,19 +101,19 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
     return "text" if is_read and kind in READ_KINDS else kind
 
 
-def detect_format(text: str, metadata: Mapping[str, Any] | None = None) -> TextFormat:
-    """Detect the format in which to read the blocks of a text; see `detect_kind`.
+def detect_format(
+    text: str, metadata: Mapping[str, Any] | None = None, format: Format = "auto"
+) -> TextFormat:
+    """Detect the format in which to read the blocks of a text, unless `format` names one.
+
+    See `detect_kind`. Raises ValueError if there is no such format.
 
     >>> detect_format("<p>One.</p><p>Two.</p>"), detect_format("import os\\nimport re\\n")
     ('html', 'code')
     """
-    return KINDS[detect_kind(text, metadata)].format
-
-
-def check_format(format: str) -> None:
-    """Raise ValueError if there is no such format."""
     if format not in get_args(Format):
         raise InputError(f"format must be one of {', '.join(get_args(Format))}; got {format!r}")
+    return KINDS[detect_kind(text, metadata)].format if format == "auto" else format
 
 
 def language_of(metadata: Mapping[str, Any], text: str = "") -> str | None:

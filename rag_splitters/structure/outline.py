@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rag_splitters.structure.block import nesting
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_headings
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
@@ -34,21 +35,18 @@ class Outline:
     def __init__(self, text: str, headings: Sequence[Heading]) -> None:
         self.headings = headings
         self._starts = [heading.start for heading in headings]
-        self.section_ends = [len(text)] * len(headings)  # where the section of each heading ends
+        self._parents, stops = nesting([heading.level for heading in headings])
+        ends = [*self._starts, len(text)]
+        self.section_ends = [ends[stop] for stop in stops]
         self.paths: list[tuple[str, ...]] = []  # the path of each heading, including itself
         self._nested: list[bool] = []  # whether it is right below its parent
-        self._parents: list[int] = []  # the index of the heading above each, or -1
-        open_headings: list[int] = []
-        for index, heading in enumerate(headings):
-            while open_headings and headings[open_headings[-1]].level >= heading.level:
-                self.section_ends[open_headings.pop()] = heading.start
-            is_deeper = index > 0 and open_headings[-1:] == [index - 1]
-            is_below = is_deeper and skip_space(text, headings[index - 1].end) >= heading.start
-            self._nested.append(is_below)
-            self._parents.append(open_headings[-1] if open_headings else -1)
-            above = self.paths[open_headings[-1]] if open_headings else ()
+        for index, (heading, parent) in enumerate(zip(headings, self._parents, strict=True)):
+            above = self.paths[parent] if parent >= 0 else ()
             self.paths.append((*above, heading.text))
-            open_headings.append(index)
+            is_deeper = parent >= 0 and parent == index - 1
+            self._nested.append(
+                is_deeper and skip_space(text, headings[parent].end) >= heading.start
+            )
 
     @classmethod
     def of(
@@ -77,7 +75,7 @@ class Outline:
         >>> Outline.of("# TODO", metadata={"source": "build.sh"}).headings
         []
         """
-        text_format = detect_format(text, metadata) if format == "auto" else format
+        text_format = detect_format(text, metadata, format)
         if blocks is None:
             blocks = read_headings(text, text_format, keywords=keywords, metadata=metadata)
         return cls(text, list(_headings_of(text, blocks)))

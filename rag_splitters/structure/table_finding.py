@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rag_splitters.structure.blocks import Block, Format, check_format, detect_format, read_blocks
+from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
 from rag_splitters.structure.html.tables import HtmlTable, html_tables, plain_html
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.tables.model import Table
@@ -40,7 +40,7 @@ def find_tables(
     >>> table.labels, table.values(table.rows[0])
     (['a', 'b'], ['1', '2'])
     """
-    text_format = detect_format(text) if format == "auto" else format
+    text_format = detect_format(text, None, format)
     if text_format in ("csv", "tsv"):
         first = text.lstrip().partition("\n")[0]
         delimiter = max(",;", key=first.count) if text_format == "csv" else "\t"
@@ -51,7 +51,6 @@ def find_tables(
     if blocks is None and text_format in ("html", "markdown"):
         blocks = read_blocks(text, text_format)
     if blocks is None or text_format not in ("html", "markdown"):
-        check_format(text_format)
         return list(separated_tables(text, 0, len(text)))
     if text_format == "html":
         return [table for block in blocks for table in _in_html(text, block)]

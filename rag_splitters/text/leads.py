@@ -201,6 +201,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
     is_comment = kind == "comment" or (last == "/" and line.endswith("*/"))
     if is_comment and (not is_last or line.lstrip().startswith(_COMMENT_MARKS)):
         comment = _comment_start(text, low, start, end)
+        if is_last and _indent(line) > _indent(_line_at(text, cut)):
+            return -1, "lead"  # the end of indented code, or of a block
         if not is_last or comment < 0 or _begins_paragraph(text, low, comment):
             return comment, "lead"
     following = ""

@@ -89,6 +89,7 @@ ENDS = {
     "row of a table": "Aurora    Bergen     4200\n|Medusa    Gdansk     3100",
     "verse": "But I have promises to keep,\n|And miles to go before I sleep.",
     "indented paragraph": "The kettle is full.\n|   The water boils.",
+    "comment at the end of indented code": "- a lid\n\n    # It boils.\n\n|Rinse it once a month.",
     "front matter": "---\ntitle: Tea\n---\n|Rinse it once a month.",
 }
 """What does not."""

@@ -16,7 +16,7 @@ from rag_splitters.structure.blocks.markup import MARKUP, marked_parts
 from rag_splitters.structure.blocks.plain import plain_headings, with_paragraphs
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
-from rag_splitters.structure.kinds import Format, TextFormat, check_format, detect_format
+from rag_splitters.structure.kinds import Format, TextFormat, detect_format
 from rag_splitters.structure.outlined import outlined_headings
 from rag_splitters.structure.xml import xml_blocks
 
@@ -25,7 +25,6 @@ __all__ = [
     "Format",
     "Kind",
     "TextFormat",
-    "check_format",
     "detect_format",
     "read_blocks",
     "read_headings",
@@ -65,8 +64,7 @@ def read_blocks(
     >>> [(block.kind, text[block.start : block.end]) for block in read_blocks(text)]
     [('heading', '# Tea'), ('paragraph', 'Boil water.'), ('list_item', '- green')]
     """
-    check_format(format)
-    text_format = detect_format(text, metadata) if format == "auto" else format
+    text_format = detect_format(text, metadata, format)
     if text_format == "markdown":
         return markdown_blocks(text)
     if text_format == "html":

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 
 from rag_splitters.span import Span
-from rag_splitters.structure.block import Block
+from rag_splitters.structure.block import Block, nesting
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.text.boundaries import (
     Finder,
@@ -41,7 +41,9 @@ def _section_breaks(
     than a tenth of a chunk precedes it.
     """
     headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
-    ends = _section_ends(blocks, headings)
+    starts = [*headings, len(blocks)]
+    _, stops = nesting([blocks[index].level for index in headings])
+    ends = [blocks[starts[stop] - 1].end for stop in stops]
     breaks: list[int] = []
     attached: set[int] = set()
     fitting = -1  # the end of a section that fits
@@ -62,17 +64,6 @@ def _section_breaks(
         if measure.length(run, end) <= size:
             fitting = end
     return breaks, attached
-
-
-def _section_ends(blocks: Sequence[Block], headings: Sequence[int]) -> list[int]:
-    """Return the end of each heading's section, before the next heading that is not deeper."""
-    ends = [blocks[-1].end if blocks else 0] * len(headings)
-    open_headings: list[int] = []
-    for number, index in enumerate(headings):
-        while open_headings and blocks[headings[open_headings[-1]]].level >= blocks[index].level:
-            ends[open_headings.pop()] = blocks[index - 1].end
-        open_headings.append(number)
-    return ends
 
 
 def heads(heading: Block, block: Block) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from rag_splitters.structure.block import Block
+from rag_splitters.structure.block import Block, nesting
 from rag_splitters.structure.blocks.layout import heads
 from rag_splitters.text.boundaries import trim_space
 from rag_splitters.text.leads import lead_start
@@ -38,20 +38,16 @@ def sections(blocks: Sequence[Block]) -> list[Node]:
     blocks = [block for block in blocks if block.kind != "dropped"]
     if not blocks:
         return []
-    open_sections: list[tuple[int, int]] = []  # heading level, index in nodes
-    nodes: list[list[int]] = [[blocks[0].start, blocks[-1].end, 0]]
-    previous: Block | None = None
-    for block in blocks:
-        if block.kind == "heading":
-            while open_sections and open_sections[-1][0] >= block.level:
-                nodes[open_sections.pop()[1]][1] = previous.end if previous else block.start
-            start = block.start
-            if previous and open_sections and heads(previous, block):
-                start = nodes[open_sections[-1][1]][0]
-            open_sections.append((block.level, len(nodes)))
-            nodes.append([start, blocks[-1].end, len(open_sections)])
-        previous = block
-    return [Node(start, end, level) for start, end, level in nodes]
+    headings = [index for index, block in enumerate(blocks) if block.kind == "heading"]
+    parents, stops = nesting([blocks[index].level for index in headings])
+    starts = [*headings, len(blocks)]
+    nodes = [Node(blocks[0].start, blocks[-1].end, 0)]
+    for index, parent, stop in zip(headings, parents, stops, strict=True):
+        above = nodes[parent + 1]
+        is_below = parent >= 0 and headings[parent] == index - 1
+        start = above.start if is_below else blocks[index].start
+        nodes.append(Node(start, blocks[starts[stop] - 1].end, above.level + 1))
+    return nodes
 
 
 def units(blocks: Sequence[Block]) -> list[int]:
