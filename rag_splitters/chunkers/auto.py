@@ -100,6 +100,10 @@ class AutoChunker(MergingChunker):
     kind ("python"). Each is a strategy's name, which is used with these sizes, or a chunker with
     sizes of its own. The first rule that matches applies."""
 
+    drop_contents: bool = True
+    """Whether to drop tables of contents and indexes in plain text, such as that of a PDF: lines
+    with dot leaders and page numbers."""
+
     embeddings: Embeddings | None = None
     """Embedding model for `ClusterChunker`, which cuts text without headings where its subject
     changes; None: such text is cut by `ContentAwareChunker`, at paragraphs if possible."""
@@ -193,8 +197,11 @@ class AutoChunker(MergingChunker):
         text_format = KINDS[choice.kind].format
         if text_format == "code":
             return self._for_code(KINDS[choice.kind].language)
-        is_table = text_format in ("csv", "tsv")
-        return self._build(TableChunker if is_table else ContentAwareChunker, format=text_format)
+        if text_format in ("csv", "tsv"):
+            return self._build(TableChunker, format=text_format)
+        return self._build(
+            ContentAwareChunker, format=text_format, drop_contents=self.drop_contents
+        )
 
     def _for_code(self, language: str | None) -> Chunker:
         record = language_record(language)

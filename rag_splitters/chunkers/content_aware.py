@@ -52,6 +52,10 @@ class ContentAwareChunker(MergingChunker):
     beside code, and formulas beside the same formula. `role="navigation"` and the like count as
     these elements. If this would drop the whole text, the surroundings are kept.
 
+    Dropped from plain text, unless `drop_contents=False`: tables of contents and indexes, which are
+    three or more lines with dot leaders and page numbers that go up, and their title. They are kept
+    if there is nothing else.
+
     Dropped from XML: the tags, with their attributes unless the element is a record or a value;
     comments, processing instructions and the document type. Nothing that it refers to is opened.
 
@@ -75,12 +79,20 @@ class ContentAwareChunker(MergingChunker):
     main_content_only: bool = True
     """Whether to drop the menus, sidebars, banners and footers of an HTML page."""
 
+    drop_contents: bool = True
+    """Whether to drop tables of contents and indexes in plain text, such as that of a PDF: lines
+    with dot leaders and page numbers."""
+
     async def plan(self, sources: Sequence[Source]) -> list[list[Span]]:
         return [self._spans(source.text, source.metadata) for source in sources]
 
     def _spans(self, text: str, metadata: Mapping[str, Any]) -> list[Span]:
         document = read_document(
-            text, self.format, metadata, main_content_only=self.main_content_only
+            text,
+            self.format,
+            metadata,
+            main_content_only=self.main_content_only,
+            drop_contents=self.drop_contents,
         )
         spans = [
             replace(span, headings=document.outline.above(span.own, span.end))

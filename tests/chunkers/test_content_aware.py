@@ -87,6 +87,52 @@ def test_content_aware_keeps_the_guarantees_in_html(case: dict[str, Any], text: 
     check_html(ContentAwareChunker(format="html", **case), text)
 
 
+CONTENTS = """\
+Preface of the book.
+
+Table of Contents
+
+  1  Tea and
+     its leaves ...... 1
+  2  Milk ............ 4
+  3  Cups . . . . . . .9
+
+Chapter 1
+
+Tea is hot, and it is green.
+"""
+
+
+@pytest.mark.parametrize("kind", [ContentAwareChunker, AutoChunker])
+def test_contents_are_dropped_from_plain_text(
+    kind: type[ContentAwareChunker | AutoChunker],
+) -> None:
+    chunks = kind(chunk_size=50).chunk(CONTENTS)
+    assert [(chunk.start, chunk.text) for chunk in chunks] == [
+        (0, "Preface of the book."),
+        (CONTENTS.index("Chapter"), "Chapter 1\n\nTea is hot, and it is green."),
+    ]
+    assert chunks[1].metadata["headings"] == ["Chapter 1"]
+    whole = kind(chunk_size=500, min_chunk_size=0.9).chunk(CONTENTS)[0]
+    assert (whole.start, whole.end) == (0, len(CONTENTS) - 1)
+    assert "Milk" not in whole.text
+    kept = kind(chunk_size=50, drop_contents=False).chunk(CONTENTS)
+    assert " ".join(chunk.text for chunk in kept).split() == CONTENTS.split()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1 Tea ...... 1\n2 Milk ..... 4\n3 Cups ..... 9\n",  # nothing else
+        "Our prices:\n\nTea ....... 9\nMilk ...... 4\nCups ...... 2\nPots ...... 1\n",
+        "Wait ...... 4\nor go ...... 5\n",
+    ],
+)
+def test_other_lines_with_dots_are_kept(text: str) -> None:
+    chunks = check_chunker(ContentAwareChunker(format="text", chunk_size=30), text)
+    assert " ".join(span.text_of(text) for span in chunks).split() == text.split()
+
+
 def check_html(chunker: ContentAwareChunker, text: str) -> None:
     """Every guarantee, but that dropped blocks are in no chunk, and that nothing overlaps them."""
     spans = chunker.spans(text)
