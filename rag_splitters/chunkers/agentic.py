@@ -29,7 +29,7 @@ from rag_splitters.models.failures import Failure, settle
 from rag_splitters.models.prompts import Form, check_prompt, fill
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outlined import outline_of_part
+from rag_splitters.structure.stored_outline import outline_of_part
 from rag_splitters.text.boundaries import positions, skip_space, words
 from rag_splitters.text.packing import pack
 from rag_splitters.text.segmenters import check_segmenter

@@ -35,8 +35,8 @@ from rag_splitters.structure.kinds import (
 )
 from rag_splitters.structure.languages import language_record
 from rag_splitters.structure.outline import Outline
-from rag_splitters.structure.outlined import outlined_headings
 from rag_splitters.structure.read_kinds import read_kind
+from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.text.origin import Reading, UnreadableError
 
 _SIZES = ("chunk_size", "chunk_overlap", "length_function", "min_chunk_size")
@@ -179,7 +179,7 @@ class AutoChunker(MergingChunker):
             if _matches(pattern, kind, metadata):
                 return _Choice(rule=pattern)
         if kind == "text" and self.embeddings is not None:
-            outlined = outlined_headings(text, metadata)
+            outlined = stored_headings(text, metadata)
             headings = outlined if is_pdf else Outline.of(text, "text", metadata=metadata).headings
             if len(headings) < 2:
                 return _Choice("text without headings")

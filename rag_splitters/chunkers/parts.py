@@ -9,7 +9,7 @@ from typing import TypeAlias
 from rag_splitters.calls import together
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outlined import outline_of_part
+from rag_splitters.structure.stored_outline import outline_of_part
 from rag_splitters.text.excerpt import Excerpt
 
 

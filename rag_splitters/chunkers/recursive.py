@@ -13,8 +13,8 @@ from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import LANGUAGES, language_record
-from rag_splitters.structure.outlined import OUTLINE, uncut_headings
 from rag_splitters.structure.signatures import find_signatures
+from rag_splitters.structure.stored_outline import OUTLINE, uncut_headings
 from rag_splitters.text.boundaries import Finder, paragraphs, sentences, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack

@@ -11,7 +11,7 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.parameters.fields import FunctionOrName
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outlined import uncut_headings
+from rag_splitters.structure.stored_outline import uncut_headings
 from rag_splitters.text.boundaries import Finder, positions, sentences, words
 from rag_splitters.text.overlaps import counted_overlap
 from rag_splitters.text.packing import pack

@@ -24,7 +24,7 @@ from docling_core.types.doc.document import (
 
 from rag_splitters.errors import InputTypeError
 from rag_splitters.span import Source
-from rag_splitters.structure.outlined import Heading
+from rag_splitters.structure.stored_outline import Heading
 
 _PAGE_BREAK = "\f"
 _LIKE_HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)

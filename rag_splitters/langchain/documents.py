@@ -10,7 +10,7 @@ from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan, chunk_key
 from rag_splitters.ids import ChunkIds
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.outlined import repeated_metadata
+from rag_splitters.structure.stored_outline import repeated_metadata
 from rag_splitters.text.sources import copier, copies_of, offset_in_source, users_keys
 
 _new_document = copies_of(Document(page_content=""), ("page_content", "metadata", "id"))

@@ -25,7 +25,7 @@ from rag_splitters.contract.chunker import without
 from rag_splitters.contract.own_texts import LooseSpan
 from rag_splitters.ids import stable_uuid
 from rag_splitters.span import Span
-from rag_splitters.structure.outlined import repeated_metadata
+from rag_splitters.structure.stored_outline import repeated_metadata
 from rag_splitters.text.sources import copier, copies_of, offset_in_source, users_keys
 
 _IMAGE = {"image_data": "image", "image_url": "image_url", "image_mimetype": "image_mimetype"}

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 from rag_splitters.reading.decoding import decode
 from rag_splitters.reading.office import check_archive, damaged_file, markdown_table
 from rag_splitters.structure.html.text import plain_page
-from rag_splitters.structure.outlined import Heading
+from rag_splitters.structure.stored_outline import Heading
 
 _PAGES = ("application/xhtml+xml", "text/html")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))

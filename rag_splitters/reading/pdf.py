@@ -20,7 +20,7 @@ from rag_splitters.extras import install_command
 from rag_splitters.reading.fonts import Font, FontHeading, Line, find_headings
 from rag_splitters.reading.typesetting import Edit, hyphen_edits, inner_lines, moved, with_edits
 from rag_splitters.structure.outline import Outline
-from rag_splitters.structure.outlined import Heading
+from rag_splitters.structure.stored_outline import Heading
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from rag_splitters.errors import InputError
 from rag_splitters.structure.languages import LANGUAGES, Marks
-from rag_splitters.structure.outlined import outlined_headings
+from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.text.origin import has_origin
 
 TextFormat: TypeAlias = Literal[
@@ -89,7 +89,7 @@ def detect_kind(text: str, metadata: Mapping[str, Any] | None = None) -> str:
     >>> detect_kind("#!/usr/bin/env python3"), detect_kind("# Tea"), detect_kind("Boil water.")
     ('python', 'markdown', 'text')
     """
-    if outlined_headings(text, metadata):
+    if stored_headings(text, metadata):
         return "text"
     beginning = _beginning(text)
     is_read = has_origin(metadata)

@@ -11,7 +11,7 @@ from rag_splitters.structure.block import nesting
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_headings
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.tree import parse_html
-from rag_splitters.structure.outlined import Heading
+from rag_splitters.structure.stored_outline import Heading
 from rag_splitters.text.boundaries import boundary_before, skip_space
 
 _LONGEST = 120  # characters

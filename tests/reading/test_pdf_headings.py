@@ -34,7 +34,7 @@ from rag_splitters.llama_index import ContentAwareNodeParser, FileReader
 from rag_splitters.reading.files import read_sources
 from rag_splitters.span import Source
 from rag_splitters.structure.outline import Outline, title_of
-from rag_splitters.structure.outlined import outline_of_part
+from rag_splitters.structure.stored_outline import outline_of_part
 
 Row = tuple[float, str] | tuple[float, str, str] | None
 """Size, text and font of a line; None for a new page."""

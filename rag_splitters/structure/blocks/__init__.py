@@ -17,7 +17,7 @@ from rag_splitters.structure.blocks.plain import plain_headings, with_paragraphs
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.kinds import Format, TextFormat, detect_format
-from rag_splitters.structure.outlined import outlined_headings
+from rag_splitters.structure.stored_outline import stored_headings
 from rag_splitters.structure.xml import xml_blocks
 
 __all__ = [
@@ -90,7 +90,7 @@ def read_headings(
     Parameters: those of `read_blocks`; `format` is not "auto".
     """
     if format == "text":
-        outline = outlined_headings(text, metadata)
+        outline = stored_headings(text, metadata)
         blocks = [Block("heading", each.start, each.end, each.level, each.text) for each in outline]
         return blocks or plain_headings(text, keywords)
     if format in MARKUP:

@@ -44,12 +44,12 @@ def write_outline(text: str, headings: Iterable[Heading]) -> dict[str, str]:
     return {OUTLINE: json.dumps(rows, ensure_ascii=False)} if rows else {}
 
 
-def outlined_headings(text: str, metadata: Mapping[str, Any] | None) -> list[Heading]:
+def stored_headings(text: str, metadata: Mapping[str, Any] | None) -> list[Heading]:
     """Return the headings in the metadata; none if the text has other words there.
 
-    >>> outlined_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})[0].text
+    >>> stored_headings("Tea\\nHot.", {"outline": '[[1, 0, "Tea"]]'})[0].text
     'Tea'
-    >>> outlined_headings("Milk\\nCold.", {"outline": '[[1, 0, "Tea"]]'})
+    >>> stored_headings("Milk\\nCold.", {"outline": '[[1, 0, "Tea"]]'})
     []
     """
     headings: list[Heading] = []
@@ -71,7 +71,7 @@ def uncut_headings(text: str, metadata: Mapping[str, Any]) -> list[tuple[int, in
     [(0, 5)]
     """
     parts: list[tuple[int, int]] = []
-    for heading in outlined_headings(text, metadata):
+    for heading in stored_headings(text, metadata):
         following = skip_space(text, heading.end)
         start = parts.pop()[0] if parts and heading.start < parts[-1][1] else heading.start
         parts.append((start, following + 1))
