@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from rag_splitters.evaluation import read_benchmark
 from rag_splitters.evaluation.measure.questions import Question
 from rag_splitters.langchain import parent_document_retriever
-from rag_splitters.parent_child.passages import count_tokens
+from rag_splitters.parent_child.budget import count_tokens
 from rag_splitters.text.terms import find_words, word_terms
 from rag_splitters.tools import index_tools
 from tests.support.minilm import minilm

@@ -53,8 +53,9 @@ from rag_splitters.parent_child.options import (
     rename_options,
 )
 from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.results import SCORE_KEY, own_key
-from rag_splitters.parent_child.search import Rerank, Reranker, read_order, rerank_with
+from rag_splitters.parent_child.search import Rerank
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.writing import WRITE_TIMEOUT
 from rag_splitters.tools import index_tools

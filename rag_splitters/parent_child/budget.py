@@ -1,17 +1,51 @@
-"""Fitting results into a number of tokens."""
+"""How much text a query returns: its budget, and fitting results into a number of tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from rag_splitters.ids import chunk_id
 from rag_splitters.parent_child.options import Query
-from rag_splitters.parent_child.passages import count_tokens
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.results import read_matches
 from rag_splitters.text.sentences import sentence_spans
 from rag_splitters.text.sizing import sizer
+
+RESULT_SIZE = 500
+"""Characters of a passage on average, for queries that say how many results they want."""
+_TOKEN_SIZE = 4  # characters; a guess
+
+
+def count_tokens(text: str) -> int:
+    """Return how many tokens a text has, as `length_function="tokens"` counts them."""
+    return sizer("tokens")(text).length(0, len(text))
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much text the passages of a query may have together."""
+
+    room: int
+    """What is left, in units of `measure`."""
+    max_results: int
+    measure: Callable[[str], int]
+
+    @classmethod
+    def of(cls, query: Query) -> Budget:
+        """Return the budget of a query: its tokens, or 500 characters for each result."""
+        if query.max_tokens is not None:
+            return cls(query.max_tokens, query.limit, count_tokens)
+        return cls(RESULT_SIZE * query.limit, query.limit, len)
+
+    @property
+    def characters(self) -> int:
+        """About how many characters there is room for."""
+        return self.room if self.measure is len else self.room * _TOKEN_SIZE
+
+    def hold(self, sizes: Iterable[int]) -> None:
+        """Make room for children of these sizes in any case."""
+        self.room = max(self.room, sum(sizes))
 
 
 def limit_results(query: Query, results: Sequence[Entry]) -> list[Entry]:

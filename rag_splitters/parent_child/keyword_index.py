@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_splitters.parent_child.lending import lend
 from rag_splitters.parent_child.metadata_index import RUNS, collect_runs, evaluate
 from rag_splitters.parent_child.postings import POSTING, Corpus, collect_postings, rank
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
@@ -71,22 +72,13 @@ class Revision:
 class KeywordMatches:
     """What a keyword index finds for a question."""
 
-    best: list[tuple[str, float]]
+    best: dict[str, float]
     """The ids of the children that match best, and their scores (higher is better)."""
     others: dict[str, float]
     """The scores of the children that were asked about; 0 for those that do not match."""
     coverage: float
     """How much of the question the best child covers: the share of its terms, weighted by how rare
     they are; from 0 to 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """Where a child stands whose text is a part of its document's."""
-
-    parent: str
-    start_index: int
-    end_index: int
 
 
 class KeywordIndex:
@@ -102,7 +94,7 @@ class KeywordIndex:
     >>> index = KeywordIndex(None)
     >>> children = [Entry("the red apple", {}, "a"), Entry("blue skies", {}, "b")]
     >>> index.update({"a document": children})
-    >>> [name for name, score in index.find("apples", 5).best]
+    >>> list(index.find("apples", 5).best)
     ['a']
     """
 
@@ -188,7 +180,7 @@ class KeywordIndex:
         terms = text_terms(question, {}) + identifier_terms(question)
         terms = list(dict.fromkeys(terms))[:_MAX_TERMS]
         if not terms or n < 1:
-            return KeywordMatches([], dict.fromkeys(others, 0.0), 0.0)
+            return KeywordMatches({}, dict.fromkeys(others, 0.0), 0.0)
         with self._database.snapshot():
             corpus = self._read_corpus(with_neighbours)
             is_allowed = None if where is None else self._evaluate(where)
@@ -199,17 +191,13 @@ class KeywordIndex:
             postings = [self._read_postings(term) for term in terms]
             ranking = rank(postings, corpus, list(number_of.values()), is_allowed)
             numbers = ranking.best(n, _MAX_TIED, is_allowed)
-            query = "SELECT number, id FROM children WHERE number IN ({})"
-            names = self._database.read_in(query, numbers.tolist())
-        ids_by_score = sorted((-float(ranking.scores[number]), name) for number, name in names)[:n]
-        number_of_best = {name: number for number, name in names}
+            names = self._names(numbers.tolist())
+        scores = ranking.scores
+        order = sorted((-float(scores[number]), name, number) for number, name in names.items())[:n]
         return KeywordMatches(
-            [(name, -score) for score, name in ids_by_score],
-            {
-                name: float(ranking.scores[number_of[name]]) if name in number_of else 0.0
-                for name in others
-            },
-            ranking.coverage(number_of_best[ids_by_score[0][1]]) if ids_by_score else 0.0,
+            {name: -score for score, name, _ in order},
+            {name: float(scores[number_of[name]]) if name in number_of else 0.0 for name in others},
+            ranking.coverage(order[0][2]) if order else 0.0,
         )
 
     def documents_with(self, text: str) -> list[str] | None:
@@ -238,8 +226,7 @@ class KeywordIndex:
         """
         with self._database.snapshot():
             numbers = np.flatnonzero(self._evaluate(where) & self._read_corpus().is_present)
-            query = "SELECT id FROM children WHERE number IN ({})"
-            return [name for (name,) in self._database.read_in(query, numbers.tolist())]
+            return list(self._names(numbers.tolist()).values())
 
     def count_allowed(self, where: Mapping[str, Any]) -> tuple[int, int]:
         """Return how many children a filter lets through, and how many there are."""
@@ -254,37 +241,48 @@ class KeywordIndex:
             is_allowed = self._evaluate(where)
             return {name for name, number in self._numbers(ids).items() if is_allowed[number]}
 
-    def locate(self, ids: Sequence[str], id_key: str) -> dict[str, Location]:
-        """Return where children stand, without those whose text is no part of their document's.
+    def locate(self, ids: Sequence[str], id_key: str) -> dict[str, Entry]:
+        """Return children with their parents and positions, and without text.
+
+        Those whose text is no part of their document's are left out.
 
         Parameters:
             ids: the ids of the children.
             id_key: the key in a child's metadata that holds its parent's id.
         """
         query = "SELECT id, parent, start_index, end_index FROM children WHERE id IN ({})"
-        rows = self._database.read_in(f"{query} AND parent IS NOT NULL", ids)
-        parents = [(name, decode(parent).partition("\0"), span) for name, parent, *span in rows]
-        return {
-            name: Location(own, *span) for name, (key, _, own), span in parents if key == id_key
-        }
+        children = {}
+        for name, row, start, end in self._database.read_in(f"{query} AND parent IS NOT NULL", ids):
+            key, _, parent = decode(row).partition("\0")
+            if key == id_key:
+                place = {id_key: parent, "start_index": start, "end_index": end}
+                children[name] = Entry("", place, name)
+        return children
 
-    def neighbours(self, ids: Sequence[str], steps: int) -> dict[str, list[list[str]]]:
-        """Return the ids of the children before each child and behind it, the nearest first.
+    def lend(
+        self,
+        values: Mapping[str, float],
+        lenders: int,
+        limit: int,
+        where: Mapping[str, Any] | None = None,
+        is_closed: bool = False,
+    ) -> list[str]:
+        """Return the ids of the first children by what they are worth; see `lending`.
 
         Parameters:
-            ids: the ids of the children.
-            steps: how many neighbours on either side.
+            values: what each child is worth itself, by its id, the best first.
+            lenders: how many of them lend to their neighbours.
+            limit: how many ids.
+            where: a filter of Chroma's on the children's metadata that passes `can_evaluate`.
+            is_closed: whether no others than these children may be returned.
         """
         with self._database.snapshot():
-            numbers, corpus = self._numbers(ids), self._read_corpus()
-            sides = [corpus.neighbours(number, steps) for number in numbers.values()]
-            side_numbers = {number for pair in sides for side in pair for number in side}
-            query = "SELECT number, id FROM children WHERE number IN ({})"
-            names = dict(self._database.read_in(query, list(side_numbers)))
-        return {
-            name: [[names[number] for number in side if number in names] for side in pair]
-            for name, pair in zip(numbers, sides, strict=True)
-        }
+            number_of, follows = self._numbers(list(values)), self._read_corpus().is_next
+            allowed = None if where is None else self._evaluate(where)
+            if is_closed:
+                allowed = np.zeros(len(follows), dtype=bool)
+                allowed[list(number_of.values())] = True
+            return lend(values, number_of, follows, lenders, limit, self._names, allowed)
 
     def list_ids(self) -> list[str]:
         """Return the ids of all children, in order."""
@@ -304,6 +302,11 @@ class KeywordIndex:
     def _numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the numbers of those of the ids that are children."""
         return dict(self._database.read_in("SELECT id, number FROM children WHERE id IN ({})", ids))
+
+    def _names(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the ids of those of the numbers that are children."""
+        query = "SELECT number, id FROM children WHERE number IN ({})"
+        return dict(self._database.read_in(query, numbers))
 
     def _remove(
         self, connection: sqlite3.Connection, names: Sequence[str], ids: Sequence[str]

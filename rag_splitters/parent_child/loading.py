@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rag_splitters.calls import call
 from rag_splitters.errors import InputError
-from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.options import Query
-from rag_splitters.parent_child.passages import LocatedChild, Passage, split_at_parents
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry
-from rag_splitters.parent_child.stores import Match, Stores
+from rag_splitters.parent_child.passages import Hit, Passage, split_at_parents
+from rag_splitters.parent_child.ranking import Ranking
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record, record_key, restore_child
+from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.surrogates import without_surrogates
 
 
@@ -23,60 +23,74 @@ class Loader:
         self.parents: dict[str, Entry] = {}
         """The parents that were read, by id."""
         self._missing_parents: set[str] = set()
-        self._matches: dict[str, Match | None] = {}
+        self._children: dict[str, Entry | None] = {}
         """The children that were looked for, by id; None for those that no longer exist."""
+        self._partial: set[str] = set()
+        """The children of which only text, parent and positions are known."""
 
-    async def load(self, matches: Sequence[Match]) -> list[Match]:
-        """Load or locate children, and load their parents; leave out those without either."""
-        new = {m.child.id or "": m for m in matches if (m.child.id or "") not in self._matches}
+    async def load(self, ranking: Ranking, ids: Sequence[str], *, whole: bool = False) -> list[Hit]:
+        """Load children and their parents, and leave out the children without either.
+
+        Parameters:
+            whole: whether all the metadata of the children is needed.
+        """
+        new = [name for name in ids if name not in self._children]
         if new:
-            self._matches |= dict.fromkeys(new)
-            loaded = await self._load_children(list(new.values()))
-            await self._load_parents(loaded)
-            for match in loaded:
-                self._matches[match.child.id or ""] = self._with_text(match)
-        existing = [
-            replace(earlier, score=match.score)  # a reranker may have changed it
-            for match in matches
-            if (earlier := self._matches[match.child.id or ""]) is not None
+            await self._load_children(new, ranking.children)
+        if whole:
+            await self._complete(ids)
+        children = [child for name in ids if (child := self._children[name]) is not None]
+        return [
+            Hit.of(child, ranking, self.parents[name], self.stores.id_key)
+            for child in children
+            if (name := self._parent_id(child)) in self.parents
         ]
-        return [match for match in existing if self._parent_id(match) in self.parents]
 
-    async def load_whole(self, matches: Sequence[Match]) -> list[Match]:
-        """Load children and their parents as `load` does, with all the children's metadata."""
-        await self._complete(await self.load(matches))
-        return await self.load(matches)
-
-    async def load_children_of(self, passages: Sequence[Passage]) -> bool:
-        """Load the metadata of the children of passages; False if some no longer exist."""
-        matches = [child.match for passage in passages for child in passage.children]
-        await self._complete(matches)
-        children = {m.child.id or "": self._matches[m.child.id or ""] for m in matches}
-        loaded = {name: m.child for name, m in children.items() if m is not None}
-        for passage in passages:
-            passage.exchange_children(loaded)
-        return len(loaded) == len(children)
+    async def complete(self, hits: Sequence[Hit]) -> bool:
+        """Load all the metadata of children; False if some no longer exist."""
+        await self._complete([hit.id for hit in hits])
+        for hit in hits:
+            child = self._children[hit.id]
+            if child is None:
+                return False
+            hit.child = child
+        return True
 
     async def read_texts(self, passages: Sequence[Passage]) -> list[Passage]:
         """Give passages their texts, and split those for which the document has changed."""
-        whole: list[Passage] = []
+        wide = [passage for passage in passages if len(passage.parents) > 1]
+        names = [self.parents[passage.parents[0]].id or "" for passage in wide]
+        keys = [record_key(name) for name in dict.fromkeys(names)]
+        # `verify` reports damaged rows; the parts in their parents can be returned.
+        rows, _ = await self.stores.read_readable(keys) if keys else ({}, [])
+        split: list[Passage] = []
         for passage in passages:
-            if len({child.parent for child in passage.inner_children}) > 1:
-                text = await self._read_document(passage)
-                if text is not None:
-                    passage.text = text
-                    whole.append(passage)
+            if passage in wide:
+                identity = names[wide.index(passage)]
+                text = self._read_document(passage, rows.get(record_key(identity)))
+                if text is None:
+                    split += split_at_parents(passage)
                     continue
-            for part in split_at_parents(passage):
-                part.text = self._text_in_parent(part.inner_children[0], part.start, part.end)
-                whole.append(part)
-        return whole
+                passage.text = text
+            split.append(passage)
+        for passage in split:
+            passage.text = passage.text or self._text_in_parent(passage)
+        return split
+
+    def restore(self, child: Entry) -> Entry:
+        """Return a child with the metadata that its vector store could not keep."""
+        parent = self.parents[str(self._parent_id(child))]
+        return restore_child(child, parent, self.stores.inherited_keys)
+
+    def inherited(self, hit: Hit) -> dict[str, Any]:
+        """Return the metadata that a child has from its parent."""
+        metadata, keys = self.parents[hit.parent].metadata, self.stores.inherited_keys
+        return {k: v for k, v in metadata.items() if keys is None or k in keys}
 
     def check(self) -> None:
         """Raise ValueError if no child names its parent."""
-        children = [match.child for match in self.children]
-        key = self.stores.id_key
-        if children and not any(isinstance(child.metadata.get(key), str) for child in children):
+        children, key = self.children, self.stores.id_key
+        if children and not any(isinstance(self._parent_id(child), str) for child in children):
             keys = ", ".join(sorted(children[0].metadata))
             raise InputError(
                 f"none of the {len(children)} children that match names its parent under "
@@ -85,36 +99,38 @@ class Loader:
             )
 
     @property
-    def children(self) -> list[Match]:
+    def children(self) -> list[Entry]:
         """The children that were loaded."""
-        return [match for match in self._matches.values() if match is not None]
+        return [child for child in self._children.values() if child is not None]
 
     @property
     def parent_rows(self) -> dict[str, Entry | None]:
         """The parents that were looked for, by id; None for those that are missing."""
         return {**self.parents, **dict.fromkeys(self._missing_parents)}
 
-    async def _load_children(self, matches: Sequence[Match]) -> list[Match]:
-        """Return matches with loaded or located children, without those that no longer exist."""
-        names = [match.child.id or "" for match in matches if not match.child.metadata]
-        located = await self._locate(names)
-        others = [name for name in names if name not in located]
-        loaded: dict[str, Entry | None] = dict.fromkeys(others)
-        if others:
+    async def _load_children(self, ids: Sequence[str], whole: Mapping[str, Entry]) -> None:
+        """Load or locate children, and load their parents.
+
+        Parameters:
+            whole: the children that the search returned with metadata and text.
+        """
+        unread = [name for name in ids if name not in whole]
+        located = await self._locate(unread)
+        children: dict[str, Entry | None] = {name: whole.get(name) for name in ids}
+        if others := [name for name in unread if name not in located]:
             try:
-                children = await self.stores.children.read(others)
-                loaded = dict(zip(others, children, strict=True))
+                read = await self.stores.children.read(others)
+                children |= dict(zip(others, read, strict=True))
             except NotImplementedError:  # a vector store that cannot look up neighbours
                 pass
-        existing = []
-        for match in matches:
-            name = match.child.id or ""
-            child = located.get(name) or loaded.get(name, match.child)
-            if child is not None:
-                existing.append(Match(child, match.score, is_located=name in located))
-        return existing
+        children |= located
+        await self._load_parents(child for child in children.values() if child is not None)
+        for name, child in located.items():
+            children[name] = self._with_text(child)
+        self._children |= children
+        self._partial |= located.keys()
 
-    async def _locate(self, names: Sequence[str]) -> dict[str, Entry]:
+    async def _locate(self, ids: Sequence[str]) -> dict[str, Entry]:
         """Return the children whose places the keyword index knows, without their texts.
 
         That is enough to find parents and passages, and much faster than reading a child from the
@@ -123,74 +139,63 @@ class Loader:
         stores, query = self.stores, self.query
         is_enough = query.retrieve != "children" and query.fusion == "relative"
         is_told = stores.children.tells_similarities and query.search_type == "hybrid"
-        if not names or not is_enough or stores.keywords is None or not is_told:
+        if not ids or not is_enough or stores.keywords is None or not is_told:
             return {}
-        children = {}
-        for name, place in (await call(stores.keywords.locate, names, stores.id_key)).items():
-            positions = {"start_index": place.start_index, "end_index": place.end_index}
-            children[name] = Entry("", {stores.id_key: place.parent, **positions}, name)
-        return children
+        return await call(stores.keywords.locate, ids, stores.id_key)
 
-    async def _load_parents(self, matches: Sequence[Match]) -> None:
-        names = [name for match in matches if isinstance(name := self._parent_id(match), str)]
-        unread = dict.fromkeys(names).keys() - self.parents.keys() - self._missing_parents
-        keys = [name for name in dict.fromkeys(names) if name in unread]
+    async def _load_parents(self, children: Iterable[Entry]) -> None:
+        names = {name for each in children if isinstance(name := self._parent_id(each), str)}
+        keys = sorted(names - self.parent_rows.keys())
         if keys:
             rows = dict(zip(keys, await self.stores.docstore.read(keys), strict=True))
             self.parents |= {key: row for key, row in rows.items() if row is not None}
             self._missing_parents |= {key for key, row in rows.items() if row is None}
 
-    async def _complete(self, matches: Sequence[Match]) -> None:
+    async def _complete(self, ids: Sequence[str]) -> None:
         """Load all of the children that are only located."""
-        names = list(dict.fromkeys(m.child.id or "" for m in matches if m.is_located))
-        children = await self.stores.children.read(names) if names else []
-        for name, child in zip(names, children, strict=True):
-            match = self._matches[name]
-            self._matches[name] = Match(child, match.score) if match and child else None
+        names = [name for name in dict.fromkeys(ids) if name in self._partial]
+        if names:
+            children = await self.stores.children.read(names)
+            self._children |= dict(zip(names, children, strict=True))
+            self._partial -= set(names)
 
-    def _parent_id(self, match: Match) -> object:
-        return match.child.metadata.get(self.stores.id_key)
+    def _parent_id(self, child: Entry) -> object:
+        return child.metadata.get(self.stores.id_key)
 
-    def _with_text(self, match: Match) -> Match:
-        """Return a match whose child has its text, and its document's identity, from its parent."""
-        child, parent = match.child, self.parents.get(str(self._parent_id(match)))
-        if not match.is_located or parent is None or parent.span is None:
-            return match
-        offset = parent.span[0]
-        span = slice(child.metadata["start_index"] - offset, child.metadata["end_index"] - offset)
+    def _with_text(self, child: Entry) -> Entry:
+        """Return a located child with its text, and its document's identity, from its parent."""
+        parent = self.parents.get(str(self._parent_id(child)))
+        if parent is None or parent.span is None:
+            return child
+        start, end = (child.metadata[key] - parent.span[0] for key in ("start_index", "end_index"))
         metadata = child.metadata | {SOURCE_KEY: without_surrogates(parent.id or "")}
-        return Match(Entry(parent.text[span], metadata, child.id), match.score, is_located=True)
+        return Entry(parent.text[start:end], metadata, child.id)
 
-    def _text_in_parent(self, child: LocatedChild, start: int, end: int) -> str:
-        text = self.parents[child.parent].text
-        return text[max(0, start - child.offset) : max(0, end - child.offset)]
+    def _text_in_parent(self, passage: Passage) -> str:
+        return passage.children[0].slice_parent(passage.start, passage.end)
 
-    async def _read_document(self, passage: Passage) -> str | None:
+    def _read_document(self, passage: Passage, row: Entry | None) -> str | None:
         """Return the text of a passage that several parents share.
 
         None if the document was changed since, or if something other than white space stands
         between two parents.
         """
-        firsts = {child.parent: child for child in passage.inner_children}
-        identity = self.parents[next(iter(firsts))].id or ""
-        try:
-            (record,) = await self.stores.read_records([identity])
-        except DamagedRowsError:  # `verify` reports it; the parts in its parents can be returned
-            return None
+        record = Record.from_row(row)
         spans = {} if record is None else dict(zip(record.parents, record.spans, strict=True))
+        hits = {hit.parent: hit for hit in passage.children}
         texts: list[str] = []
         position = passage.start
-        for child in sorted(firsts.values(), key=lambda each: each.offset):
-            span = spans.get(child.parent)
+        for hit in sorted(hits.values(), key=lambda each: each.offset):
+            span = spans.get(hit.parent)
             if record is None or span is None:
                 return None
-            if position < child.offset:
-                origin = child.offset - span[0]  # where the document itself begins
+            if position < hit.offset:
+                origin = hit.offset - span[0]  # where the document itself begins
                 between = record.text_between(position - origin, span[0])
                 if between is None or between.strip():
                     return None
                 texts.append(between)
-                position = child.offset
-            texts.append(self._text_in_parent(child, position, passage.end))
-            position = max(position, child.offset + len(self.parents[child.parent].text))
+                position = hit.offset
+            texts.append(hit.slice_parent(position, passage.end))
+            position = max(position, hit.offset + len(hit.parent_text))
         return "".join(texts)

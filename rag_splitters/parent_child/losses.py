@@ -19,7 +19,7 @@ from rag_splitters.parent_child.errors import (
 from rag_splitters.parent_child.identity import read_identity
 from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import RECORD_PREFIX, SOURCE_KEY, Entry, Record
-from rag_splitters.parent_child.stores import Match, Stores
+from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.surrogates import without_surrogates
 
 _SAMPLE = 64
@@ -98,7 +98,7 @@ async def check_few_results(stores: Stores, query: Query, results: Sequence[Entr
 
 
 async def were_replaced(
-    stores: Stores, children: Sequence[Match], parents: Mapping[str, Entry | None]
+    stores: Stores, children: Sequence[Entry], parents: Mapping[str, Entry | None]
 ) -> bool:
     """Whether children have no parents because their documents were replaced during the query.
 
@@ -108,9 +108,9 @@ async def were_replaced(
     """
     key = stores.id_key
     ids = [
-        match.child.id or ""
-        for match in children
-        if match.child.metadata.get(key) in parents and parents[match.child.metadata[key]] is None
+        child.id or ""
+        for child in children
+        if child.metadata.get(key) in parents and parents[child.metadata[key]] is None
     ]
     if not ids:
         return False

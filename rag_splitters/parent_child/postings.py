@@ -93,19 +93,6 @@ class Corpus:
         damping = _K1 * (1 - _B + _B * totals / (mean or 1.0))
         return cls(is_present, is_next, follows, precedes, damping, count)
 
-    def neighbours(self, number: int, steps: int) -> tuple[list[int], list[int]]:
-        """Return the children of the same document before a child and behind it, nearest first."""
-        before, behind = [], []
-        for each in range(number, max(number - steps, 0), -1):
-            if not self.is_next[each]:
-                break
-            before.append(each - 1)
-        for each in range(number + 1, min(number + steps + 1, len(self.is_next))):
-            if not self.is_next[each]:
-                break
-            behind.append(each)
-        return before, behind
-
 
 @dataclass(frozen=True, slots=True)
 class Ranking:

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rag_splitters.ids import chunk_id
-from rag_splitters.parent_child.records import SOURCE_KEY, Entry, restore_child
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.text.origin import merged_places
 from rag_splitters.text.sources import copy_metadata
 
 if TYPE_CHECKING:  # the command line shows results without importing NumPy
-    from rag_splitters.parent_child.passages import Passage
-    from rag_splitters.parent_child.stores import Match, Stores
+    from rag_splitters.parent_child.loading import Loader
+    from rag_splitters.parent_child.passages import Hit, Passage
 
 # A score is a number and the matches are JSON, because the frameworks rebuild results from text and
 # metadata (caches, compressors, vector stores), and a vector store accepts nothing nested. A field
@@ -31,58 +31,45 @@ HEADER_KEY = "table_header"
 _MAX_MATCHES = 100  # of a result; the same text may stand in thousands of places
 
 
-def build_parents(
-    stores: Stores, matches: Sequence[Match], parents: Mapping[str, Entry], k: int
-) -> list[Entry]:
+def build_parents(loader: Loader, hits: Sequence[Hit], k: int) -> list[Entry]:
     """Return the first k parents of the children, in the order of their best child.
 
     A child whose text was found before is one more match of the parent that it was found in.
     Reading stops at the k-th parent, so that results do not depend on how many children were
     read.
     """
-    matches_of_parents: dict[str, list[Match]] = {}
+    hits_of_parents: dict[str, list[Hit]] = {}
     places: dict[str, str] = {}
-    for match in matches:
-        name = places.setdefault(match.child.text, match.child.metadata[stores.id_key])
-        matches_of_parents.setdefault(name, []).append(match)
-        if len(matches_of_parents) == k:
+    for hit in hits:
+        hits_of_parents.setdefault(places.setdefault(hit.child.text, hit.parent), []).append(hit)
+        if len(hits_of_parents) == k:
             break
-    return [
-        Entry(
-            parents[name].text,
-            _with_keys(
-                copy_metadata(parents[name].metadata),
-                describe_matches(own, stores.id_key),
-                parents[name].metadata,
-            ),
-            name,
-        )
-        for name, own in matches_of_parents.items()
-    ]
-
-
-def build_children(
-    stores: Stores, matches: Sequence[Match], parents: Mapping[str, Entry], k: int
-) -> list[Entry]:
-    """Return the first k children with different texts; the others of a text are its matches."""
-    matches_of_texts: dict[str, list[Match]] = {}
-    for match in matches:
-        if len(matches_of_texts) == k and match.child.text not in matches_of_texts:
-            break
-        matches_of_texts.setdefault(match.child.text, []).append(match)
     results = []
-    for own in matches_of_texts.values():
-        child = restore_match(stores, own[0], parents)
-        users = _inherited(stores, parents[own[0].child.metadata[stores.id_key]])
-        ours = describe_matches(own, stores.id_key)
-        ours[stores.id_key] = child.metadata[stores.id_key]
-        results.append(Entry(child.text, _with_keys(child.metadata, ours, users), child.id))
+    for name, own in hits_of_parents.items():
+        parent = loader.parents[name]
+        ours = describe_matches(own)
+        metadata = _with_keys(copy_metadata(parent.metadata), ours, parent.metadata)
+        results.append(Entry(parent.text, metadata, name))
     return results
 
 
-def build_passages(
-    stores: Stores, passages: Sequence[Passage], parents: Mapping[str, Entry]
-) -> list[Entry]:
+def build_children(loader: Loader, hits: Sequence[Hit], k: int) -> list[Entry]:
+    """Return the first k children with different texts; the others of a text are its matches."""
+    hits_of_texts: dict[str, list[Hit]] = {}
+    for hit in hits:
+        if len(hits_of_texts) == k and hit.child.text not in hits_of_texts:
+            break
+        hits_of_texts.setdefault(hit.child.text, []).append(hit)
+    results = []
+    for own in hits_of_texts.values():
+        child = loader.restore(own[0].child)
+        ours = {**describe_matches(own), own[0].id_key: own[0].parent}
+        metadata = _with_keys(child.metadata, ours, loader.inherited(own[0]))
+        results.append(Entry(child.text, metadata, child.id))
+    return results
+
+
+def build_passages(loader: Loader, passages: Sequence[Passage]) -> list[Entry]:
     """Return passages with the metadata of their best child.
 
     A passage that spans several parents names them all, in the order of the text. In a rewritten
@@ -90,40 +77,26 @@ def build_passages(
     """
     results = []
     for passage in passages:
-        best, inner = passage.matches[0], passage.inner_children
-        parent = parents[best.parent]
-        metadata = restore_match(stores, best.match, parents).metadata
+        best, names = passage.best, passage.parents
+        parent = loader.parents[best.parent]
+        metadata = loader.restore(best.child).metadata
         metadata.pop("chunk_index", None)
         if best.space[0] == SOURCE_KEY:
             metadata |= {"start_index": passage.start, "end_index": passage.end}
         elif parent.span is not None:
             metadata |= dict(zip(("start_index", "end_index"), parent.span, strict=True))
-        metadata |= merged_places([each.match.child.metadata for each in inner])
-        in_order = sorted(inner, key=lambda each: (each.offset, each.start))
-        names = list(dict.fromkeys(each.parent for each in in_order))
-        ours = {stores.id_key: metadata[stores.id_key]}
+        metadata |= merged_places([hit.child.metadata for hit in passage.children])
+        ours: dict[str, Any] = {best.id_key: best.parent}
         if len(names) > 1:
             ours[PARENT_IDS_KEY] = names
         if passage.header:
             ours[HEADER_KEY] = passage.header
-        ours |= describe_matches([each.match for each in passage.matches], stores.id_key)
-        metadata = _with_keys(metadata, ours, _inherited(stores, parent))
+        ours |= describe_matches(passage.matches)
+        metadata = _with_keys(metadata, ours, loader.inherited(best))
         text = passage.header + passage.text
         new_id = chunk_id(best.parent, passage.start, passage.end, text)
         results.append(Entry(text, metadata, new_id))
     return results
-
-
-def restore_match(stores: Stores, match: Match, parents: Mapping[str, Entry]) -> Entry:
-    """Return a child with the metadata that its vector store could not keep."""
-    parent = parents[match.child.metadata[stores.id_key]]
-    return restore_child(match.child, parent, stores.inherited_keys)
-
-
-def _inherited(stores: Stores, parent: Entry) -> dict[str, Any]:
-    """Return the metadata that a child has from its parent."""
-    keys = stores.inherited_keys
-    return {k: v for k, v in parent.metadata.items() if keys is None or k in keys}
 
 
 def _with_keys(
@@ -156,33 +129,29 @@ def without_matches(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in ours}
 
 
-def describe_matches(matches: Sequence[Match], id_key: str) -> dict[str, Any]:
+def describe_matches(hits: Sequence[Hit]) -> dict[str, Any]:
     """Return the metadata that a result has of its matches, the best first.
 
     These are the identity of the document, the score, and position, lines and score of each match;
     of one that stands in another parent, with the same text, also the parent's id.
     """
-    best = matches[0].child.metadata
-    added = {key: value for key, value in best.items() if key == SOURCE_KEY}
-    if matches[0].score is not None:
-        added[SCORE_KEY] = float(matches[0].score)
+    best = hits[0]
+    added = {key: value for key, value in best.child.metadata.items() if key == SOURCE_KEY}
+    if best.score is not None:
+        added[SCORE_KEY] = float(best.score)
     described = []
-    for match in matches[:_MAX_MATCHES]:
-        metadata = match.child.metadata
+    for hit in hits[:_MAX_MATCHES]:
+        keys = [*_MATCH_KEYS] + [hit.id_key] * (hit.parent != best.parent)
+        place = {key: hit.child.metadata[key] for key in keys if key in hit.child.metadata}
         # Some stores return numbers of NumPy's, which JSON does not take.
-        score = None if match.score is None else float(match.score)
-        keys = [*_MATCH_KEYS] + [id_key] * (metadata.get(id_key) != best.get(id_key))
-        described.append(
-            {key: metadata[key] for key in keys if key in metadata} | {SCORE_KEY: score}
-        )
+        described.append(place | {SCORE_KEY: None if hit.score is None else float(hit.score)})
     return added | {MATCHES_KEY: json.dumps(described)}
 
 
 def read_matches(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the matches in the metadata of a result; none if it has none.
 
-    >>> from rag_splitters.parent_child.stores import Match
-    >>> read_matches(describe_matches([Match(Entry("", {}), 0.5)], "parent_id"))
+    >>> read_matches({"matches": '[{"score": 0.5}]'})
     [{'score': 0.5}]
     """
     matches: list[dict[str, Any]] = json.loads(metadata.get(own_key(metadata, MATCHES_KEY), "[]"))

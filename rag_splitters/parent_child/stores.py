@@ -58,8 +58,6 @@ class Match:
 
     child: Entry
     score: float | None
-    is_located: bool = False
-    """Whether only the child's text, parent and positions are known, and not its other metadata."""
 
 
 class ChildStore(ABC):

@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_splitters.citations import cite
 from rag_splitters.parameters.checks import whole_number
-from rag_splitters.parent_child.passages import count_tokens
+from rag_splitters.parent_child.budget import count_tokens
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.text.origin import line_range, places_of
 from rag_splitters.text.sizing import sizer

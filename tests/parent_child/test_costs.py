@@ -221,8 +221,8 @@ def test_hybrid_search_finds_what_reading_everything_finds(
             everything = retriever.shared.keywords.find(
                 question, collection.count(), with_neighbours=True
             )
-            pool = {*by_vector, *(name for name, _ in everything.best[:100])}
-            distances, keywords = {name: -value for value, name in near}, dict(everything.best)
+            pool = {*by_vector, *list(everything.best)[:100]}
+            distances, keywords = {name: -value for value, name in near}, everything.best
             expected = dict.fromkeys(pool, 0.0)
             for side in (distances, keywords):
                 values = {name: side.get(name, 0.0) for name in pool}

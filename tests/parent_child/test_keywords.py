@@ -25,7 +25,7 @@ from rag_splitters.langchain import (
     parent_document_retriever,
 )
 from rag_splitters.models import HashingEmbeddings
-from rag_splitters.parent_child import keyword_index, postings, revisions, search
+from rag_splitters.parent_child import keyword_index, postings, ranking, revisions
 from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -47,7 +47,7 @@ def random_child(rng: random.Random, name: str) -> Entry:
 
 
 def same_scores(one: KeywordIndex, other: KeywordIndex, question: str, **options: Any) -> bool:
-    best, expected = (dict(each.find(question, 9999, **options).best) for each in (one, other))
+    best, expected = (each.find(question, 9999, **options).best for each in (one, other))
     return best == pytest.approx(expected)
 
 
@@ -75,7 +75,8 @@ def test_an_index_that_was_updated_is_one_that_was_made_at_once(
             words = {"with_neighbours": with_neighbours}
             assert same_scores(index, fresh, question, **words)
             assert same_scores(index, fresh, question, where=where, **words)
-            assert index.neighbours(index.list_ids(), 3) == fresh.neighbours(fresh.list_ids(), 3)
+            for name in fresh.list_ids():  # the neighbours, nearest first
+                assert index.lend({name: 1.0}, 1, 9) == fresh.lend({name: 1.0}, 1, 9)
             assert sorted(index.list_allowed(where)) == sorted(fresh.list_allowed(where))
             assert index.find(question, 1).coverage == fresh.find(question, 1).coverage
 
@@ -93,12 +94,12 @@ def test_frequent_terms_add_to_the_scores_of_what_rarer_terms_find(
     monkeypatch.setattr(postings, "MAX_CANDIDATES", 30)
     matches = index.find(question, 90, ["01"])
     assert len(everything.best) == 90
-    assert matches.best == [
-        each for each in everything.best if int(each[0]) % 3 == 0 or each[0] == "01"
-    ]
-    assert matches.others == {"01": dict(everything.best)["01"]}, "its score is the whole one"
+    rest = [name for name in everything.best if int(name) % 3 == 0 or name == "01"]
+    assert list(matches.best) == rest
+    assert matches.best == {name: everything.best[name] for name in rest}
+    assert matches.others == {"01": everything.best["01"]}, "its score is the whole one"
     allowed = {"n": {"$in": [1, 2]}}
-    assert [name for name, _ in index.find(question, 90, where=allowed).best] == ["01", "02"]
+    assert list(index.find(question, 90, where=allowed).best) == ["01", "02"]
     assert index.find(question, 1).coverage == pytest.approx(1.0)
 
 
@@ -239,7 +240,7 @@ def test_a_filter_is_resolved_once(
         (0, 0, {("query", "{'even': True}")}),
     ):
         for name, most in (("compared", most_compared), ("unfiltered", most_unfiltered)):
-            monkeypatch.setattr(search, f"_most_{name}", lambda count, most=most: most)
+            monkeypatch.setattr(ranking, f"_most_{name}", lambda count, most=most: most)
         asked.clear()
         results.append(places.invoke("lamp lit house", filter={"even": True}))
         filtered = {(name, str(where)) for name, where in asked if where}
@@ -261,8 +262,8 @@ def test_a_filter_that_many_pass_finds_those_far_from_the_question(
         return (await find(self, query, n))[:50]
 
     monkeypatch.setattr(ChromaChildren, "find_unfiltered", find_few)
-    monkeypatch.setattr(search, "_most_compared", lambda count: 0)
-    monkeypatch.setattr(search, "_most_unfiltered", lambda count: 1000)
+    monkeypatch.setattr(ranking, "_most_compared", lambda count: 0)
+    monkeypatch.setattr(ranking, "_most_unfiltered", lambda count: 1000)
     results = places.invoke("lamp lit house", k=120, filter={"even": True})
     assert asked == [720]
     assert len(results) == 120

@@ -13,11 +13,11 @@ from langchain_text_splitters import CharacterTextSplitter
 
 from rag_splitters import langchain, llama_index
 from rag_splitters.langchain import parent_document_retriever
-from rag_splitters.parent_child.budget import count_tokens, fit_results
-from rag_splitters.parent_child.passages import Budget, PassageBuilder, locate_child
+from rag_splitters.parent_child.budget import Budget, count_tokens, fit_results
+from rag_splitters.parent_child.passages import Hit, PassageBuilder
+from rag_splitters.parent_child.ranking import Ranking
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import read_matches
-from rag_splitters.parent_child.stores import Match
 from tests.support.front_ends import FRONT_ENDS, FrontEnd, every_front_end, sentence
 
 TEXTS = {f"d{d}": " ".join(sentence(30 * d + n) for n in range(30)) for d in range(4)}
@@ -46,8 +46,7 @@ def test_passages_are_joined_of_children_that_touch(
         end = min(start + length, len(TEXT))
         positions = {} if is_rewritten else {"start_index": start, "end_index": end}
         parents[f"{number}"] = Entry(TEXT[start:end], {"doc": name, **positions}, f"{number}")
-    builder = PassageBuilder(parents, Budget(room, most, len))
-    taken = []
+    builder, any_ranked = PassageBuilder(Budget(room, most, len)), False
     for rank, (of, start, length, is_ranked) in enumerate(child_places):
         parent = parents[f"{of % len(parents)}"]
         text = parent.text[start : start + length]
@@ -57,18 +56,19 @@ def test_passages_are_joined_of_children_that_touch(
         keys = ("_start", "_end") if is_rewritten else ("start_index", "end_index")
         places = dict(zip(keys, (base + start, base + start + len(text)), strict=True))
         metadata = {"parent_id": parent.id, SOURCE_KEY: parent.metadata["doc"], **places}
-        match = Match(Entry(text, metadata, f"{rank}"), 1.0 / (1 + rank))
-        child = locate_child(match, rank if is_ranked else None, parents, "parent_id")
-        if not builder.is_full and builder.add(child):
-            taken.append(child)
+        scores: dict[str, float | None] = {f"{n}": 1.0 / (1 + n) for n in range(rank + is_ranked)}
+        ranking = Ranking.of(scores, {}, is_complete=True)
+        builder.add(Hit.of(Entry(text, metadata, f"{rank}"), ranking, parent, "parent_id"))
+        any_ranked |= is_ranked
     passages = builder.passages()
+    taken = [hit for passage in passages for hit in passage.children]
+    assert bool(passages) == any_ranked
     assert len(passages) <= most
-    assert bool(passages) == bool(taken)
     best = [passage.matches[0].rank or 0 for passage in passages]
     assert best == sorted(best)
     places_taken: set[tuple[tuple[str, str], int]] = set()
     for passage in passages:
-        own = {(passage.space, at) for at in range(passage.start, passage.end)}
+        own = {(passage.children[0].space, at) for at in range(passage.start, passage.end)}
         assert own, "no passage is empty"
         assert not own & places_taken, "no two passages share text"
         places_taken |= own

@@ -1,0 +1,82 @@
+"""Rerankers: a user's function, or what a framework's reranker answers, in one form."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rag_splitters.calls import Call
+from rag_splitters.errors import InputError, InputTypeError
+from rag_splitters.parent_child.records import Entry
+from rag_splitters.parent_child.search import Rerank
+
+Reranker = Callable[[str, list[str]], Any]
+"""(question, texts) -> a score for each text, higher is better; may be a coroutine function."""
+
+
+def rerank_with(reranker: Reranker) -> Rerank:
+    """Return a `Rerank` that asks a user's function.
+
+    It raises ValueError if the function does not return one score for each text, and TypeError if
+    it is a coroutine function and the caller is synchronous.
+
+    >>> from rag_splitters.calls import run
+    >>> by_length = rerank_with(lambda question, texts: [len(text) for text in texts])
+    >>> run(by_length("", [Entry("a", {}), Entry("abc", {})]))
+    [(1, 3.0), (0, 1.0)]
+    """
+
+    async def rerank(question: str, children: Sequence[Entry]) -> list[tuple[int, float | None]]:
+        texts = [child.text for child in children]
+
+        def score() -> Any:
+            if inspect.iscoroutinefunction(reranker):
+                raise InputTypeError(
+                    "the reranker is asynchronous: use await, or pass a plain function"
+                )
+            return reranker(question, texts)
+
+        async def score_async() -> Any:
+            if inspect.iscoroutinefunction(reranker):
+                return await reranker(question, texts)
+            scores = await asyncio.to_thread(reranker, question, texts)
+            return await scores if inspect.isawaitable(scores) else scores
+
+        scores = [float(each) for each in await Call(score, score_async)]
+        if len(scores) != len(texts):
+            raise InputError(
+                f"the reranker must return a score for each of {len(texts)} texts, "
+                f"and returned {len(scores)}"
+            )
+        order = sorted(range(len(scores)), key=lambda number: -scores[number])
+        return [(number, scores[number]) for number in order]
+
+    return rerank
+
+
+def read_order(
+    children: Sequence[Entry], answer: Sequence[tuple[str, Any]]
+) -> list[tuple[int, float | None]]:
+    """Return the order in which a framework's reranker returned children, and their scores.
+
+    Children are known by their text, because some rerankers drop ids.
+
+    Parameters:
+        answer: the text and the score of each child that was returned; None if it has none.
+
+    >>> read_order([Entry("tea", {}), Entry("rain", {})], [("rain", 0.9), ("tea", None)])
+    [(1, 0.9), (0, None)]
+    """
+    numbers = {child.text: number for number, child in enumerate(children)}
+    for text, _ in answer:
+        if text not in numbers:
+            raise InputError(
+                f"the reranker returned a text that it was not given, {text[:80]!r}: a reranker "
+                "orders chunks and may leave some out; apply what rewrites texts to the results"
+            )
+    return [
+        (numbers[text], float(score) if isinstance(score, (int, float)) else None)
+        for text, score in answer
+    ]
