@@ -45,7 +45,7 @@ async def order_children(
     """
     values = dict(zip(ranking.ids, ranking.values(), strict=True))
     if query.search_type == "mmr":
-        return ranking.ids[:limit]
+        return list(ranking.ids[:limit])
     children = stores.children
     if query.search_type == "hybrid" and stores.keywords is not None:
         is_closed = children.has_filter and children.where is None

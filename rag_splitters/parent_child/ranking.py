@@ -171,7 +171,7 @@ def _relative_scores(
     greatest similarity, or the share of the question that the best child by keyword covers.
     """
     keywords = by_keyword.best | by_keyword.others
-    names = similarities | keywords
+    names = {**similarities, **keywords}
     sides = [relative for side in (similarities, keywords) if (relative := _relative(side, names))]
     strength = min(max(by_keyword.coverage, *similarities.values(), 0.0), 1.0)
     if not sides:  # a single child, or children that cannot be told apart
