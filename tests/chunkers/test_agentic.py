@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import pickle
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 
 from rag_splitters import RecursiveChunker, SentenceChunker
 from rag_splitters.chunkers.agentic import AgenticChunker
-from rag_splitters.llama_index import AgenticNodeParser
 from rag_splitters.meaning.windows import number_sentences, numbers_in, sentences_of, windows
 from rag_splitters.models import ModelError
 from rag_splitters.testing import check_chunker, hostile_texts
-from tests.support.cases import SIZES, halves
+from tests.support.cases import halves
 from tests.support.chat_doubles import (
     Function,
     LangChainDouble,
@@ -50,13 +48,6 @@ def cold_fails(prompt: str) -> str:
 
 def pieces(chunker: AgenticChunker, text: str) -> list[str]:
     return [span.text_of(text) for span in chunker.spans(text)]
-
-
-@pytest.mark.parametrize("size", [{}, *SIZES], ids=range(len(SIZES) + 1))
-@given(text=hostile_texts())
-@example(text=" \u0301a\nIs it? Yes! 0")
-def test_agentic_keeps_the_guarantees(size: dict[str, Any], text: str) -> None:
-    check_chunker(AgenticChunker(llm=every_third, window=4, **size), text)
 
 
 @given(text=hostile_texts())
@@ -269,22 +260,6 @@ def test_document_cannot_forge_a_numbered_line_or_a_place() -> None:
     assert [line.split("]")[0] for line in lines] == [f"[{n}" for n in range(1, len(lines) + 1)]
     assert "{sentences}" in shown
     assert "\ud800" not in shown
-
-
-def test_model_and_its_secrets_stay_out_of_what_is_written() -> None:
-    for kind in (LangChainDouble, LlamaIndexDouble):
-        parser = AgenticNodeParser(llm=kind(script=every_third_json))
-        written = json.dumps(parser.to_dict(), default=str)
-        assert " at 0x" not in written
-        for shown in (repr(parser), str(parser), written):
-            assert "secret" not in shown
-        with pytest.raises(TypeError, match="its pickle would hold a secret") as caught:
-            pickle.dumps(parser)
-        assert "very-secret" not in str(caught.value)
-    parser = AgenticNodeParser(llm=every_third, on_error=SentenceChunker(chunk_size=9))
-    again = AgenticNodeParser.from_dict(parser.to_dict(), llm=every_third)
-    assert again.on_error == parser.on_error
-    assert pieces(again, TEXT) == pieces(pickle.loads(pickle.dumps(parser)), TEXT)
 
 
 def test_openai_client_sends_the_schema_and_reads_the_answer() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import regex
-from hypothesis import example, given
+from hypothesis import given
 
 from rag_splitters.chunkers.auto import AutoChunker
 from rag_splitters.chunkers.content_aware import ContentAwareChunker
@@ -70,14 +70,6 @@ def texts(chunker: ContentAwareChunker, text: str) -> list[str]:
 @given(text=texts_of(MARKDOWN_PIECES))
 def test_content_aware_keeps_the_guarantees(format: Any, case: dict[str, Any], text: str) -> None:
     check_chunker(ContentAwareChunker(format=format, **case), text)
-
-
-@pytest.mark.parametrize("case", CASES)
-@hostile
-@example("aaaaaaaaaaaaaaa\twordDr. No said so.\nThe same passage again. ;")
-@given(text=hostile_texts())
-def test_content_aware_keeps_the_guarantees_in_any_text(case: dict[str, Any], text: str) -> None:
-    check_chunker(ContentAwareChunker(**case), text)
 
 
 @pytest.mark.parametrize("case", CASES)

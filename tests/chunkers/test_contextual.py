@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from langchain_classic.storage import LocalFileStore
-from langchain_core.stores import InMemoryByteStore, InMemoryStore
-from llama_index.core.storage.kvstore import SimpleKVStore
+from langchain_core.stores import InMemoryStore
 
 from rag_splitters import HybridChunker, PageChunker, RecursiveChunker, SentenceChunker
 from rag_splitters.calls import run
@@ -151,35 +149,15 @@ def test_same_chunk_in_the_same_window_is_asked_once() -> None:
     assert len(llm.prompts) == 1
 
 
-CACHES = {
-    "langchain": lambda path: InMemoryStore(),
-    "langchain bytes": lambda path: InMemoryByteStore(),
-    "langchain files": lambda path: LocalFileStore(path / "files"),
-    "llama_index": lambda path: SimpleKVStore(),
-    "folder": lambda path: path / "new" / "folder",
-}
-
-
-@pytest.mark.parametrize("kind", CACHES)
-def test_second_run_costs_nothing(kind: str, tmp_path: Path) -> None:
-    cache, llm = CACHES[kind](tmp_path), Function(about)
-    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=cache)
-    spans = chunker.spans(TEXT)
+def test_second_run_costs_nothing(tmp_path: Path) -> None:
+    llm = AsyncFunction(about)
+    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=tmp_path)
+    spans = asyncio.run(asplit_texts(chunker, [TEXT]))[0]
+    assert chunker.spans(TEXT) == spans
     assert len(llm.prompts) == 3
-    assert chunker.spans(TEXT) == spans == asyncio.run(asplit_texts(chunker, [TEXT]))[0]
-    assert len(llm.prompts) == 3
-    again = Function(lambda prompt: "Something else.")  # a model of the same name
-    assert ContextualChunker(chunker=SMALL, llm=again, cache=cache).spans(TEXT) == spans
+    again = AsyncFunction(lambda prompt: "Something else.")  # a model of the same name
+    assert ContextualChunker(chunker=SMALL, llm=again, cache=tmp_path).spans(TEXT) == spans
     assert again.prompts == []
-
-
-@pytest.mark.parametrize("kind", CACHES)
-def test_async_run_fills_the_cache(kind: str, tmp_path: Path) -> None:
-    cache, llm = CACHES[kind](tmp_path), AsyncFunction(about)
-    chunker = ContextualChunker(chunker=SMALL, llm=llm, cache=cache)
-    spans = asyncio.run(asplit_texts(chunker, [TEXT]))
-    assert split_texts(chunker, [TEXT]) == spans
-    assert len(llm.prompts) == 3
 
 
 def test_cache_pays_again_for_what_changed_alone(tmp_path: Path) -> None:

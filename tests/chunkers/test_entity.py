@@ -21,7 +21,7 @@ from rag_splitters import HybridChunker, ModalityChunker, PageChunker
 from rag_splitters.chunkers.entity import EntityChunker
 from rag_splitters.meaning.entities import describe_recogniser, find_mentions
 from rag_splitters.meaning.mentions import Mention, mention_windows, remove_overlaps
-from rag_splitters.testing import HOSTILE_PIECES, check_chunker, hostile_texts
+from rag_splitters.testing import HOSTILE_PIECES, hostile_texts
 from rag_splitters.text.sizing import sizer
 from tests.support.splitting import split_texts
 
@@ -33,11 +33,6 @@ Answer = list[tuple[int, int, str]]
 def names(text: str) -> Answer:
     """A recogniser by a list of names."""
     return [(*match.span(), "NAME") for match in _NAMES.finditer(text)]
-
-
-def nobody(text: str) -> Answer:
-    """A recogniser that finds nothing."""
-    return []
 
 
 class Known:
@@ -208,35 +203,6 @@ def test_entity_mention_that_is_too_long_is_cut_as_any_text() -> None:
     ]
 
 
-def test_entity_overlap_does_not_begin_inside_a_mention() -> None:
-    text = "He is in New York today and tomorrow"
-    ends = text.index("today") - 1
-    for overlap in range(1, 11):
-        spans = EntityChunker(ner=names, chunk_size=17, chunk_overlap=overlap).spans(text)
-        assert spans[0].end == ends
-        assert spans[1].start in (ends + 1, text.index("New"))
-        assert (spans[1].start < ends) == (overlap >= len("New York"))
-
-
-# The guarantees
-
-
-@given(text=hostile_texts())
-@pytest.mark.parametrize(
-    "chunker",
-    [
-        EntityChunker(ner=names, chunk_size=30),
-        EntityChunker(ner=names, chunk_size=12, min_chunk_size=6, max_gap=1),
-        EntityChunker(ner=names, chunk_size=3, length_function="tokens"),
-        EntityChunker(ner=nobody, chunk_size=20, chunk_overlap=8),
-        EntityChunker(ner=nobody, chunk_size=6, length_function="tokens", chunk_overlap=0.3),
-    ],
-    ids=["plain", "merged", "tokens", "overlap", "overlap in tokens"],
-)
-def test_entity_keeps_the_guarantees(chunker: EntityChunker, text: str) -> None:
-    check_chunker(chunker, text)
-
-
 @given(text=hostile_texts(), size=st.integers(8, 40))
 def test_windows_hold_the_text(text: str, size: int) -> None:
     windows = mention_windows(text, size)
@@ -357,32 +323,6 @@ def test_entity_with_a_folder_names_what_to_pass(ruler: Any, tmp_path: Path) -> 
     ruler.to_disk(tmp_path)
     with pytest.raises(ImportError, match=r"pass ner=spacy.load\(folder\)"):
         EntityChunker(ner=str(tmp_path)).spans(TEXT)
-
-
-def test_entity_with_a_trained_pipeline() -> None:
-    """A recogniser that has learnt, not looked up."""
-    spacy = pytest.importorskip("spacy")
-    from spacy.training import Example
-    from spacy.util import fix_random_seed
-
-    fix_random_seed(0)
-    pipeline = spacy.blank("en")
-    pipeline.add_pipe("ner")
-    cities = ("Bern", "Oslo", "Rome", "Lima", "Paris")
-    examples = [
-        Example.from_dict(
-            pipeline.make_doc(f"She lives in {city} now."),
-            {"entities": [(13, 13 + len(city), "GPE")]},
-        )
-        for city in cities
-    ]
-    optimizer = pipeline.initialize(lambda: examples)
-    for _ in range(25):
-        pipeline.update(examples, sgd=optimizer)
-    text = "She lives in Rome now. She lives in Rome now. She lives in Oslo now."
-    chunks = EntityChunker(ner=pipeline, max_gap=1).chunk(text)
-    found = [[each["text"] for each in chunk.metadata["entities"]] for chunk in chunks]
-    assert found == [["Rome", "Rome"], ["Oslo"]]
 
 
 def test_entity_with_an_empty_pipeline_says_so() -> None:

@@ -2,80 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from langchain_openai import OpenAIEmbeddings
 
 from rag_splitters.chunkers.cluster import ClusterChunker
 from rag_splitters.chunkers.embedded import EmbeddingSizes
 from rag_splitters.chunkers.embedding import EmbeddingChunker
 from rag_splitters.chunkers.semantic import SemanticChunker
-from rag_splitters.llama_index import ChunkerNodeParser
 from rag_splitters.meaning.similarity import best_runs, breakpoints, neighbour_distances
 from rag_splitters.meaning.units import sentence_units
 from rag_splitters.models import Embedder, HashingEmbeddings, ModelError
-from rag_splitters.testing import check_chunker, hostile_texts
 from rag_splitters.text.sentences import sentence_cuts
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Unbreakable
 from rag_splitters.text.unbreakable import marked_structure
-from tests.models.test_embedding import Secretive
 from tests.support.borders import CASES as BORDERS
 from tests.support.borders import subjects
-from tests.support.cases import SIZES, halves
 from tests.support.embedding_doubles import MODEL, LangChainEmbedder, LlamaIndexEmbedder, embed
-from tests.support.openai_server import OpenAIServer
-from tests.support.splitting import asplit_texts, split_texts
+from tests.support.splitting import split_texts
 
-SECRET = "sk-very-secret-0123456789"
 KINDS: tuple[type[EmbeddingSizes], ...] = (SemanticChunker, EmbeddingChunker, ClusterChunker)
 every_kind = pytest.mark.parametrize("kind", KINDS)
-
-CASES: list[EmbeddingSizes] = [
-    *(kind(embeddings=MODEL, **size) for kind in KINDS for size in ({}, *SIZES)),
-    *(
-        SemanticChunker(
-            embeddings=MODEL,
-            buffer_size=0,
-            breakpoint_threshold_type=name,
-            chunk_size=80,
-            min_chunk_size=0,
-        )
-        for name in ("percentile", "standard_deviation", "interquartile", "gradient", "absolute")
-    ),
-    SemanticChunker(embeddings=MODEL, number_of_chunks=3, chunk_size=80, segmenter=halves),
-    SemanticChunker(embeddings=MODEL, buffer_size=3, breakpoint_threshold_amount=50.0),
-    EmbeddingChunker(
-        embeddings=MODEL,
-        chunk_size=120,
-        chunk_overlap=20,
-        min_chunk_size=60,
-        similarity_threshold=0.1,
-    ),
-    ClusterChunker(
-        embeddings=MODEL, chunk_size=100, piece_size=10, min_chunk_size=30, chunk_overlap=12
-    ),
-]
 
 
 GLUED = BORDERS["returning"]
 TEXT = GLUED[0][0]
-
-
-# The guarantees
-
-
-@pytest.mark.parametrize("chunker", CASES, ids=range(len(CASES)))
-@given(text=hostile_texts())
-def test_chunker_keeps_the_guarantees(chunker: EmbeddingSizes, text: str) -> None:
-    check_chunker(chunker, text)
-    assert asyncio.run(asplit_texts(chunker, [text])) == [chunker.spans(text)]
 
 
 @every_kind
@@ -123,10 +78,6 @@ def test_chunker_asks_nothing_where_there_is_nothing_to_ask(kind: Any, text: str
 # The same cuts, whatever the model came in
 
 
-class Parser(SemanticChunker, ChunkerNodeParser):
-    """LlamaIndex parser for `SemanticChunker`."""
-
-
 @every_kind
 def test_chunker_cuts_at_the_same_places_whichever_framework_the_model_is_from(kind: Any) -> None:
     async def awaited(texts: list[str]) -> Any:
@@ -147,20 +98,6 @@ def test_chunker_cuts_at_the_same_places_whichever_framework_the_model_is_from(k
     assert all(result == results[0] for result in results)
 
 
-@every_kind
-def test_chunker_cuts_at_the_same_places_in_either_encoding(kind: Any) -> None:
-    results = []
-    with OpenAIServer() as server:
-        for encoding in ("base64", "float"):
-            server.encoding = encoding
-            model = OpenAIEmbeddings(
-                base_url=server.url, api_key=SECRET, check_embedding_ctx_length=False
-            )
-            results.append(kind(embeddings=model).spans(TEXT))
-            results.append(asyncio.run(asplit_texts(kind(embeddings=model), [TEXT]))[0])
-    assert all(result == results[0] for result in results)
-
-
 # Configuration
 
 
@@ -175,30 +112,6 @@ def test_chunker_is_written_with_a_stable_name_of_its_model(kind: Any) -> None:
         kind(**kind(embeddings=LangChainEmbedder()).model_dump())
     with pytest.raises(ValueError, match="define it with def at the top level"):
         kind(embeddings=lambda texts: embed(texts)).model_dump()
-
-
-def test_parser_round_trip_and_cache_key() -> None:
-    parser = Parser(embeddings=MODEL, buffer_size=2)
-    assert Parser.from_dict(parser.to_dict()).to_dict() == parser.to_dict()
-    other = Parser(embeddings=LlamaIndexEmbedder(model_name="small"))
-    assert "0x" not in str(other.to_dict())
-    again = Parser.from_dict(other.to_dict(), embeddings=LlamaIndexEmbedder(model_name="small"))
-    assert again.to_dict() == other.to_dict()
-
-
-def test_chunker_tells_no_secret() -> None:
-    model = Secretive(api_key=SECRET)
-    parser = Parser(embeddings=model)
-    said = [repr(parser), str(parser), str(parser.to_dict()), parser.model_dump_json()]
-    with pytest.raises(ValueError, match="not both") as caught:
-        Parser(embeddings=model, number_of_chunks=3, breakpoint_threshold_amount=5)
-    said.append(repr(caught.value))
-    with pytest.raises(ModelError) as failed:
-        parser.spans(TEXT)
-    with pytest.raises(TypeError, match="its pickle would hold a secret") as refused:
-        pickle.dumps(SemanticChunker(embeddings=model))
-    said += [repr(failed.value), str(failed.value.__cause__), repr(refused.value)]
-    assert not [each for each in said if SECRET in each]
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from rag_splitters.chunkers.topic import TopicChunker
 from rag_splitters.meaning.topics import _partition, find_segments
-from rag_splitters.testing import check_chunker, hostile_texts
+from rag_splitters.testing import check_chunker
 from tests.support.borders import CASES, ORDERS, cuts_of, error, sentences, uneven
 from tests.support.processes import run_python
 
@@ -66,26 +65,6 @@ def test_topic_is_the_same_in_two_processes(model: str) -> None:
     }
     assert len(answers) == 1
     assert "topic_terms" in answers.pop()
-
-
-@given(text=hostile_texts())
-@pytest.mark.parametrize(
-    "chunker",
-    [
-        TopicChunker(chunk_size=30),
-        TopicChunker(chunk_size=25, chunk_overlap=8, n_topics=2, min_chunk_size=10),
-        TopicChunker(chunk_size=6, length_function="tokens", chunk_overlap=0.3),
-    ],
-    ids=["plain", "overlap", "tokens"],
-)
-def test_topic_keeps_the_guarantees(chunker: TopicChunker, text: str) -> None:
-    check_chunker(chunker, text)
-
-
-@settings(max_examples=25)
-@given(text=hostile_texts())
-def test_topic_with_lda_keeps_the_guarantees(text: str) -> None:
-    check_chunker(TopicChunker(chunk_size=30, model="lda", n_topics=3), text)
 
 
 @pytest.mark.parametrize("model", ["nmf", "lda"])

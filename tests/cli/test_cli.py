@@ -52,6 +52,7 @@ def rows(*args: str, input: str | bytes | None = None) -> list[dict[str, Any]]:
     result = run(*args, "--json", input=input)
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
+    assert result.stdout.isascii()
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
@@ -159,13 +160,8 @@ def test_split_titled_takes_a_title_as_text_and_a_chunker_by_name() -> None:
 def test_split_reads_standard_input() -> None:
     found = rows("split", "-", "--chunk-size", "40", input=b"\xef\xbb\xbf" + TEXT.encode())
     assert {row["source"] for row in found} == {"-"}
+    assert found == rows("split", "--chunk-size", "40", input=TEXT.encode())
     assert all(TEXT[row["start"] : row["end"]] == row["text"] for row in found)
-
-
-def test_split_jsonl_is_ascii() -> None:
-    result = run("split", "a.txt", "--json")
-    assert result.stdout.isascii()
-    assert json.loads(result.stdout.splitlines()[0])["text"].count("\U0001f600") > 0
 
 
 @pytest.mark.parametrize("name", ["a.html", "a.md", "noext"])
@@ -230,10 +226,6 @@ def test_split_table_fits_the_terminal(width: str, monkeypatch: pytest.MonkeyPat
     result = run("split", "a.txt", "--chunk-size", "30")
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= int(width)
-
-
-def test_split_takes_standard_input_without_a_dash() -> None:
-    assert rows("split", input=TEXT.encode()) == rows("split", "-", input=TEXT.encode())
 
 
 @pytest.mark.parametrize("name", ["ContentAware", "contentaware", "content-aware", "CONTENT_AWARE"])
@@ -432,12 +424,8 @@ def test_unreadable_file_gives_one_line(folder: Path, name: str, data: bytes, to
     (folder / name).write_bytes(data)
     assert told in refused("split", name)
     assert told in refused("index", "idx", name)
-
-
-def test_unreadable_standard_input_gives_one_line() -> None:
-    assert refused("split", "-", input=b"a\0") == (
-        "- is not a text file: it has a NUL byte at offset 1"
-    )
+    if name.endswith(".txt"):
+        assert told.replace(name, "-") in refused("split", "-", input=data)
 
 
 def test_query_writes_the_pages_with_the_results_marked(folder: Path) -> None:
@@ -561,10 +549,6 @@ def test_demo_answers_stand_where_they_say() -> None:
         assert source[start:end] == parent.page_content
         best = parent.matches[0]
         assert start <= best["start_index"] < best["end_index"] <= end
-
-
-def test_demo_texts_are_bundled() -> None:
-    assert all(300 <= len(text.split()) <= 500 for text in sample_texts().values())
 
 
 # --- index and query -----------------------------------------------------------------------------
@@ -933,12 +917,6 @@ def test_process_shows_help_and_version() -> None:
         assert all(
             name in done.stdout for name in ("demo", "split", "strategies", "index", "query")
         )
-
-
-def test_process_gives_one_line_and_status_2() -> None:
-    done = process("split", "no.txt")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Error: no.txt: no such file or folder\n"
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["table", "json"])

@@ -48,6 +48,8 @@ VIOLATIONS = (
     "aDr. No said so.\n\nDr. No said so.",
     " \u0301नमस्ते। Is it? Yes!",
     "aaaa\n%\r# Heading\n",
+    " \u0301a\nIs it? Yes! 0",
+    "aaaaaaaaaaaaaaa\twordDr. No said so.\nThe same passage again. ;",
 )
 """Every text that has ever broken a guarantee; each runs through all cases."""
 

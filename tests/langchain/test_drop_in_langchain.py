@@ -107,11 +107,6 @@ def test_attributes_that_other_code_reads_are_there(theirs: Any, kind: Any, opti
     assert other._length_function(PROSE) == one._length_function(PROSE)
 
 
-def test_length_function_is_one_whatever_the_unit() -> None:
-    assert RecursiveTextSplitter(length_function="words")._length_function("one two") == 2
-    assert SentenceTextSplitter(length_function="tokens")._length_function("one two") == 2
-
-
 def test_separators_are_those_that_are_used() -> None:
     assert RecursiveTextSplitter()._separators == RecursiveCharacterTextSplitter()._separators
     assert RecursiveTextSplitter(separators=["|"])._separators == ["|"]

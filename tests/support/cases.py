@@ -225,14 +225,24 @@ CASES: dict[str, list[Chunker]] = {
         SemanticChunker(embeddings=HASHES),
         SemanticChunker(embeddings=HASHES, chunk_size=30, chunk_overlap=8, min_chunk_size=5),
         SemanticChunker(embeddings=HASHES, chunk_size=12, length_function="tokens"),
+        SemanticChunker(
+            embeddings=HASHES, buffer_size=0, breakpoint_threshold_type="gradient", chunk_size=80
+        ),
+        SemanticChunker(
+            embeddings=HASHES, number_of_chunks=3, chunk_size=80, segmenter=halves, min_chunk_size=0
+        ),
     ],
     "embedding": [
         EmbeddingChunker(embeddings=HASHES),
         EmbeddingChunker(embeddings=HASHES, chunk_size=30, chunk_overlap=8),
+        EmbeddingChunker(
+            embeddings=HASHES, chunk_size=120, min_chunk_size=60, similarity_threshold=0.1
+        ),
     ],
     "cluster": [
         ClusterChunker(embeddings=HASHES),
         ClusterChunker(embeddings=HASHES, chunk_size=40, chunk_overlap=8, piece_size=10),
+        ClusterChunker(embeddings=HASHES, chunk_size=6, chunk_overlap=2, length_function="words"),
     ],
     "topic": [
         TopicChunker(),
@@ -245,10 +255,15 @@ CASES: dict[str, list[Chunker]] = {
         EntityChunker(ner=words_in_capitals, chunk_size=30),
         EntityChunker(ner=words_in_capitals, chunk_size=24, chunk_overlap=8),
         EntityChunker(ner=words_in_capitals, chunk_size=30, min_chunk_size=10, max_gap=1),
+        EntityChunker(
+            ner=words_in_capitals, chunk_size=6, length_function="tokens", chunk_overlap=0.3
+        ),
     ],
     "agentic": [
         AgenticChunker(llm=every_third),
         AgenticChunker(llm=every_third, chunk_size=30, chunk_overlap=8, window=5),
+        AgenticChunker(llm=every_third, chunk_size=4, length_function="words", window=4),
+        AgenticChunker(llm=every_third, chunk_size=1, window=4),
     ],
     "proposition": [PropositionChunker(llm=no_propositions, chunk_size=20)],
     "contextual": [
