@@ -262,7 +262,7 @@ def test_failure_of_one_question_keeps_the_others() -> None:
         (str, "a retriever must be"),
         (lambda question: "one text", "must return a list of texts, got str"),
         (lambda question: None, "must return a list of texts, got NoneType"),
-        (lambda question: [3], "got a int among them"),
+        (lambda question: [3], "a string or an object with a text, got 3"),
     ],
 )
 def test_what_retrieves_no_texts_is_refused(retriever: Any, message: str) -> None:

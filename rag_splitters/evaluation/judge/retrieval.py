@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from rag_splitters.calls import Call, arun, run
 from rag_splitters.errors import InputTypeError
 from rag_splitters.evaluation.judge.judge import Failure
+from rag_splitters.evaluation.measure.chunks import content_of
 from rag_splitters.models.calling import abounded
 from rag_splitters.models.clients import first_method, is_awaitable
 from rag_splitters.models.describing import describe_model
@@ -78,20 +79,7 @@ def _texts(retriever: Retriever, result: Any) -> tuple[str, ...]:
         raise InputTypeError(
             f"{describe_model(retriever)} must return a list of texts, got {type(result).__name__}"
         )
-    return tuple(_text(retriever, each) for each in result)
-
-
-def _text(retriever: Retriever, item: Any) -> str:
-    """The text of a retrieved item: a string, a document or a node."""
-    text = getattr(item, "page_content", item)
-    if callable(get_content := getattr(item, "get_content", None)):
-        text = get_content()
-    if not isinstance(text, str):
-        raise InputTypeError(
-            f"{describe_model(retriever)} must return texts, documents or nodes, got a "
-            f"{type(item).__name__} among them"
-        )
-    return text
+    return tuple(content_of(each)[0] for each in result)
 
 
 def _failure(retriever: Retriever, error: Exception) -> Failure:

@@ -68,7 +68,7 @@ def locate_chunks(
         for name, text in track(documents.items()):
             locator = ChunkLocator(text)
             for part in split(text):
-                content, start = _content(part)
+                content, start = content_of(part)
                 chunks.append(LocatedChunk(content, name, locator.locate(content, start)))
     return [chunk for chunk in chunks if chunk.text.strip()]
 
@@ -176,7 +176,7 @@ def locate_results(
     located = []
     for result in results:
         part = getattr(result, "node", result)
-        text, start = _content(part)
+        text, start = content_of(part)
         start = getattr(part, "start_char_idx", start)
         metadata = getattr(part, "metadata", None) or {}
         names = (*map(metadata.get, (SOURCE_KEY, "source")), getattr(part, "ref_doc_id", None))
@@ -195,8 +195,8 @@ _TEXTS = ("text", "page_content")
 _STARTS = ("start_index", "start")
 
 
-def _content(part: Any) -> tuple[str, int | None]:
-    """A chunk's text, and the start that it states, if any."""
+def content_of(part: Any) -> tuple[str, int | None]:
+    """The text of a chunk or of a search's result, and the start that it states, if any."""
     if isinstance(part, str):
         return part, None
     text = next((getattr(part, name) for name in _TEXTS if hasattr(part, name)), None)
