@@ -110,14 +110,6 @@ def test_metrics_are_shares_and_budgets_only_help(report: Report) -> None:
         assert at == pytest.approx(report.metric(strategy.name, "recall@100"))
 
 
-def test_figures_of_documents_make_up_the_whole(report: Report) -> None:
-    halves = [
-        report.metric("recursive", "recall", name) for name in report.documents_with_questions
-    ]
-    assert report.documents_with_questions == ["bakery", "lighthouse"]
-    assert sum(halves) / 2 == pytest.approx(report.metric("recursive", "recall"))
-
-
 def test_unlocated_chunks_are_reported_and_answer_nothing(report: Report) -> None:
     strategy = report.strategy("invented")
     assert strategy.unlocated == 2 / 6
@@ -213,8 +205,6 @@ def test_report_names_what_there_is(report: Report) -> None:
         report.metric("best", "recall")
     with pytest.raises(ValueError, match="unknown metric 'recall@70': choose one of recall, "):
         report.metric("recursive", "recall@70")
-    with pytest.raises(ValueError, match="no questions about 'atlas'"):
-        report.metric("recursive", "recall", "atlas")
 
 
 # Formats
@@ -242,19 +232,18 @@ def test_report_prints_as_a_table_without_rich_and_is_short_to_look_at(report: R
     assert repr(report) == f"Report(strategies={list(CHUNKERS)}, questions=16)"
 
 
-def test_report_as_markdown_has_a_table_for_each_document_and_the_faults(
+def test_report_as_markdown_has_tables_of_metrics_and_faults(
     report: Report, tmp_path: Path
 ) -> None:
     written = report.to_markdown(tmp_path / "report.md")
     assert (tmp_path / "report.md").read_text("utf-8") == written
     tables = written.split("| strategy |")[1:]
-    assert len(tables) == 4
-    for table, columns in zip(tables, (11, 11, 11, 9), strict=True):
+    assert len(tables) == 2
+    for table, columns in zip(tables, (11, 9), strict=True):
         rows = [line for line in table.splitlines() if line.startswith("| ")]
         assert len(rows) == len(CHUNKERS)
         assert rows[0].startswith("| small \\| *sentences* | ")
         assert {row.replace("\\|", "").count("|") for row in rows} == {columns}
-    assert "### lighthouse" in written
 
 
 def test_report_prints_what_may_be_best_bold_in_every_column() -> None:
@@ -281,10 +270,9 @@ def test_report_as_json_holds_what_the_metrics_are_made_of(report: Report) -> No
     first = values["strategies"][0]
     assert first["strategy"]["chunker"] == "SentenceChunker"
     assert first["strategy"]["parameters"]["chunk_size"] == 25
-    whole = first["metrics"][""]["recall"]
+    whole = first["metrics"]["recall"]
     assert whole["mean"] == pytest.approx(np.mean(first["values"]["recall"]))
     assert whole["gap"] == list(report.gap(report.names[0], "recall") or ())
-    assert set(first["metrics"]) == {"", "bakery", "lighthouse"}
     assert first["chunks"] == len(first["sizes"])
     assert values["strategies"][4]["unlocated"] == 2 / 6
 
@@ -487,8 +475,7 @@ def test_compare_measures_a_parent_child_retriever_at_equal_budgets(
     assert report.gap("retriever", "precision_omega") is None
     assert report.gap("retriever", "recall@100") is not None
     assert (
-        json.loads(report.to_json())["strategies"][1]["metrics"][""]["precision_omega"]["mean"]
-        is None
+        json.loads(report.to_json())["strategies"][1]["metrics"]["precision_omega"]["mean"] is None
     )
     assert "retriever" in report.to_html()
 

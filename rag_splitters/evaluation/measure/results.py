@@ -137,11 +137,11 @@ class Results:
         values: NDArray[np.float64] = measurements.curve[:, column]
         return values
 
-    def metric(self, name: str, metric: str, document: str | None = None) -> float:
-        """A strategy's mean over all questions, or over the questions about one document."""
-        return float(self.values(name, metric)[self._rows(document)].mean())
+    def metric(self, name: str, metric: str) -> float:
+        """A strategy's mean over all questions."""
+        return float(self.values(name, metric).mean())
 
-    def gap(self, name: str, metric: str, document: str | None = None) -> Estimate | None:
+    def gap(self, name: str, metric: str) -> Estimate | None:
         """How far a strategy is from the best one: 0 for the best, and less for the others.
 
         The interval is paired by question and adjusted for the number of strategies. If its upper
@@ -153,10 +153,9 @@ class Results:
         Source: Hsu (1984), Constrained Simultaneous Confidence Intervals for Multiple Comparisons
         with the Best.
         """
-        gaps = self._gaps
-        if (metric, document) not in gaps:
-            gaps[metric, document] = self._compare(metric, document)
-        return gaps[metric, document].get(name)
+        if metric not in self._gaps:
+            self._gaps[metric] = self._compare(metric)
+        return self._gaps[metric].get(name)
 
     def curve(self, name: str) -> list[tuple[int, float]]:
         """Mean recall at each of the settings' `curve_budgets`."""
@@ -166,19 +165,12 @@ class Results:
         means = measurements.curve.mean(axis=0).tolist()
         return list(zip(self.settings.curve_budgets, means, strict=True))
 
-    @property
-    def documents_with_questions(self) -> list[str]:
-        """The names of the documents that have questions, in order."""
-        names = {question.document for question in self.questions}
-        return [name for name in self.documents if name in names]
-
     @cached_property
-    def _gaps(self) -> dict[tuple[str, str | None], dict[str, Estimate]]:
+    def _gaps(self) -> dict[str, dict[str, Estimate]]:
         return {}
 
-    def _compare(self, metric: str, document: str | None) -> dict[str, Estimate]:
-        rows = self._rows(document)
-        values = {name: self.values(name, metric)[rows] for name in self.names}
+    def _compare(self, metric: str) -> dict[str, Estimate]:
+        values = {name: self.values(name, metric) for name in self.names}
         names = [name for name in values if not np.isnan(values[name]).any()]
         if metric == "retrieved" or not names:
             return {}
@@ -187,10 +179,3 @@ class Results:
         leads = [estimates(table - row)[best] for row in table]
         gaps = [Estimate(0 - lead.mean, 0 - lead.high, 0 - lead.low) for lead in leads]
         return dict(zip(names, gaps, strict=True))
-
-    def _rows(self, document: str | None) -> NDArray[np.bool_]:
-        """Which questions are about a document; all of them for None."""
-        mask = np.array([document in (None, question.document) for question in self.questions])
-        if not mask.any():
-            raise InputError(f"there are no questions about {document!r}")
-        return mask

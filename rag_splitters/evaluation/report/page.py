@@ -26,16 +26,12 @@ _CURVES_AT_FIRST = 3
 def html_page(results: Results) -> str:
     """The page, with its styles, scripts and data inside, so that it loads nothing else."""
     ranking, colours = _ranking(results), _colours(results)
-    documents = results.documents_with_questions
     page = _template().render(
         vega=files(__package__) / "vega",
         verdict=verdict(results),
         caption=caption(results),
         settings=results.settings,
         metrics=metric_sheet(results) if results.questions else None,
-        documents={
-            name: metric_sheet(results, name) for name in (documents if len(documents) > 1 else ())
-        },
         faults=fault_sheet(results),
         meanings=MEANINGS,
         legend=_legend(results, ranking, colours),

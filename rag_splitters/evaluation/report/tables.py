@@ -45,26 +45,23 @@ def caption(results: Results) -> str:
             f"{count} document{'' if count == 1 else 's'}. The numbers of chunks with each fault; "
             f"sizes in {settings.unit}."
         )
+    asked = len({each.document for each in results.questions})
     return (
         f"{questions:,} question{'' if questions == 1 else 's'} about "
-        f"{len(results.documents_with_questions)} of {count} documents, {settings.k} chunks "
-        f"retrieved, {settings.model or 'no model'}. Metrics in percent; below each, how many "
+        f"{asked} of {count} documents, {settings.k} chunks retrieved, "
+        f"{settings.model or 'no model'}. Metrics in percent; below each, how many "
         "points it is behind the best one, with a 95% bootstrap interval "
         f"({DRAWS:,} draws of the questions) that is adjusted for the number of strategies. "
         "Bold: the best, and what is statistically tied with it."
     )
 
 
-def metric_sheet(results: Results, document: str | None = None) -> Sheet:
-    """The metrics over all questions, or over those about one document."""
+def metric_sheet(results: Results) -> Sheet:
+    """The metrics of each strategy."""
     titles = {"chunks": "chunks", **results.settings.titles}
     rows = []
     for strategy in results.strategies:
-        cells = [
-            _metric_cell(results, strategy.name, name, document)
-            for name in titles
-            if name != "chunks"
-        ]
+        cells = [_metric_cell(results, strategy.name, name) for name in results.settings.titles]
         rows.append((strategy.name, [Cell(_chunk_count(strategy)), *cells]))
     return Sheet(titles, rows)
 
@@ -92,8 +89,8 @@ def format_gap(gap: Estimate | None) -> str:
     return f"{100 * gap.mean:.1f} ± {100 * (gap.high - gap.mean):.1f}"
 
 
-def _metric_cell(results: Results, name: str, metric: str, document: str | None) -> Cell:
-    mean, gap = results.metric(name, metric, document), results.gap(name, metric, document)
+def _metric_cell(results: Results, name: str, metric: str) -> Cell:
+    mean, gap = results.metric(name, metric), results.gap(name, metric)
     if math.isnan(mean):
         return Cell("–")
     if metric == "retrieved":
@@ -148,15 +145,11 @@ def rich_table(results: Results, width: int) -> Table:
 
 
 def markdown(results: Results) -> str:
-    """The verdict, the metrics over all questions and for each document, and the faults."""
+    """The verdict, the metrics and the faults."""
     choice = verdict(results)
     parts = [f"**{_escaped(choice.headline)}** {_escaped(choice.reasons)}", caption(results)]
     if results.questions:
         parts.append(_markdown_table(metric_sheet(results)))
-        documents = results.documents_with_questions
-        for document in documents if len(documents) > 1 else ():
-            sheet = metric_sheet(results, document)
-            parts += [f"### {_escaped(document)}", _markdown_table(sheet)]
         parts.append("### Faults of the chunks")
     return "\n\n".join([*parts, _markdown_table(fault_sheet(results))]) + "\n"
 
@@ -189,14 +182,11 @@ def _strategy_json(results: Results, strategy: Strategy) -> dict[str, Any]:
     metrics = results.settings.metrics
     return row | {
         "metrics": {
-            document or "": {
-                metric: {
-                    "mean": results.metric(strategy.name, metric, document),
-                    "gap": results.gap(strategy.name, metric, document),
-                }
-                for metric in metrics
+            metric: {
+                "mean": results.metric(strategy.name, metric),
+                "gap": results.gap(strategy.name, metric),
             }
-            for document in (None, *results.documents_with_questions)
+            for metric in metrics
         },
         "curve": results.curve(strategy.name),
         "values": {name: results.values(strategy.name, name).tolist() for name in metrics},
