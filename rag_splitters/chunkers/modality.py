@@ -19,7 +19,7 @@ from rag_splitters.structure.blocks import Block, Format, TextFormat, detect_for
 from rag_splitters.structure.blocks.dropped import Dropped
 from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
-from rag_splitters.structure.html.tables import plain_html
+from rag_splitters.structure.html.tags import plain_html
 from rag_splitters.structure.html.text import strip_tags
 from rag_splitters.structure.html.tree import Tag, Tree
 from rag_splitters.structure.images import Image, definitions, find_images

@@ -12,8 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 import regex
 
-from rag_splitters.structure.html.tables import plain_html
-from rag_splitters.structure.html.tags import attribute
+from rag_splitters.structure.html.tags import attribute, attribute_span, plain_html
 from rag_splitters.structure.html.tree import Element, Tag, Tree, parse_html
 
 _ADDRESS = r"<([^<>\n]*+)>|((?:[^\s()<>\\]|\\.|\((?:[^\s()\\]|\\.)*+\))++)"
@@ -29,7 +28,6 @@ _DEFINITION = regex.compile(
     regex.MULTILINE,
 )
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
-_ALT = re.compile(r"""(?<![^\s"'/])alt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _DATA_URI = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
 
 
@@ -175,8 +173,7 @@ def _html_image(tree: Tree, tag: Tag, figure: Element | None) -> Image:
     markup = tree.text[tag.start : tag.end]
     alt, url = attribute(markup, "alt"), attribute(markup, "src").strip()
     caption = (_caption(tree, figure) if figure else "") or attribute(markup, "title")
-    alt_match = _ALT.search(markup)
-    low, high = alt_match.span(alt_match.lastindex or 0) if alt_match else (0, 0)
+    low, high = attribute_span(markup, "alt")
     start, end = (figure.start, figure.end) if figure else (tag.start, tag.end)
     return Image(start, end, tag.start + low, tag.start + high, alt, caption, url)
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_blocks
-from rag_splitters.structure.html.tables import HtmlTable, html_tables, plain_html
+from rag_splitters.structure.html.tables import HtmlTable, html_tables
+from rag_splitters.structure.html.tags import plain_html
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.tables.model import Table
 from rag_splitters.structure.tables.pipe import PipeTable

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from rag_splitters.structure.block import Block, Kind
-from rag_splitters.structure.html.tables import plain_html
+from rag_splitters.structure.html.tags import plain_html
 from rag_splitters.structure.html.text import Stripped
 from rag_splitters.text.excerpt import ExcerptWriter
 

@@ -15,6 +15,7 @@ import regex
 from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.blocks.plain import wiki_heading, with_anchors
 from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.tags import attribute
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
 from rag_splitters.text.surrogates import hide_surrogates, show_surrogates
@@ -269,9 +270,8 @@ _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOT
 _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
 _FIRST_IMAGE = regex.compile(_IMAGE, regex.DOTALL)
 _HTML_TABLE = re.compile(r"\s*<table[\s>]", re.IGNORECASE)
-_HTML_IMAGE = re.compile(r"<img\b([^<>]{0,2000})|<img\b", re.IGNORECASE)
+_HTML_IMAGE = re.compile(r"<img\b[^<>]{0,2000}", re.IGNORECASE)
 _HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
-_ALT = re.compile(r"""\balt\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _MARKUP = re.compile(r"[*_`~<\[\\&]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
@@ -429,9 +429,7 @@ def _html_kind(content: str) -> tuple[Kind, int, str]:
         return "table", 0, ""
     image = _HTML_IMAGE.search(content)
     if image and not _TAG.sub("", content).strip():
-        alt = _ALT.search(image.group(1) or "")
-        title = html.unescape(next(filter(None, alt.groups()), "")) if alt else ""
-        return "image", 0, title
+        return "image", 0, attribute(image.group(), "alt")
     if _HTML_HEADING.search(content):
         blocks = html_blocks(parse_html(content))
         if len(blocks) == 1 and blocks[0].kind == "heading":

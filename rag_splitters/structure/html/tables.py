@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import html
-import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
-from rag_splitters.structure.html.tags import attribute, scan_tags
+from rag_splitters.structure.html.tags import plain_html, plain_replacements
 from rag_splitters.structure.html.tree import CELLS, SECTIONS, Element, Tree
 from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.text.boundaries import boundary_after, boundary_before
-from rag_splitters.text.excerpt import Excerpt, Replacement
+from rag_splitters.text.excerpt import Replacement
 
-_BREAKS = frozenset("br dd div dt h1 h2 h3 h4 h5 h6 hr li ol p pre tr ul".split())
 _WIDEST = 100  # columns of a cell; a browser allows 1,000
-_TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")
 
 
 class HtmlTable(Table):
@@ -33,11 +29,13 @@ class HtmlTable(Table):
         return row.cells
 
     def replacements(self, cell: Cell) -> Iterable[Replacement]:
-        return _replacements(self.text, cell.start, cell.end)
+        return plain_replacements(self.text, cell.start, cell.end)
 
     def plain(self, cell: Cell) -> str:
         markup = self.text[cell.start : cell.end]
-        return super().plain(cell) if "<" in markup or "&" in markup else " ".join(markup.split())
+        if "<" in markup or "&" in markup:
+            return self.excerpt(cell).text.strip()
+        return " ".join(markup.split())
 
 
 def html_tables(tree: Tree, start: int, end: int) -> Iterator[HtmlTable]:
@@ -117,32 +115,6 @@ def _cell(tree: Tree, element: Element) -> Cell:
     width = min(max(_number(tree.attribute(element, "colspan")), 1), _WIDEST)
     height = _number(tree.attribute(element, "rowspan")) or 65_534
     return Cell(element.start, element.inner_start, element.inner_end, -1, width, height)
-
-
-def plain_html(text: str, start: int, end: int) -> Excerpt:
-    """The plain text of a part of an HTML text, with its positions."""
-    return Excerpt.of(text, start, end, _replacements(text, start, end))
-
-
-def _replacements(text: str, start: int, end: int) -> Iterator[Replacement]:
-    """The replacements that turn HTML into plain text: of tags, entities and white space."""
-    position = start
-    for kind, low, high, name in scan_tags(text, start, end):
-        yield from _decoded(text, position, low)
-        instead = "\n" if name in _BREAKS else " " if name in ("td", "th") else ""
-        if name == "img" and kind == "open":
-            instead = attribute(text[low:high], "alt")
-        yield low, high, instead
-        position = high
-    yield from _decoded(text, position, end)
-
-
-def _decoded(text: str, start: int, end: int) -> Iterator[Replacement]:
-    for match in _TEXT.finditer(text, start, end):
-        piece = match.group()
-        instead = html.unescape(piece) if piece[0] == "&" else " "
-        if instead != piece:
-            yield match.start(), match.end(), instead
 
 
 def _header_length(rows: list[_OpenRow]) -> int:

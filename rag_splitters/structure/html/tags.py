@@ -1,4 +1,4 @@
-"""Finds the tags of an HTML text with their positions, in linear time even in broken HTML."""
+"""The tags of an HTML text and the text between them, in linear time even in broken HTML."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TypeAlias
 
+from rag_splitters.text.excerpt import Excerpt, Replacement
+
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
 _IN_TAG = re.compile(r"[\"'>]")
 _USUAL_REST = re.compile(  # of a tag whose quotes are all closed
@@ -15,8 +17,8 @@ _USUAL_REST = re.compile(  # of a tag whose quotes are all closed
 )
 _QUOTED_AFTER = re.compile(r"=\s*\Z")
 _COMMENT_END = re.compile(r"--!?>")  # "<!-->" is a whole comment
-_BREAK_TAG = re.compile(r"<(?:br|/?(?:div|p))(?=[\s/>])[^<>]*>", re.IGNORECASE)
-_ANY_TAG = re.compile(r"<[^<>]*>")
+_BREAKS = frozenset("br dd div dt h1 h2 h3 h4 h5 h6 hr li ol p pre tr ul".split())
+_TEXT = re.compile(r"&(?:#\w{1,10}|\w{1,32});?|\s+")
 _ATTRIBUTE = r"""(?<![^\s"'/])%s\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))"""
 _RAW = ("script", "style")
 
@@ -115,8 +117,14 @@ def attribute(tag: str, name: str) -> str:
     >>> attribute('<img alt="A &amp; B" src=x>', "alt")
     'A & B'
     """
+    low, high = attribute_span(tag, name)
+    return html.unescape(tag[low:high])
+
+
+def attribute_span(tag: str, name: str) -> tuple[int, int]:
+    """Return the start and end of the value of a tag's attribute; (0, 0) if there is none."""
     match = _attribute_pattern(name).search(tag) if name in tag.lower() else None
-    return html.unescape(next(filter(None, match.groups()), "")) if match else ""
+    return match.span(match.lastindex or 0) if match else (0, 0)
 
 
 @cache
@@ -124,12 +132,40 @@ def _attribute_pattern(name: str) -> re.Pattern[str]:
     return re.compile(_ATTRIBUTE % name, re.IGNORECASE)
 
 
+def plain_html(text: str, start: int, end: int) -> Excerpt:
+    """Return the plain text of a part of an HTML text, with its positions."""
+    return Excerpt.of(text, start, end, plain_replacements(text, start, end))
+
+
 def without_tags(part: str, longest: int = 500) -> str:
-    """Return the text of a short part without tags, decoded, in one line.
+    """Return the text of a short part without tags and images, decoded, in one line.
 
     >>> without_tags("<h1>Q<i>&amp;</i>A</h1>")
     'Q&A'
     """
-    spaced = _BREAK_TAG.sub(" ", part[: 20 * longest])
-    plain = html.unescape(_ANY_TAG.sub("", spaced))
-    return " ".join(plain.split())[:longest]
+    part = part[: 20 * longest]
+    replacements = plain_replacements(part, 0, len(part), with_images=False)
+    return " ".join(Excerpt.of(part, 0, len(part), replacements).text.split())[:longest]
+
+
+def plain_replacements(
+    text: str, start: int, end: int, *, with_images: bool = True
+) -> Iterator[Replacement]:
+    """Yield the replacements that turn HTML into plain text: of tags, entities and white space."""
+    position = start
+    for kind, low, high, name in scan_tags(text, start, end):
+        yield from _decoded(text, position, low)
+        instead = "\n" if name in _BREAKS else " " if name in ("td", "th") else ""
+        if name == "img" and kind == "open" and with_images:
+            instead = attribute(text[low:high], "alt")
+        yield low, high, instead
+        position = high
+    yield from _decoded(text, position, end)
+
+
+def _decoded(text: str, start: int, end: int) -> Iterator[Replacement]:
+    for match in _TEXT.finditer(text, start, end):
+        piece = match.group()
+        instead = html.unescape(piece) if piece[0] == "&" else " "
+        if instead != piece:
+            yield match.start(), match.end(), instead

@@ -87,13 +87,22 @@ class Table(ABC):
     def cells(self, row: Row) -> Sequence[Cell]:
         """The row's own cells, from left to right."""
 
-    @abstractmethod
+    def escape(self, cell: Cell) -> str:
+        """The two characters of which the second one is meant in a cell, or ""."""
+        return ""
+
     def replacements(self, cell: Cell) -> Iterable[Replacement]:
         """The replacements that turn a cell's markup into its plain text."""
+        escape = self.escape(cell)
+        position = self.text.find(escape, cell.start, cell.end) if escape else -1
+        while position >= 0:
+            yield position, position + 2, escape[1]
+            position = self.text.find(escape, position + 2, cell.end)
 
     def plain(self, cell: Cell) -> str:
         """A cell's plain text."""
-        return self.excerpt(cell).text.strip()
+        escape, value = self.escape(cell), self.text[cell.start : cell.end]
+        return value.replace(escape, escape[1]) if escape else value
 
     def excerpt(self, cell: Cell) -> Excerpt:
         """A cell's plain text with positions, without the data of data URIs."""

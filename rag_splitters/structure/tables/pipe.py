@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rag_splitters.structure.tables.model import Cell, Row, Table
-from rag_splitters.text.excerpt import Replacement
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _PIPE = re.compile(r"(?<!\\)\|")
@@ -69,11 +68,5 @@ class PipeTable(Table):
             begin = pipe.end() if pipe else stop
         return cells
 
-    def replacements(self, cell: Cell) -> Iterable[Replacement]:
-        position = self.text.find("\\|", cell.start, cell.end)
-        while position >= 0:
-            yield position, position + 2, "|"
-            position = self.text.find("\\|", position + 2, cell.end)
-
-    def plain(self, cell: Cell) -> str:
-        return self.text[cell.start : cell.end].replace("\\|", "|")
+    def escape(self, cell: Cell) -> str:
+        return "\\|"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from rag_splitters.structure.tables.model import Cell, Row, Table
-from rag_splitters.text.excerpt import Replacement
 
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _SENTENCE_END = (".", ":", ";", "!", "?", ",", "\u2026")
@@ -51,17 +50,8 @@ class SeparatedTable(Table):
     def cells(self, row: Row) -> Sequence[Cell]:
         return _cells(self.text, row, self.delimiter)
 
-    def replacements(self, cell: Cell) -> Iterable[Replacement]:
-        if cell.start == cell.begin:
-            return
-        position = self.text.find('""', cell.start, cell.end)
-        while position >= 0:
-            yield position, position + 2, '"'
-            position = self.text.find('""', position + 2, cell.end)
-
-    def plain(self, cell: Cell) -> str:
-        value = self.text[cell.start : cell.end]
-        return value if cell.start == cell.begin else value.replace('""', '"')
+    def escape(self, cell: Cell) -> str:
+        return '""' if cell.start > cell.begin else ""
 
 
 def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
