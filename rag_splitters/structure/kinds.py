@@ -509,7 +509,6 @@ def _may_have_columns(delimiter: str) -> _Test:
 _NATURAL = frozenset(("cs", "sh", "ts"))  # also the codes of natural languages
 _CODE_SIGNS = re.compile(r"[{}();=<>$|\\/]")
 _NO_VERSE = re.compile(r"[{}=<>$|\\/]")
-_COMMENTS = re.compile(r"^[ \t]*(?://|--|#|\*|\\).*$", re.MULTILINE)
 _CODE_LINE = re.compile(r"[A-Z]{2,} \S|\s*[\w.-]+[ \t]*[:+?]?=")
 _COMMENT_SIGNS = ("//", "--", "#", "*", "\\")
 _CODE_ENDS = tuple(";{}([,:=\\)]")
@@ -583,12 +582,17 @@ def _is_toml(text: str) -> bool:
     return _has_tables(text) and not _BARE_VALUE.search(text)
 
 
+def _code_lines(text: str) -> list[str]:
+    """Return the lines that are neither blank nor a comment, without white space at their ends."""
+    lines = filter(None, map(str.rstrip, text.split("\n")))
+    return [line for line in lines if not line.lstrip().startswith(_COMMENT_SIGNS)]
+
+
 def _is_other_code(text: str) -> bool:
     """Whether most lines, comments aside, end or begin like code, and none like prose."""
     if _has_tables(text):
         return True
-    lines = list(filter(None, map(str.rstrip, text.split("\n"))))
-    lines = [line for line in lines if not line.lstrip().startswith(_COMMENT_SIGNS)]
+    lines = _code_lines(text)
     others = [line for line in lines if not line.endswith(_CODE_ENDS)]
     assignments = [line for line in others if "=" in line or line[:2].isupper()]
     codes = len(lines) - len(others) + len(assignments)
@@ -651,7 +655,7 @@ _SQL = re.compile(
 def _is_sql(text: str) -> bool:
     if ";" not in text or not _SQL_WORD.search(f"\n{text.lower()}"):
         return False
-    outside = _COMMENTS.sub("", _without_comments(text))
+    outside = "\n".join(_code_lines(_without_comments(text)))
     statements = [part for part in outside.split(";") if part.strip()]
     matches = sum(1 for part in statements if _SQL.match(part.lstrip()))
     return matches > 0 and 2 * matches >= len(statements)

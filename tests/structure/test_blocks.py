@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,9 +23,11 @@ from markdown_it import MarkdownIt
 from rag_splitters.span import Span
 from rag_splitters.structure.blocks import Block, detect_format, read_blocks
 from rag_splitters.structure.blocks.markdown import _parser
+from rag_splitters.structure.document import read_document
 from rag_splitters.structure.html.tags import scan_tags
 from rag_splitters.structure.html.text import strip_tags
 from rag_splitters.structure.html.tree import Tag, parse_html
+from rag_splitters.structure.table_finding import find_tables
 from rag_splitters.testing import hostile_texts
 
 hostile = settings(suppress_health_check=list(HealthCheck))
@@ -297,29 +300,10 @@ def test_text_blocks() -> None:
     assert ("paragraph", "chapter by chapter") in shown("chapter by chapter", "text")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("<!DOCTYPE html><p>x", "html"),
-        ("\n<html lang=en>", "html"),
-        ("<div><p>One</p><p>Two</p></div>", "html"),
-        ("# One", "markdown"),
-        ("```\n<p></p><p></p>\n```", "markdown"),
-        ("a | b\n--|--\n1 | 2", "markdown"),
-        ("See [this](http://a.b).", "markdown"),
-        ("**a** and\n\n- b\n- c", "markdown"),
-        ("Just words. 1 < 2.", "text"),
-        ("Chapter 1\n\nwords", "text"),
-        ("", "text"),
-    ],
-)
-def test_format_is_detected(text: str, expected: str) -> None:
-    assert detect_format(text) == expected
-
-
-def test_unknown_format_is_refused() -> None:
-    with pytest.raises(ValueError, match="format must be"):
-        read_blocks("x", "rtf")
+@pytest.mark.parametrize("read", [read_blocks, read_document, find_tables])
+def test_unknown_format_is_refused(read: Any) -> None:
+    with pytest.raises(ValueError, match=r"format must be one of auto, .*; got 'rtf'"):
+        read("", "rtf")
 
 
 def test_stripping_decodes_and_keeps_code() -> None:
