@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -29,13 +30,9 @@ def fit(render: Callable[[int], str], count: int, max_tokens: int) -> str:
     whole_number(max_tokens, "max_tokens", MIN_TOKENS)
     if is_within(render(count), max_tokens):
         return render(count)
-    shown = step = 1
-    while shown + step < count and is_within(render(shown + step), max_tokens):
-        shown, step = shown + step, step * 2
-    while step := step // 2:
-        if shown + step < count and is_within(render(shown + step), max_tokens):
-            shown += step
-    return cut(render(shown), max_tokens)
+    parts = range(1, count)
+    fitting = bisect_left(parts, True, key=lambda n: not is_within(render(n), max_tokens))
+    return cut(render(max(fitting, 1)), max_tokens)
 
 
 def is_within(text: str, max_tokens: int) -> bool:

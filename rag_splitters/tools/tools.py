@@ -319,16 +319,15 @@ class _IndexTools:
 
 def _passage(result: Entry, document: Entry | None) -> str:
     """Return a result below its label and the arguments that lead to it."""
-    metadata, arguments = result.metadata, []
+    metadata, place = result.metadata, ""
     if document is not None:
-        arguments.append(f"document={q(document.id)}")
+        place = f"document={q(document.id)}"
         if result.span is not None:
             start, end = (each - document.offset for each in result.span)
             metadata = metadata | places(document, start, end)
-            arguments.append(f"start={start}, end={end}")
-    if SCORE_KEY in metadata:
-        arguments.append(f"score={metadata[SCORE_KEY]:.2f}")
-    return f"{label(metadata)} ({', '.join(arguments)})\n{result.text.strip()}"
+            place += f", start={start}, end={end}"
+    score = f"score={metadata[SCORE_KEY]:.2f}" if SCORE_KEY in metadata else ""
+    return f"{label(metadata)} ({', '.join(filter(None, [place, score]))})\n{result.text.strip()}"
 
 
 def _document_row(document: Entry) -> str:

@@ -152,6 +152,18 @@ def test_the_k_best_children_always_fit(size: int, k: int) -> None:
     assert budget - size <= sum(len(result.text) for result in results) <= budget
 
 
+def test_a_passage_stands_where_its_own_child_does_if_a_copy_matches_better() -> None:
+    ranking = Ranking.of({"b": 0.9, "a": 0.8}, {}, is_complete=True)
+    builder = PassageBuilder(Budget(100, 4, len))
+    for name in "ab":
+        metadata = {"parent_id": name, SOURCE_KEY: name, "start_index": 0, "end_index": 4}
+        parent = Entry("Tea.", {"start_index": 0, "end_index": 4}, name)
+        builder.add(Hit.of(Entry("Tea.", metadata, name), ranking, parent, "parent_id"))
+    (passage,) = builder.passages()
+    assert [hit.id for hit in passage.matches] == ["b", "a"]
+    assert passage.best.id == "a"
+
+
 @every_front_end
 def test_a_passage_tells_its_headings_and_pages(front: FrontEnd) -> None:
     text = f"# Animals\n\n{sentence(1)}\n\n## Whales\n\n{sentence(2)}\f{sentence(3)}"
