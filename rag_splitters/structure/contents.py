@@ -9,11 +9,11 @@ from itertools import pairwise
 from rag_splitters.text.lines import is_contents_line
 
 _FEWEST = 3  # lines of a table of contents
-_LINE = re.compile(r"[^\n]*\S[^\n]*")  # not blank
+_LINE = re.compile(r"[^\n]+")
 _LONGEST = 100  # characters of a line whose title goes on in the next one
 _PAGE = re.compile(r"(\d{1,4})\)?\s*\Z")
 _TITLE = re.compile(  # with the first line of an entry, which goes on in the next line
-    r"(?:\A|\n)[ \t]*((?:table of )?contents|index)[ \t.:]*\n\s*(?:\S.*\n\s*)?\Z", re.IGNORECASE
+    r"(?:\A|\n)[ \t]*((?:table of )?contents|index)[ \t.:]*\r?\n\s*(?:\S.*\n\s*)?\Z", re.IGNORECASE
 )
 _REACH = 200  # characters before the first line with a leader in which the title may stand
 
@@ -42,7 +42,7 @@ def _runs(text: str) -> Iterator[list[tuple[int, int]]]:
         if is_contents_line(line[0]):
             lines.append(line.span())
             others = 0
-        elif lines:
+        elif lines and not line[0].isspace():
             others += 1
             if others > 1 or len(line[0]) > _LONGEST:
                 yield lines
@@ -56,7 +56,7 @@ def _table(text: str, lines: list[tuple[int, int]]) -> tuple[int, int] | None:
         return None
     start, end = lines[0][0], lines[-1][1]
     title = _TITLE.search(text[max(0, start - _REACH) : start])
-    numbers = (_PAGE.search(text[low:high]) for low, high in lines)
+    numbers = (_PAGE.search(text[max(low, high - 20) : high]) for low, high in lines)
     pages = [int(number[1]) for number in numbers if number]
     rises = sum(page <= following for page, following in pairwise(pages))
     if not title and 5 * rises < 4 * (len(pages) - 1):

@@ -675,12 +675,7 @@ _DATA: dict[str, TextKind] = {
         "subtitles", "srt vtt", "vtt subrip", shows=_is_subtitles, allows=lambda text: "-->" in text
     ),
     "notebook": TextKind(
-        "code",
-        "ipynb",
-        "ipynb+json",
-        shows=_is_notebook,
-        allows=_is_notebook,
-        language="json",
+        "code", "ipynb", "ipynb+json", shows=_is_notebook, allows=_is_notebook, language="json"
     ),
     "json": _kind("code", "json", _JSON.match, _JSON.match),
     "mail": TextKind("mail", "eml mbox", "mbox rfc822", shows=_is_mail, allows=_MAIL_HEADER.match),

@@ -467,10 +467,7 @@ LANGUAGES: dict[str, Language] = {
     "rst": Language(
         "rst rest",
         "restructuredtext",
-        separators=(
-            r"\r?\n(?=[^\r\n]+\r?\n[=*#^~\"'+-]{3,}[ \t]*(?:\r?\n|\Z))",
-            *_marks(r"\.\. "),
-        ),
+        separators=(r"\r?\n(?=[^\r\n]+\r?\n[=*#^~\"'+-]{3,}[ \t]*(?:\r?\n|\Z))", *_marks(r"\.\. ")),
     ),
     "markdown": Language(
         "md markdown mdown mkd mdx qmd",

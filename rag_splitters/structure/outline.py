@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_splitters.structure.block import nesting
 from rag_splitters.structure.blocks import Block, Format, detect_format, read_headings
-from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.blocks import HEADING_TAG, html_blocks
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.structure.stored_outline import Heading
 from rag_splitters.text.boundaries import boundary_before, skip_space
@@ -17,7 +17,6 @@ from rag_splitters.text.boundaries import boundary_before, skip_space
 _LONGEST = 120  # characters
 _BEGINNING = 5_000  # characters
 _LINK_SIGNS = re.compile(r"(?: ?(?:\{:? ?[#.][^{}]*\}|[¶\uf0c1]))+\Z")
-_HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 
 
 class Outline:
@@ -54,7 +53,6 @@ class Outline:
         text: str,
         format: Format = "auto",
         *,
-        keywords: Sequence[str] = (),
         metadata: Mapping[str, Any] | None = None,
         blocks: Sequence[Block] | None = None,
     ) -> Outline:
@@ -66,8 +64,6 @@ class Outline:
         Parameters:
             text: any text.
             format: the format of the text; "auto" detects it from the metadata and the text.
-            keywords: words that begin a heading in plain text, in addition to "Chapter", "Section"
-                and so on.
             metadata: the metadata of the document, whose language, type or file name may determine
                 the kind of the text, and which may list its headings.
             blocks: the blocks of the text, if they have been read already.
@@ -77,7 +73,7 @@ class Outline:
         """
         text_format = detect_format(text, metadata, format)
         if blocks is None:
-            blocks = read_headings(text, text_format, keywords=keywords, metadata=metadata)
+            blocks = read_headings(text, text_format, metadata=metadata)
         return cls(text, list(_headings_of(text, blocks)))
 
     @property
@@ -138,7 +134,7 @@ def _headings_of(text: str, blocks: Sequence[Block]) -> Iterator[Heading]:
     for block in blocks:
         if block.kind == "heading" and block.title:
             yield Heading(block.start, block.end, block.level, _heading_text(block.title))
-        elif block.kind == "html" and _HTML_HEADING.search(text, block.start, block.end):
+        elif block.kind == "html" and HEADING_TAG.search(text, block.start, block.end):
             for inner in html_blocks(parse_html(text, block.start, block.end)):
                 if inner.kind == "heading" and inner.title:
                     title = _heading_text(inner.title)

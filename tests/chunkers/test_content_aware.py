@@ -105,6 +105,10 @@ def test_contents_are_dropped_from_plain_text(
         (CONTENTS.index("Chapter"), "Chapter 1\n\nTea is hot, and it is green."),
     ]
     assert chunks[1].metadata["headings"] == ["Chapter 1"]
+    windows = kind(chunk_size=50).chunk(CONTENTS.replace("\n", "\r\n"))
+    assert [" ".join(chunk.text.split()) for chunk in windows] == [
+        " ".join(chunk.text.split()) for chunk in chunks
+    ]
     whole = kind(chunk_size=500, min_chunk_size=0.9).chunk(CONTENTS)[0]
     assert (whole.start, whole.end) == (0, len(CONTENTS) - 1)
     assert "Milk" not in whole.text

@@ -14,7 +14,7 @@ import regex
 
 from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.blocks.plain import wiki_heading, with_anchors
-from rag_splitters.structure.html.blocks import html_blocks
+from rag_splitters.structure.html.blocks import HEADING_TAG, html_blocks
 from rag_splitters.structure.html.tags import attribute
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
@@ -271,7 +271,6 @@ _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
 _FIRST_IMAGE = regex.compile(_IMAGE, regex.DOTALL)
 _HTML_TABLE = re.compile(r"\s*<table[\s>]", re.IGNORECASE)
 _HTML_IMAGE = re.compile(r"<img\b[^<>]{0,2000}", re.IGNORECASE)
-_HTML_HEADING = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _MARKUP = re.compile(r"[*_`~<\[\\&]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
@@ -430,7 +429,7 @@ def _html_kind(content: str) -> tuple[Kind, int, str]:
     image = _HTML_IMAGE.search(content)
     if image and not _TAG.sub("", content).strip():
         return "image", 0, attribute(image.group(), "alt")
-    if _HTML_HEADING.search(content):
+    if HEADING_TAG.search(content):
         blocks = html_blocks(parse_html(content))
         if len(blocks) == 1 and blocks[0].kind == "heading":
             return "heading", blocks[0].level, blocks[0].title

@@ -13,6 +13,9 @@ from rag_splitters.structure.html.tags import attribute, without_tags
 from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, ITEMS, LISTS, Element, Tag, Tree
 from rag_splitters.text.boundaries import skip_space, trim_space
 
+HEADING_TAG = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
+"""The opening tag of a heading."""
+
 _VISIBLE = re.compile(r"\S")
 _IMAGE = re.compile(r"<img\b[^>]{0,2000}", re.IGNORECASE)
 _CAPTION = re.compile(
