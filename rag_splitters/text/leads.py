@@ -33,6 +33,7 @@ _NUMBERED = re.compile(
 _RULES = ("underline", "rule")
 _NUMBER_STARTS = frozenset("IVXLCaAeEsScCpP")  # the letters that such a number begins with
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
+_TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
 _LETTER = re.compile(r"[^\W\d_]")
 _COLONS = (":", "：", ":**", ":__")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
@@ -217,6 +218,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
             return start, "outer"
     line = line.strip()
     if keyword_heading(line, following) and _begins_paragraph(text, low, start):
+        return start, "lead"
+    if _TABLE_CAPTION.match(line) and last not in _STOPS:
         return start, "lead"
     if not _may_be_title(line):
         return -1, "title"

@@ -12,6 +12,7 @@ from rag_splitters.text.boundaries import Finder, lines
 from rag_splitters.text.lines import AFTER_CLAUSE, DASHES, DECIMAL, LETTERED, MARK
 
 _WINDOW = 1000  # characters of a paragraph whose lines are compared with each other
+_AROUND = 400  # characters before and after them
 _WIDTHS = range(45, 121)  # characters in the longest line of a wrapped paragraph
 _LINE_END = re.compile(  # in a wrapped paragraph
     rf"\n(?:(?=[ \t]*\r?\n|[ \t]{{0,8}}(?:{MARK}|{DECIMAL}|[{DASHES}|>#][ \t]))"
@@ -62,7 +63,8 @@ class _Window:
     """Lines of a paragraph that are compared with each other, to find those that are not wrapped.
 
     It is a whole paragraph or, in a long one, a part that begins at a multiple of `_WINDOW`
-    characters, so that an answer does not depend on what was asked before.
+    characters, so that an answer does not depend on what was asked before. Lines around such a part
+    are compared, too.
     """
 
     def __init__(self, text: str) -> None:
@@ -86,11 +88,21 @@ class _Window:
         elif not is_near:
             self.paragraph = 0
         low = self.paragraph + (line - self.paragraph) // _WINDOW * _WINDOW
-        self.start = text.find("\n", low - 1) + 1 if low > self.paragraph else low
-        high = text.find("\n", low + _WINDOW - 1) + 1 or len(text)
-        ends = [text.find(blank, cut - 1, high + 1) + 1 for blank in self.blank_lines]
-        self.end = min(filter(None, ends), default=high)
-        self.line_ends = _line_ends(text, self.start, self.end)
+        last = _next_line(text, low + _WINDOW + _AROUND)
+        ends = [text.find(blank, cut - 1, last + 1) + 1 for blank in self.blank_lines]
+        last = min(filter(None, ends), default=last)
+        self.end = min(_next_line(text, low + _WINDOW), last)
+        self.start, first = low, self.paragraph
+        if low > self.paragraph:
+            self.start = _next_line(text, low)
+            first = max(first, _next_line(text, low - _AROUND))
+        line_ends = _line_ends(text, first, last)
+        self.line_ends = [end for end in line_ends if self.start < end <= self.end]
+
+
+def _next_line(text: str, position: int) -> int:
+    """Return the first beginning of a line at or after a position, or the end of the text."""
+    return text.find("\n", position - 1) + 1 or len(text)
 
 
 def _line_ends(text: str, start: int, end: int) -> list[int]:
@@ -124,7 +136,7 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
         for length, following in zip(lengths, rows[1:], strict=False)
     ]
     full = [each <= 0 for each in missing]
-    if is_even and 3 * sum(full) >= 2 * len(full) and _goes_on(rows):
+    if is_even and 3 * sum(full) >= 2 * len(full) and _goes_on(rows, 4):
         return [True] * len(full)
     if is_prose := any(map(_INNER_END.search, rows)):
         full = [each <= _SLACK for each in missing]
@@ -137,16 +149,22 @@ def _wrapped_breaks(rows: Sequence[str]) -> list[bool]:
         if wraps or not (is_full and is_prose):
             result += [wraps] * (len(run) - 1)
         else:
-            result += [b[:1].islower() and a.count(" ") > 2 for a, b in pairwise(run)]
+            result += [_continues(above, below) for above, below in pairwise(run)]
     return result
 
 
-def _goes_on(rows: Sequence[str]) -> bool:
-    """Whether enough lines have several words and continue in lower case."""
+def _continues(above: str, below: str) -> bool:
+    """Whether a full line of a sentence continues in the next line."""
+    starts_inside = below[:1].islower() or (below[:1].isdigit() and above[-1:].islower())
+    return starts_inside and above.count(" ") > 2
+
+
+def _goes_on(rows: Sequence[str], share: int = 3) -> bool:
+    """Whether most lines have several words, and at least one in `share` begins in lower case."""
     firsts = [row[:1] for row in rows[1:]]
     lower = [first for first in firsts if first.isalpha() and not first.isupper()]
     short = [row for row in rows[:-1] if row.count(" ") < 3]
-    return len(lower) * 3 >= len(firsts) >= len(short) * 3
+    return len(lower) * share >= len(firsts) >= len(short) * 3
 
 
 def clauses(text: str) -> Finder:
