@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
 # White space with a combining mark on it is visible.
+_BY_SENTENCE = ("sentence", "semantic", "embedding", "cluster", "topic")
 _WORD = regex.compile(r"(?:\S|\s(?=[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]))+")
 
 HOSTILE_PIECES = (
@@ -239,7 +240,7 @@ def _unbreakable(chunker: SizedChunker, text: str, spans: list[Span]) -> list[tu
         for span in spans
         for mention in span.metadata.get("entities", ())
     ]
-    is_by_sentence = any(span.metadata.get("strategy") == "sentence" for span in spans)
+    is_by_sentence = any(span.metadata.get("strategy") in _BY_SENTENCE for span in spans)
     if is_by_sentence or hasattr(chunker, "segmenter") or hasattr(chunker, "group"):
         markers = "`~|" if hasattr(chunker, "window_size") else ""
         marked = find_unbreakable(text)
