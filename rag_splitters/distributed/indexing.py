@@ -24,20 +24,13 @@ from rag_splitters.distributed.columns import (
 )
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity
-from rag_splitters.models import ModelError
 from rag_splitters.parent_child.consistency import check_scope
-from rag_splitters.parent_child.drafts import Draft, draft_documents
 from rag_splitters.parent_child.index import (
     ParentChildIndex,
     stores_of_workers,
     turn_for_workers,
 )
-from rag_splitters.parent_child.indexing import (
-    add_drafts,
-    find_documents,
-    find_refusal,
-    remove_documents,
-)
+from rag_splitters.parent_child.indexing import Outcome, add, find_documents, remove_documents
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.text.surrogates import without_surrogates
@@ -159,51 +152,19 @@ class Worker:
 
     def add(self, table: pa.Table) -> pa.Table:
         """Add the documents of a table, and return the id of each, its status, and its error."""
-        documents: dict[str, Entry] = {}
-        errors: dict[str, str] = {}
-        for document in check_scope(self._task.documents(table), self._task.scope):
-            identity = source_identity(document.text, document.metadata, document.id)
-            documents[identity] = document
-            if refusal := find_refusal(self._stores, document, len(documents) - 1):
-                errors[identity] = refusal
-        drafts: list[Draft] = []
-        for identity, result in self._cut(
-            {identity: each for identity, each in documents.items() if identity not in errors}
-        ):
-            if isinstance(result, Draft):
-                drafts.append(result)
-            else:
-                errors[identity] = _failure(documents[identity], result)
+        documents = list(check_scope(self._task.documents(table), self._task.scope))
+        outcomes = run(add(self._stores, documents, tolerant=True))
+        errors = [outcome.refusal for outcome in outcomes if outcome.refusal]
         if errors and self._task.on_error == "raise":
-            raise InputError(next(iter(errors.values())))
-        outcomes = run(add_drafts(self._stores, drafts))
-        rows = [(each, _status(outcomes.get(each)), errors.get(each)) for each in documents]
+            raise InputError(errors[0])
+        rows = [
+            (source_identity(each.text, each.metadata, each.id), _status(outcome), outcome.refusal)
+            for each, outcome in zip(documents, outcomes, strict=True)
+        ]
         pa = arrow()
         columns = zip(*rows, strict=True) if rows else ((), (), ())
         arrays = [pa.array(map(_plain, column), pa.string()) for column in columns]
         return pa.Table.from_arrays(arrays, names=list(RESULT))
-
-    def _cut(self, documents: Mapping[str, Entry]) -> Iterator[tuple[str, Draft | Exception]]:
-        """Yield each document with its draft, or with the error that it causes.
-
-        If the documents cannot be cut together, they are cut one by one.
-        """
-        if not documents:
-            return
-        try:
-            drafts = run(draft_documents(self._stores, documents))
-        except ImportError:  # not the fault of a document
-            raise
-        except Exception as error:
-            if isinstance(error, ModelError) and error.fatal:
-                raise
-            if len(documents) == 1:
-                yield next(iter(documents)), error
-                return
-            for identity, document in documents.items():
-                yield from self._cut({identity: document})
-            return
-        yield from zip(documents, drafts, strict=True)
 
 
 @lru_cache(maxsize=1)
@@ -273,18 +234,13 @@ def _open(task: IndexTask) -> ParentChildIndex[Any, Any]:
     return index
 
 
-def _status(outcome: Any) -> Status:
-    if outcome is None:
+def _status(outcome: Outcome) -> Status:
+    if outcome.refusal:
         return "failed"
     if not outcome.was_written:
         return "unchanged"
     return "changed" if outcome.existed else "added"
 
 
-def _plain(text: str | None) -> str | None:
-    return None if text is None else without_surrogates(text)
-
-
-def _failure(document: Entry, error: Exception) -> str:
-    name = repr(document.id) if document.id is not None else f"(no id) {document.text[:60]!r}"
-    return f"document {name} could not be split: {type(error).__name__}: {error}"
+def _plain(text: str) -> str | None:
+    return without_surrogates(text) or None

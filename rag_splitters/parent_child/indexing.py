@@ -17,6 +17,7 @@ from functools import partial
 from rag_splitters.contract.groups import grouped
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.ids import source_identity, stable_uuid
+from rag_splitters.models import ModelError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
 from rag_splitters.parent_child.drafts import Draft, draft_documents
@@ -100,6 +101,7 @@ async def add(
     *,
     always: bool = False,
     own_vectors: VectorsByText | None = None,
+    tolerant: bool = False,
 ) -> list[Outcome]:
     """Add or replace documents, and return the outcome of each, in order.
 
@@ -109,11 +111,12 @@ async def add(
 
     Parameters:
         own_vectors: the model's vectors of texts that need not be embedded.
+        tolerant: whether a document that cannot be cut is refused, too, instead of raising.
     """
     outcomes: list[Outcome] = []
     for group in grouped(documents):
         refusals = [
-            find_refusal(stores, document, number)
+            _find_refusal(stores, document, number)
             for number, document in enumerate(group, len(outcomes))
         ]
         identities = [
@@ -122,17 +125,46 @@ async def add(
         ]
         pairs = zip(identities, group, strict=True)
         storable = {identity: document for identity, document in pairs if identity is not None}
-        drafts = await draft_documents(stores, storable) if storable else []
-        by_identity = await add_drafts(stores, drafts, always=always, own_vectors=own_vectors)
+        drafts, failures = await _draft(stores, storable, tolerant=tolerant)
+        by_identity = await _add_drafts(stores, drafts, always=always, own_vectors=own_vectors)
         for identity, document, refusal in zip(identities, group, refusals, strict=True):
-            if identity is None:
-                outcomes.append(Outcome(document.id or "", False, False, refusal or ""))
-            else:
+            if identity in by_identity:
                 outcomes.append(by_identity[identity])
+            else:
+                reason = refusal or failures[identity or ""]
+                outcomes.append(Outcome(document.id or "", False, False, reason))
     return outcomes
 
 
-def find_refusal(stores: Stores, document: Entry, number: int) -> str | None:
+async def _draft(
+    stores: Stores, documents: Mapping[str, Entry], *, tolerant: bool
+) -> tuple[list[Draft], dict[str, str]]:
+    """Cut documents, by identity; return the drafts, and why the other documents cannot be cut.
+
+    If the documents cannot be cut together, they are cut one by one.
+    """
+    try:
+        return (await draft_documents(stores, documents) if documents else []), {}
+    except ImportError:  # not the fault of a document
+        raise
+    except Exception as error:
+        if not tolerant or (isinstance(error, ModelError) and error.fatal):
+            raise
+        if len(documents) == 1:
+            ((identity, document),) = documents.items()
+            name = repr(document.id) if document.id else f"(no id) {document.text[:60]!r}"
+            problem = f"{type(error).__name__}: {error}"
+            return [], {identity: f"document {name} could not be split: {problem}"}
+    drafts: list[Draft] = []
+    failures: dict[str, str] = {}
+    for identity, document in documents.items():
+        own_drafts, own_failures = await _draft(stores, {identity: document}, tolerant=True)
+        drafts += own_drafts
+        failures |= own_failures
+    return drafts, failures
+
+
+def _find_refusal(stores: Stores, document: Entry, number: int) -> str | None:
     """Say why a document cannot be stored, if so, naming it and the key."""
     try:
         check_values(document.metadata, "metadata", is_json=stores.docstore.is_json)
@@ -150,7 +182,7 @@ def check_refusals(outcomes: Iterable[Outcome], result: object) -> None:
         raise RefusedDocumentsError(refusals, result)
 
 
-async def add_drafts(
+async def _add_drafts(
     stores: Stores,
     drafts: Sequence[Draft],
     *,
