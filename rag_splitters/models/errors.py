@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,15 +54,9 @@ class ModelError(InputError):
 
     def about(self, message: str, index: int | None = None) -> ModelError:
         """Return the same error with another message, about the document or text of this number."""
-        error = ModelError(
-            message,
-            model=self.model,
-            index=self.index if index is None else index,
-            answered=self.answered,
-            kind=self.kind,
-            fatal=self.fatal,
-            transient=self.transient,
-        )
+        error = copy.copy(self)
+        error.args = (message,)
+        error.index = self.index if index is None else index
         error.__cause__ = self.__cause__
         return error
 
