@@ -128,11 +128,6 @@ def test_hashing_can_be_pickled_compared_and_named() -> None:
     assert repr(model) == "HashingEmbeddings(dimensions=16)"
 
 
-def test_hashing_refuses_no_dimensions() -> None:
-    with pytest.raises(ValueError, match="dimensions must be a whole number of at least 1, got 0"):
-        HashingEmbeddings(dimensions=0)
-
-
 class LlamaIndexLike:
     model_name = "small-model"
 

@@ -78,19 +78,6 @@ def test_store_keeps_rows_for_whoever_opens_it_next(open_store: OpenStore) -> No
     ]
 
 
-def test_store_keeps_the_last_of_equal_keys(open_store: OpenStore) -> None:
-    store = open_store()
-    store.mset([("key", 1), ("other", 2), ("key", 3)])
-    assert store.mget(["key", "other"]) == [3, 2]
-
-
-def test_store_tells_null_from_nothing_by_its_keys(open_store: OpenStore) -> None:
-    store = open_store()
-    store.mset([("null", None)])
-    assert store.mget(["null", "nothing"]) == [None, None]
-    assert list(store.yield_keys()) == ["null"]
-
-
 def test_store_yields_keys_in_order_while_it_is_written(open_store: OpenStore) -> None:
     store = open_store()
     store.mset([(f"key-{number:05}", number) for number in reversed(range(2500))])
@@ -133,9 +120,3 @@ def test_store_refuses_what_json_lacks_before_it_writes(
     with pytest.raises(TypeError, match=r"the value of key 'bad'.* which JSON cannot hold"):
         store.mset([("good", 1), ("bad", value)])
     assert list(store.yield_keys()) == []
-
-
-def test_store_with_nothing_to_do_does_nothing(open_store: OpenStore) -> None:
-    store = open_store()
-    store.mset([])
-    assert (store.mget([]), store.mdelete([]), list(store.yield_keys())) == ([], 0, [])

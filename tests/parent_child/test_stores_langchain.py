@@ -6,7 +6,6 @@ import asyncio
 import datetime
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -17,7 +16,6 @@ from langchain_tests.integration_tests import BaseStoreAsyncTests, BaseStoreSync
 from rag_splitters.langchain import PostgresStore, RedisStore, SQLiteStore
 from rag_splitters.langchain.kvstores import DocumentStore
 from tests.parent_child.test_stores_keyvalue import KEYS, VALUES
-from tests.support.stores import OpenStore
 
 THREE = tuple(
     Document(page_content=f"text {n}", metadata={"nested": {"n": [n, None, {}]}}, id=str(n))
@@ -89,20 +87,6 @@ def test_store_names_what_json_lacks_before_it_writes(value: object, store: Docu
     with pytest.raises(TypeError, match=named):
         asyncio.run(store.amset(rows))
     assert list(store.yield_keys()) == []
-
-
-def test_store_of_documents_may_have_rows_of_your_own(open_store: OpenStore) -> None:
-    store = DocumentStore(open_store())
-    store.mset([("a", THREE[0]), ("ab", THREE[1]), ("b", THREE[2])])
-    store.mdelete(["a", "missing"])
-    assert list(store.yield_keys(prefix="a")) == ["ab"]
-    assert repr(store) == f"DocumentStore({store.rows!r})"
-
-
-def test_store_in_a_folder_makes_the_folder(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "documents.sqlite"
-    SQLiteStore(path).mset([("a", THREE[0])])
-    assert SQLiteStore(path).mget(["a"]) == [THREE[0]]
 
 
 def test_stores_on_a_server_are_apart_by_name(redis_url: str, postgres_url: str) -> None:

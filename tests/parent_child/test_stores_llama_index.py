@@ -83,12 +83,6 @@ def test_store_has_the_default_collection_of_llama_index(store: JSONKVStore) -> 
         store.put("key", {}, "a\0")
 
 
-def test_store_writes_all_or_nothing(store: JSONKVStore) -> None:
-    with pytest.raises(TypeError, match="is a set, which JSON cannot hold"):
-        store.put_all([("good", {"n": 1}), ("bad", {"n": {1}})], batch_size=1)
-    assert store.get_all() == {}
-
-
 def test_store_lists_a_large_collection(store: JSONKVStore) -> None:
     rows = [(f"{number:04}", {"n": number}) for number in range(2500)]
     store.put_all(rows)
