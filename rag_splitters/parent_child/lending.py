@@ -7,58 +7,19 @@ until the budget is spent. So a short piece of evidence comes alone, and a long 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rag_splitters.calls import call
-from rag_splitters.parent_child.errors import DamagedRowsError
-from rag_splitters.parent_child.records import SOURCE_KEY, Record
-
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from rag_splitters.parent_child.options import Query
-    from rag_splitters.parent_child.ranking import Ranking
-    from rag_splitters.parent_child.stores import Stores
 
 LENT_SHARE = 0.8
 """Share of a child's score that its neighbour gets; the next one gets this share of that."""
 _OWN_WEIGHT = 0.5
 """Weight of a child's own score beside that; it keeps weak neighbours behind other matches."""
 _STEPS = np.arange(1, 7)  # a neighbour farther away would get less than a quarter
-
-
-async def order_children(
-    stores: Stores, query: Query, ranking: Ranking, lenders: int, limit: int
-) -> list[str]:
-    """Return the ids of the children to take, best first: the ranked ones and their neighbours.
-
-    The keyword index knows the neighbours, and else the records of the documents do. Children that
-    were chosen to be diverse lend nothing.
-
-    Parameters:
-        lenders: how many of the best children lend.
-        limit: how many ids are returned at most.
-    """
-    values = dict(zip(ranking.ids, ranking.values(), strict=True))
-    if query.search_type == "mmr":
-        return list(ranking.ids[:limit])
-    children = stores.children
-    if query.search_type == "hybrid" and stores.keywords is not None:
-        is_closed = children.has_filter and children.where is None
-        return await call(stores.keywords.lend, values, lenders, limit, children.where, is_closed)
-    records = await _read_records(stores, ranking, lenders)
-    names = list(chain.from_iterable(record.children for record in records))
-    number_of = {name: number for number, name in enumerate(names)}
-    follows = np.ones(len(names), dtype=bool)
-    follows[[number_of[record.children[0]] for record in records]] = False
-    allowed = np.array([name in values for name in names]) if children.has_filter else None
-    return lend(
-        values, number_of, follows, lenders, limit, lambda new: {n: names[n] for n in new}, allowed
-    )
 
 
 def lend(
@@ -116,17 +77,3 @@ def _find_neighbours(
         is_linked &= allowed.take(neighbours, mode="clip")
     sides = is_linked.reshape(len(numbers), 2, len(_STEPS))  # nothing lies behind a gap
     return neighbours, np.logical_and.accumulate(sides, axis=2).reshape(is_linked.shape)
-
-
-async def _read_records(stores: Stores, ranking: Ranking, lenders: int) -> Sequence[Record]:
-    """Return the records of the lenders' documents; classic's parents have none."""
-    children = [
-        ranking.children[name] for name in ranking.ids[:lenders] if name in ranking.children
-    ]
-    names = [child.metadata[SOURCE_KEY] for child in children if SOURCE_KEY in child.metadata]
-    identities = list(dict.fromkeys(names))
-    try:
-        records = await stores.read_records(identities) if identities else []
-    except DamagedRowsError:  # `verify` reports them, and a query does without neighbours
-        return []
-    return [each for each in records if each is not None and each.is_complete and each.children]

@@ -4,7 +4,7 @@
 2. For parents and children, the ranked children are loaded until there are enough results.
    For passages, children lend to their neighbours (`lending`), and are taken in the order of what
    they are then worth until the budget is spent; those that touch are joined (`passages`).
-3. `loading` reads children, parents and the text between parents; `results` makes results of them,
+3. `loading` reads children, parents and the text between parents; `building` makes results of them,
    and `budget` shortens or leaves out those that do not fit.
 """
 
@@ -14,17 +14,22 @@ import math
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
+import numpy as np
+
+from rag_splitters.calls import call
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.budget import RESULT_SIZE, Budget, count_tokens, limit_results
-from rag_splitters.parent_child.lending import order_children
+from rag_splitters.parent_child.building import build_children, build_parents, build_passages
+from rag_splitters.parent_child.errors import DamagedRowsError
+from rag_splitters.parent_child.lending import lend
 from rag_splitters.parent_child.loading import Loader
 from rag_splitters.parent_child.losses import were_replaced
 from rag_splitters.parent_child.options import Query, Retrieve
 from rag_splitters.parent_child.passages import Passage, PassageBuilder
 from rag_splitters.parent_child.ranking import MIN_FUSED, Ranking, rank_children
-from rag_splitters.parent_child.records import Entry
-from rag_splitters.parent_child.results import build_children, build_parents, build_passages
+from rag_splitters.parent_child.records import SOURCE_KEY, Entry, Record
 from rag_splitters.parent_child.stores import Stores
 
 Rerank = Callable[[str, Sequence[Entry]], Awaitable[Sequence[tuple[int, float | None]]]]
@@ -173,7 +178,7 @@ async def _take_children(
     seen: set[str] = set()
     while True:
         # If twice as many as there is room for lend, others change only the order of the rest.
-        order = await order_children(loader.stores, loader.query, ranking, 2 * count, limit)
+        order = await _order_children(loader.stores, loader.query, ranking, 2 * count, limit)
         new = [name for name in order if name not in seen]
         for batch in batched(new, count):
             for hit in await loader.load(ranking, batch):
@@ -184,3 +189,47 @@ async def _take_children(
             return
         seen.update(new)
         limit *= 4
+
+
+async def _order_children(
+    stores: Stores, query: Query, ranking: Ranking, lenders: int, limit: int
+) -> list[str]:
+    """Return the ids of the children to take, best first: the ranked ones and their neighbours.
+
+    The keyword index knows the neighbours, and else the records of the documents do. Children that
+    were chosen to be diverse lend nothing.
+
+    Parameters:
+        lenders: how many of the best children lend.
+        limit: how many ids are returned at most.
+    """
+    values = dict(zip(ranking.ids, ranking.values(), strict=True))
+    if query.search_type == "mmr":
+        return list(ranking.ids[:limit])
+    children = stores.children
+    if query.search_type == "hybrid" and stores.keywords is not None:
+        is_closed = children.has_filter and children.where is None
+        return await call(stores.keywords.lend, values, lenders, limit, children.where, is_closed)
+    records = await _read_records(stores, ranking, lenders)
+    names = list(chain.from_iterable(record.children for record in records))
+    number_of = {name: number for number, name in enumerate(names)}
+    follows = np.ones(len(names), dtype=bool)
+    follows[[number_of[record.children[0]] for record in records]] = False
+    allowed = np.array([name in values for name in names]) if children.has_filter else None
+    return lend(
+        values, number_of, follows, lenders, limit, lambda new: {n: names[n] for n in new}, allowed
+    )
+
+
+async def _read_records(stores: Stores, ranking: Ranking, lenders: int) -> Sequence[Record]:
+    """Return the records of the lenders' documents; classic's parents have none."""
+    children = [
+        ranking.children[name] for name in ranking.ids[:lenders] if name in ranking.children
+    ]
+    names = [child.metadata[SOURCE_KEY] for child in children if SOURCE_KEY in child.metadata]
+    identities = list(dict.fromkeys(names))
+    try:
+        records = await stores.read_records(identities) if identities else []
+    except DamagedRowsError:  # `verify` reports them, and a query does without neighbours
+        return []
+    return [each for each in records if each is not None and each.is_complete and each.children]
