@@ -149,10 +149,11 @@ class Count:
                 self.whole += any(
                     start <= block.start() and block.end() <= end for start, end, _ in nearby
                 )
-        begins = {document.blank.match(document.text, start, end).end() for start, end, _ in pieces}
         for pronoun in PRONOUN.finditer(document.visible):
             self.pronouns += 1
-            self.parted += pronoun.start() in begins
+            at = pronoun.start()
+            holding = [start for start, end, _ in around(pieces, at) if start <= at < end]
+            self.parted += all(not document.visible[start:at].strip() for start in holding)
         return self
 
     def count(self, fault: str, document: Document, at: int) -> None:
