@@ -39,9 +39,10 @@ class RecursiveChunker(MergingChunker):
 
     Use it by default. It keeps whole paragraphs if they fit, else whole lines, sentences, clauses
     or words. Headings and lead-ins, such as a line that ends with a colon, stay with what follows
-    them. In a paragraph that was wrapped to a line width, the end of a sentence is preferred to a
-    line break. With a `language`, a signature that fits is not cut. Your own separators are applied
-    exactly, without these rules.
+    them; a sentence that begins with "It", "They" or "This" stays with the one before it. In a
+    paragraph that was wrapped to a line width, the end of a sentence is preferred to a line break.
+    With a `language`, a signature that fits is not cut. Your own separators are applied exactly,
+    without these rules.
 
     It corresponds to LangChain's `RecursiveCharacterTextSplitter`. Text is dropped only with
     `keep_separator="none"`: the separators at which the text is cut, and those at its edges.
@@ -49,9 +50,9 @@ class RecursiveChunker(MergingChunker):
     Raises ValueError if both separators and language are given, if the language is unknown, if a
     separator is not a valid regular expression, or if the sizes are inconsistent.
 
-    >>> text = "A first paragraph.\\n\\nA second one. It is longer."
+    >>> text = "A first paragraph.\\n\\nA second one. Tea is hot."
     >>> [chunk.text for chunk in RecursiveChunker(chunk_size=20).chunk(text)]
-    ['A first paragraph.', 'A second one.', 'It is longer.']
+    ['A first paragraph.', 'A second one.', 'Tea is hot.']
     """
 
     strategy: ClassVar[str] = "recursive"

@@ -28,8 +28,9 @@ class SentenceChunker(SizedChunker):
     Use it for prose, if no chunk should end in the middle of a sentence. A sentence that is larger
     than `chunk_size` is cut at a line break that does not merely wrap a paragraph, else after a
     clause in the last third of the chunk, else between words. Headings and lead-ins, such as a line
-    that ends with a colon, stay with what follows them. A code fence, a table row, a list item or a
-    quotation is not cut if it fits.
+    that ends with a colon, stay with what follows them; a sentence that begins with "It", "They" or
+    "This" stays with the one before it. A code fence, a table row, a list item or a quotation is
+    not cut if it fits.
 
     Raises ValueError if both `overlap_sentences` and `chunk_overlap` are given, if the segmenter is
     unknown or does not return an ascending list of (start, end), or if `secondary_chunking_regex`
