@@ -178,6 +178,23 @@ async def test_harness_reproduces_known_counts_over_http(client: Any, tmp_path: 
         assert (tmp_path / "second").read_bytes() == (tmp_path / "third").read_bytes()
 
 
+def test_openai_client_asks_so_often_and_no_more(tmp_path: Path) -> None:
+    with Harness() as server:
+        report = evaluate_facts(FACTS, finds, langchain_client(server.url))
+        tries = Counter({"right": 1, "wrong": 1, "recovers": 2, "corrected": 2, "malformed": 3})
+        tries += Counter({"silent": 3, "limited": 2, "late": 2, "cut": 2})
+        assert len(server.requests) == sum(tries[kind] * KINDS[kind] for kind in tries)
+        assert server.busiest <= 4
+    assert plain(report.failures) == {
+        "nothing was retrieved": 3,
+        "the answer could not be used": 3,
+        "the model raised RateLimitError": 2,
+        "the model raised ConnectionError": 1,
+        "the model raised TimeoutError": 1,
+        "the retriever raised OSError": 1,
+    }
+
+
 def writes_or_tells(prompt: str) -> str:
     """The first sentence of a passage, and the same negated; is a statement in the passages?"""
     if "<statement>" in prompt:
