@@ -156,6 +156,8 @@ async def verify(stores: Stores, *, repair: bool, remove_most: bool) -> VerifyRe
         for group in batched(report.documents_to_repair, _GROUP_DOCUMENTS):
             work = partial(_repair_documents, identities=group)
             report.failed.update(await stores.in_turn(name, work))
+        if report.unfinished:  # the last request of a writer that died may have arrived since
+            await stores.in_turn(name, inspect)
         if stores.keywords is not None and not report.is_sound:
             is_behind = not await is_in_step(stores, stores.keywords)
             if is_behind or not report.keywords_in_step:
