@@ -238,6 +238,7 @@ OTHER: dict[str, Any] = {
     "chunk_size": 77,
     "chunker": RecursiveChunker(chunk_size=76),
     "count_metadata": False,
+    "drop_contents": False,
     "group": False,
     "id_func": numbered,
     "ignore_case": True,
