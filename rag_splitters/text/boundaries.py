@@ -226,13 +226,14 @@ def sentences(text: str) -> Finder:
 
 def _last_sentence(text: str, low: int, high: int) -> int:
     cut = last_sentence_cut(text, low, high)
-    if not text.startswith(_PRONOUNS, cut) or cut < 0:
+    if cut < 0 or not text.startswith(_PRONOUNS, cut):
         return cut
     middle, earlier = low + (high - low) // 3, cut
-    while text.startswith(_PRONOUNS, earlier) and "\n\n" not in text[earlier - 2 : earlier]:
+    while text.startswith(_PRONOUNS, earlier):
         earlier = last_sentence_cut(text, middle, earlier - 1)
-        if earlier < 0:
-            return cut
+        end = space_start(text, low, earlier)
+        if earlier < 0 or (text[end - 1] not in ".!?" and text.count("\n", end, earlier) > 1):
+            return cut  # there is none, or a paragraph begins there, perhaps under a heading
     return earlier
 
 
