@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import regex
 
 from rag_splitters.contract.chunker import Chunker
-from rag_splitters.contract.line_breaks import with_line_feeds
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
 from rag_splitters.text.leads import lead_start
+from rag_splitters.text.lines import with_line_feeds
 from rag_splitters.text.overlaps import clause_starts
 from rag_splitters.text.segmenters import segmenter_cuts
 from rag_splitters.text.sizing import sizer
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from langchain_core.documents import Document
     from llama_index.core.schema import BaseNode
 
-# White space with a combining mark on it is visible.
+# Strategies that Auto chooses, and that pack sentences.
 _BY_SENTENCE = ("sentence", "semantic", "embedding", "cluster", "topic")
+# White space with a combining mark on it is visible.
 _WORD = regex.compile(r"(?:\S|\s(?=[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]))+")
 
 HOSTILE_PIECES = (

@@ -18,7 +18,7 @@ from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.tree import Node, family, merged_units, sections
 from rag_splitters.structure.document import Document, read_document
 from rag_splitters.structure.outline import Outline
-from rag_splitters.text.sizing import Sizes, sizer
+from rag_splitters.text.sizing import Sizes, sizer, text_length
 
 
 class HierarchicalChunker(SizedChunker):
@@ -101,8 +101,7 @@ class HierarchicalChunker(SizedChunker):
             return super().fits(content)
         if self.chunk_sizes is None:
             return True
-        measure = sizer(self.length_function)(content)
-        return measure.length(0, len(content)) <= self.chunk_sizes[0]
+        return text_length(content, self.length_function) <= self.chunk_sizes[0]
 
     def with_room_for(self, prefix: str) -> Self:
         less = super().with_room_for(prefix)

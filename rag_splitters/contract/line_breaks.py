@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import Any
 
 from rag_splitters.span import Source, Span
-
-_LONE_RETURN = re.compile(r"\r(?!\n)")
-
-
-def with_line_feeds(text: str) -> str:
-    """Return the text with a line feed in place of each carriage return that stands alone.
-
-    All offsets stay the same, and so does CRLF.
-
-    >>> with_line_feeds("one\\rtwo\\r\\nthree")
-    'one\\ntwo\\r\\nthree'
-    """
-    return _LONE_RETURN.sub("\n", text) if "\r" in text else text
+from rag_splitters.text.lines import with_line_feeds
 
 
 def plan_with_line_feeds(plan: Any) -> Any:

@@ -10,7 +10,7 @@ from rag_splitters.parent_child.options import Query
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.results import read_matches
 from rag_splitters.text.sentences import sentence_spans
-from rag_splitters.text.sizing import sizer
+from rag_splitters.text.sizing import sizer, text_length
 
 RESULT_SIZE = 500
 """Characters of a passage on average, for queries that say how many results they want."""
@@ -19,7 +19,7 @@ _TOKEN_SIZE = 4  # characters; a guess
 
 def count_tokens(text: str) -> int:
     """Return how many tokens a text has, as `length_function="tokens"` counts them."""
-    return sizer("tokens")(text).length(0, len(text))
+    return text_length(text, "tokens")
 
 
 @dataclass(slots=True)

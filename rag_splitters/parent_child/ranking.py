@@ -44,9 +44,9 @@ class Ranking:
         cls, scores: Mapping[str, float | None], children: Mapping[str, Entry], is_complete: bool
     ) -> Ranking:
         """Return a ranking of children that are in order."""
-        known = [score for score in scores.values() if score is not None]
+        numbers = [score for score in scores.values() if score is not None]
         # The score that is farthest from the best child's.
-        worst = max(known, key=lambda score: abs(score - known[0]), default=None)
+        worst = max(numbers, key=lambda score: abs(score - numbers[0]), default=None)
         return cls(list(scores), scores, children, is_complete, worst)
 
     @cached_property

@@ -13,6 +13,7 @@ from typing import Any
 from rag_splitters.errors import MissingExtraError, RagSplittersError
 from rag_splitters.extras import install_command
 from rag_splitters.structure.languages import LANGUAGES
+from rag_splitters.text.lines import with_line_feeds
 
 _MAX_DEPTH = 24  # the cuts of all deeper nodes are one level
 _MAX_PATH = 32  # definitions nested deeper have no name
@@ -295,7 +296,6 @@ _BUFFERS: list[bytearray] = []  # not in use by any thread
 
 _SPACE = re.compile(r"[^\S\x00-\x7f]|[\x00\ufeff]")
 _OTHER = re.compile(r"[^\x00-\x7f]")
-_LONE_RETURN = re.compile(r"\r(?!\n)")
 _STATEMENT = re.compile(rb"[;{}>]")
 _DEEP_YAML = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
 
@@ -340,7 +340,7 @@ def as_ascii(text: str) -> bytes:
     Grammars do not care which letters are in names, strings and comments. White space stays white
     space, NUL becomes a space, and every line break gets a line feed, which tree-sitter counts.
     """
-    code = _LONE_RETURN.sub("\n", text) if "\r" in text else text
+    code = with_line_feeds(text)
     if not code.isascii() or "\0" in code:
         code = _OTHER.sub("x", _SPACE.sub(" ", code))
     return code.encode("ascii")

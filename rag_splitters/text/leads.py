@@ -187,8 +187,8 @@ def _lead_line(text: str, low: int, cut: int) -> tuple[int, _Kind]:
         return -1, "title"  # the usual end of a line
     line = text[start if start > low else start - _indent_before(text, start) : end]
     kind = line_kind(line) if has_mark else "text"
-    is_lower = (has_mark or content[0].islower()) and content[0] not in _QUOTES
-    if is_last and is_lower and kind in _NO_LEADS and last not in _LEAD_ENDS:
+    begins_no_title = (has_mark or content[0].islower()) and content[0] not in _QUOTES
+    if is_last and begins_no_title and kind in _NO_LEADS and last not in _LEAD_ENDS:
         return -1, "title"  # the usual end of a paragraph of code, a list or a fence
     if kind in ("heading", "label", "anchor"):
         return start, "lead"

@@ -10,6 +10,10 @@ import re
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+LINE_BREAK = re.compile(r"\r\n|[\r\n]")
+"""Pattern of a line break of any kind."""
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+
 LineKind: TypeAlias = Literal[
     "item", "heading", "anchor", "label", "underline", "rule", "comment", "fence", "text"
 ]
@@ -111,6 +115,17 @@ _MARKED = re.compile(
     r"|@[A-Za-z_][\w.]*(?:\(.*)?\Z|\[\[?[A-Za-z_]\w*.*\]\Z)"
     rf"|(?P<item>{MARK}|[{DASHES}][ \t]))"
 )
+
+
+def with_line_feeds(text: str) -> str:
+    """Return the text with a line feed in place of each carriage return that stands alone.
+
+    All offsets stay the same, and so does CRLF.
+
+    >>> with_line_feeds("one\\rtwo\\r\\nthree")
+    'one\\ntwo\\r\\nthree'
+    """
+    return _LONE_RETURN.sub("\n", text) if "\r" in text else text
 
 
 @lru_cache(maxsize=4096)

@@ -7,7 +7,6 @@ it.
 from __future__ import annotations
 
 import json
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from rag_splitters.errors import InputError
 from rag_splitters.span import Span
 from rag_splitters.text.excerpt import Excerpt, is_copied
+from rag_splitters.text.lines import LINE_BREAK
 from rag_splitters.text.pages import add_known_pages
 
 ORIGIN = "origin"
@@ -33,7 +33,6 @@ _KEYS = {
 PLACES = tuple(key for keys in _KEYS.values() for key in keys)
 """The metadata keys for the origin of a chunk."""
 
-_LINE_BREAK = re.compile(r"\r\n|[\r\n]")
 
 Row: TypeAlias = "tuple[int, float, float]"
 """The offset in the text at which values begin to apply, and the first and last value."""
@@ -183,7 +182,7 @@ def line_range(text: str) -> dict[str, int]:
 @lru_cache(maxsize=4)
 def line_breaks(text: str) -> list[int]:
     """Return the offsets at which the lines of a text begin, except the first."""
-    return [match.end() for match in _LINE_BREAK.finditer(text)]
+    return [match.end() for match in LINE_BREAK.finditer(text)]
 
 
 class _Lines:

@@ -45,10 +45,10 @@ def caption(results: Results) -> str:
             f"{count} document{'' if count == 1 else 's'}. The numbers of chunks with each fault; "
             f"sizes in {settings.unit}."
         )
-    asked = len({each.document for each in results.questions})
+    document_count = len({each.document for each in results.questions})
     return (
         f"{questions:,} question{'' if questions == 1 else 's'} about "
-        f"{asked} of {count} documents, {settings.k} chunks retrieved, "
+        f"{document_count} of {count} documents, {settings.k} chunks retrieved, "
         f"{settings.model or 'no model'}. Metrics in percent; below each, how many "
         "points it is behind the best one, with a 95% bootstrap interval "
         f"({DRAWS:,} draws of the questions) that is adjusted for the number of strategies. "

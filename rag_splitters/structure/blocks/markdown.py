@@ -18,6 +18,7 @@ from rag_splitters.structure.html.blocks import HEADING_TAG, html_blocks
 from rag_splitters.structure.html.tags import attribute
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.lines import LINE_BREAK
 from rag_splitters.text.surrogates import hide_surrogates, show_surrogates
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 
 _WINDOW = 60_000  # characters to parse at once, to limit memory use
-_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)")
 _FRONT_MATTER = re.compile(  # YAML or TOML
     r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\r|\n)(?=[\w\"'-][^\r\n]{0,200}?[:=]|#|\1)"
@@ -55,7 +55,7 @@ def markdown_blocks(text: str) -> list[Block]:
     while position < len(text):
         end = _window_end(text, position, size)
         tokens = _parser().parse(hidden[position:end])
-        starts = [match.end() for match in _LINE_BREAK.finditer(text, position, end)]
+        starts = [match.end() for match in LINE_BREAK.finditer(text, position, end)]
         lines = [position, *starts, end]
         if end < len(text):
             outer = [index for index, token in enumerate(tokens) if _is_outer(token)]
@@ -106,7 +106,7 @@ def _window_end(text: str, position: int, size: int) -> int:
         return len(text)
     if match := _BLANK_LINE.search(text, end, end + _WINDOW):
         return match.end()
-    match = _LINE_BREAK.search(text, end)
+    match = LINE_BREAK.search(text, end)
     return match.end() if match else len(text)
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from rag_splitters.structure.tables.model import Cell, Row, Table
+from rag_splitters.text.lines import LINE_BREAK
 
-_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _PIPE = re.compile(r"(?<!\\)\|")
 _DELIMITERS = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*\Z")
 
@@ -33,7 +33,7 @@ class PipeTable(Table):
         rows: list[Row] = []
         verbatim = True
         position = start
-        for line in (*_LINE_BREAK.finditer(text, start, end), None):
+        for line in (*LINE_BREAK.finditer(text, start, end), None):
             stop = line.start() if line else end
             first = position
             if match := prefix.match(text, position, stop):

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from rag_splitters.structure.tables.model import Cell, Row, Table
+from rag_splitters.text.lines import LINE_BREAK
 
-_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 _SENTENCE_END = (".", ":", ";", "!", "?", ",", "\u2026")
 _DELIMITERS = "\t,;"
 _FIELD_END = {each: re.compile(rf"[\r\n{re.escape(each)}]") for each in _DELIMITERS}
@@ -78,7 +78,7 @@ def separated_tables(text: str, start: int, end: int) -> list[SeparatedTable]:
         if table:
             tables.append(table)
             line = table.end
-        match = _LINE_BREAK.match(text, line, end)
+        match = LINE_BREAK.match(text, line, end)
         position = match.end() if match else max(line, position + 1)
     return tables
 
@@ -157,7 +157,7 @@ def _records(text: str, start: int, end: int, delimiter: str) -> Iterator[tuple[
                     break
                 fields, field = fields + 1, stop + 1
         yield Row(position, stop), fields
-        match = _LINE_BREAK.match(text, stop, end)
+        match = LINE_BREAK.match(text, stop, end)
         position = match.end() if match else end
 
 
@@ -175,5 +175,5 @@ def _field(text: str, begin: int, end: int, delimiter: str) -> tuple[int, int, i
 
 
 def _line_end(text: str, start: int, end: int) -> int:
-    match = _LINE_BREAK.search(text, start, end)
+    match = LINE_BREAK.search(text, start, end)
     return match.start() if match else end

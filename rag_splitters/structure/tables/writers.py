@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
@@ -15,12 +14,12 @@ from rag_splitters.structure.tables.model import Cell, Row, Table
 from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import SeparatedTable
 from rag_splitters.text.excerpt import without_data
+from rag_splitters.text.lines import LINE_BREAK
 
 Render: TypeAlias = Literal["source", "markdown", "json"]
 """How to write tables: as in the source, as Markdown, or as JSON."""
 
 _MOST_PADDED = 100  # columns; in wider tables short rows stay short, so that time stays linear
-_LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 
 class Writer(ABC):
@@ -84,7 +83,7 @@ class MarkdownWriter(Writer):
     """Writes any table as a pipe table."""
 
     def escape(self, value: str) -> str:
-        joined = _LINE_BREAK.sub("<br>", value.strip())
+        joined = LINE_BREAK.sub("<br>", value.strip())
         return joined.replace("|", "\\|") if "|" in joined else joined
 
     def part(self, labels: Sequence[str], cells: Sequence[str]) -> str:
