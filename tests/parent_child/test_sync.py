@@ -163,6 +163,32 @@ def test_verify_tells_and_repairs_every_damage(front: FrontEnd, tmp_path: Path) 
     retriever.close()
 
 
+@every_front_end
+def test_repair_removes_what_arrives_from_a_dead_writer_meanwhile(
+    front: FrontEnd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retriever = front.build(PAGES, path=tmp_path)
+    interrupt(front, retriever)
+    collection = front.collection(retriever)
+    kind, late = type(collection), list[str]()
+    delete = kind.delete
+
+    def delete_before_the_last_request_arrives(self: Any, ids: list[str], **kwargs: Any) -> Any:
+        row = self.get(ids=ids[:1], include=["embeddings", "metadatas", "documents"])
+        deleted = delete(self, ids=ids, **kwargs)
+        if not late:
+            late.extend(row["ids"])
+            self.upsert(**{key: row[key] for key in ("ids", *row["included"])})
+        return deleted
+
+    monkeypatch.setattr(kind, "delete", delete_before_the_last_request_arrives)
+    front.do(retriever, "verify", repair=True)
+    assert late
+    assert not collection.get(ids=late)["ids"]
+    assert front.do(retriever, "verify").is_sound
+    retriever.close()
+
+
 FOREIGN = "0b6ef1c4-6f57-5c0b-8a5c-0d5f3ea5e0aa"  # a UUID version 5, as ours are
 
 
