@@ -282,6 +282,14 @@ def _with_schema(model: Any, schema: type[BaseModel]) -> Any:
         return method(schema)
 
 
+# Retrievers
+
+
+def retrieve_calls(retriever: Any) -> _Calls:
+    """Return a blocking function and a coroutine function that retrieve texts for a question."""
+    return _calls(retriever, first_method(retriever, "invoke", "retrieve"))
+
+
 # Methods
 
 

@@ -1,4 +1,4 @@
-"""Judge: every answer is asked for once, kept and exported; and what retrieves for it."""
+"""Judge: every answer is asked for once and cached; and what retrieves for it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from llama_index.core.storage.kvstore import SimpleKVStore
 from pydantic import BaseModel
 
 from rag_splitters.calls import arun, run
-from rag_splitters.evaluation.judge import Failure, Judge, Judgement
-from rag_splitters.evaluation.judge.judge import Task, read_choice
+from rag_splitters.evaluation.judge import Failure, Judge
+from rag_splitters.evaluation.judge.judge import Judgement, read_choice
 from rag_splitters.evaluation.judge.retrieval import Retrieved, retrieve
 from rag_splitters.evaluation.measure.uncertainty import mean_score
 from tests.support.chat_doubles import AsyncFunction, Function, LangChainDouble, LlamaIndexDouble
@@ -35,7 +35,6 @@ def read(answer: str | BaseModel) -> bool:
     return read_choice(answer, {"yes": True, "no": False})
 
 
-TASK = Task("test", 1, Answer, read)
 PROMPTS = ["Is 1 odd?", "Is 2 odd?", "Is 3 \ud800 odd?"]
 
 
@@ -47,12 +46,12 @@ def odd_json(prompt: str) -> str:
     return json.dumps({"verdict": odd(prompt)})
 
 
-def ask(judge: Judge, task: Task[bool] = TASK) -> list[Judgement[bool]]:
-    return run(judge.judge(task, [PROMPTS]))[0]
+def ask(judge: Judge) -> list[Judgement[bool]]:
+    return run(judge.judge([PROMPTS], Answer, read))[0]
 
 
-def verdicts(judge: Judge, task: Task[bool] = TASK) -> list[bool | None]:
-    return [each.verdict for each in ask(judge, task)]
+def verdicts(judge: Judge) -> list[bool | None]:
+    return [each.verdict for each in ask(judge)]
 
 
 CACHES = {
@@ -74,34 +73,15 @@ MODELS = [
 @pytest.mark.parametrize(("cache", "llm"), list(zip(CACHES, MODELS, strict=True)))
 async def test_second_run_asks_nothing(cache: str, llm: Any, tmp_path: Path) -> None:
     kept = CACHES[cache](tmp_path)
-    first, second = Judge(llm, cache=kept), Judge(llm, cache=kept)
     groups = [PROMPTS[1:], [], PROMPTS[:1] * 2]
-    judgements = await arun(first.judge(TASK, groups))
-    assert [[each.verdict for each in group] for group in judgements] == [
-        [False, True],
-        [],
-        [True, True],
-    ]
-    assert [each.prompt for each in first.judgements] == [*PROMPTS[1:], PROMPTS[0]]
+    judgements = await arun(Judge(llm, cache=kept).judge(groups, Answer, read))
+    expected = [[False, True], [], [True, True]]
+    assert [[each.verdict for each in group] for group in judgements] == expected
+    second = Judge(llm, cache=kept)
     assert await asyncio.to_thread(verdicts, second) == [True, False, True]
-    contrary = Task("test", 1, Answer, lambda answer: not read(answer))
-    assert await asyncio.to_thread(verdicts, Judge(llm, cache=kept), contrary) == [
-        False,
-        True,
-        False,
-    ], "a kept answer is read again"
+    contrary = await arun(second.judge([PROMPTS], Answer, lambda answer: not read(answer)))
+    assert [each.verdict for each in contrary[0]] == [False, True, False], "it is read again"
     assert len(llm.prompts) == 3
-
-
-def test_another_model_task_or_version_is_asked_anew(tmp_path: Path) -> None:
-    judge = Judge(llm := Function(odd), cache=tmp_path)
-    for task in (TASK, Task("other", 1, Answer, read), Task("test", 2, Answer, read)):
-        assert verdicts(judge, task) == [True, False, True]
-    assert len(llm.prompts) == 9
-    other = LangChainDouble(script=odd_json)
-    assert verdicts(Judge(other, cache=tmp_path)) == [True, False, True]
-    assert len(other.prompts) == 3
-    assert (tmp_path / "judgements.sqlite").exists()
 
 
 def test_failures_are_told_apart_and_asked_again(tmp_path: Path) -> None:
@@ -126,29 +106,17 @@ def test_failures_are_told_apart_and_asked_again(tmp_path: Path) -> None:
     assert len(llm.prompts) == 6
 
 
-def test_export_is_for_audit_and_holds_no_secret(tmp_path: Path) -> None:
+def test_no_secret_is_in_a_failure_or_in_the_cache() -> None:
     def leaky(prompt: str) -> str:
         if "2" in prompt:
             raise RuntimeError("wrong key sk-very-secret")
         return odd_json(prompt)
 
     cache = InMemoryStore()
-    judge = Judge(LangChainDouble(script=leaky), cache=cache)
-    ask(judge)
-    judge.export(tmp_path / "run.jsonl")
-    lines = (tmp_path / "run.jsonl").read_text().splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert [(row["prompt"], row["answer"], row["verdict"]) for row in rows] == [
-        (PROMPTS[0], {"verdict": "yes"}, True),
-        (PROMPTS[1], None, None),
-        (PROMPTS[2], {"verdict": "yes"}, True),
-    ]
-    assert {(row["model"], row["task"], row["version"]) for row in rows} == {
-        (judge.model, "test", 1)
-    }
-    assert [row["reason"] for row in rows] == [None, "the model raised RuntimeError", None]
+    judgements = ask(Judge(LangChainDouble(script=leaky), cache=cache))
+    assert [each.answer for each in judgements] == [{"verdict": "yes"}, None, {"verdict": "yes"}]
     assert len(cache.store) == 2
-    assert "very-secret" not in f"{lines} {cache.store}"
+    assert "very-secret" not in f"{judgements} {cache.store}"
 
 
 def test_judge_refuses_what_makes_no_sense(tmp_path: Path) -> None:
@@ -283,13 +251,7 @@ async def test_retrieval_is_bounded_and_works_inside_a_running_loop() -> None:
         running -= 1
         return [question]
 
-    class Shelf:
-        invoke = staticmethod(str.split)
-        ainvoke = staticmethod(slow)
-
     questions = [str(number) for number in range(20)]
-    for retriever in (slow, Shelf()):
-        most = 0
-        assert await aretrieved(retriever, questions) == [(each,) for each in questions]
-        assert most == 4
+    assert await aretrieved(slow, questions) == [(each,) for each in questions]
+    assert most == 4
     assert retrieved(slow, questions[:2]) == [("0",), ("1",)]

@@ -56,7 +56,6 @@ FACTS = [
     for kind, count in KINDS.items()
     for number in range(count)
 ]
-FOUND = [fact for fact in FACTS if not fact.statement.startswith("unf")]
 
 
 def kind_in(prompt: str) -> str:
@@ -152,7 +151,7 @@ async def test_harness_reproduces_known_counts_over_http(client: Any, tmp_path: 
 
     with Harness() as server:
         llm = client(server.url)
-        report = await run(judge := Judge(llm, cache=tmp_path))
+        report = await run(Judge(llm, cache=tmp_path))
         check_counts(report)
         reasons = plain(report.failures)
         assert reasons["nothing was retrieved"] == 3
@@ -160,18 +159,16 @@ async def test_harness_reproduces_known_counts_over_http(client: Any, tmp_path: 
         assert reasons["the answer could not be used"] == 3
         assert reasons["the model raised TimeoutError"] == 1
         assert sum(reasons.values()) == 11
-        assert SECRET not in json.dumps([each.as_dict() for each in judge.judgements])
-        assert len(judge.judgements) == len(FOUND)
+        assert SECRET not in json.dumps([each.as_dict() for each in report.records])
 
         # A second run asks again only what had failed; the third, after it went well, nothing.
         server.asked.clear()
         server.is_healthy = True
         for name in ("second", "third"):
             server.requests.clear()
-            judge = Judge(llm, cache=tmp_path)
-            again = await run(judge)
+            again = await run(Judge(llm, cache=tmp_path))
             assert counts(again) == (23, 3, 4)
-            judge.export(tmp_path / name)
+            again.export(tmp_path / name)
         asked_again = {kind_in(prompt) for prompt in server.asked}
         assert asked_again == {"malformed", "silent", "limited", "late", "cut"}
         assert len(server.requests) == 0
@@ -285,8 +282,8 @@ def test_no_facts_are_no_figure() -> None:
         report = evaluate_facts(facts, lambda statement: ["A."], str.upper)
         assert report.records == ()
         assert report.score is None
-    assert none.items == ()
-    assert str(generate_facts({"blank": " \n "}, str.upper)).startswith("0 facts of 0")
+    assert none == []
+    assert str(generate_facts({"blank": " \n "}, str.upper)).startswith("0 of 0")
 
 
 def test_model_sees_the_retrieved_texts_and_the_statement_as_they_are() -> None:
@@ -331,14 +328,14 @@ def states_json(prompt: str) -> str:
 )
 def test_every_kind_of_model_writes_the_same_facts(llm: Any) -> None:
     facts = generate_facts({"weather": TEXT}, llm, chunker=SMALL)
-    assert facts.items == (
+    assert facts == [
         Fact("Tea is hot.", True, "weather", 0, 11),
         Fact("Tea is not hot.", False, "weather", 0, 11),
         Fact("Rain is wet.", True, "weather", 13, 25),
         Fact("Rain is not wet.", False, "weather", 13, 25),
-    )
+    ]
     assert asyncio.run(agenerate_facts({"weather": TEXT}, llm, chunker=SMALL)) == facts
-    assert str(facts) == "4 facts of 4 requested, about 2 passages"
+    assert str(facts) == "4 of 4 requested, about 2 passages"
     assert len(llm.prompts) == 4
 
 
@@ -411,7 +408,7 @@ def test_facts_say_where_they_come_from(text: str) -> None:
 def test_facts_are_exported_edited_and_read(tmp_path: Path) -> None:
     facts = generate_facts({"a \ud800": "One \ud800 is two."}, states_lone)
     facts.export(tmp_path / "facts.jsonl")
-    assert tuple(read_facts(tmp_path / "facts.jsonl")) == facts.items
+    assert read_facts(tmp_path / "facts.jsonl") == facts
     own = tmp_path / "own.jsonl"
     own.write_text('{"statement": "Tea is hot.", "is_true": true}\n\n')
     assert read_facts(own) == [Fact("Tea is hot.", True)]

@@ -60,16 +60,16 @@ def written(answer: str, text: str = TEXT, **options: Any) -> Generated[Question
 )
 def test_every_kind_of_model_writes_the_same_questions(llm: Any) -> None:
     found = generate_questions({"weather": TEXT}, llm, chunker=SMALL)
-    assert found.items == (
+    assert found == [
         Question("What of Tea?", "weather", ((0, 11),)),
         Question("What of Rain?", "weather", ((13, 25), (26, 35))),
-    )
+    ]
     assert [TEXT[slice(*place)] for place in found[1].references] == [
         "Rain is wet.",
         "It falls.",
     ]
     assert asyncio.run(agenerate_questions({"weather": TEXT}, llm, chunker=SMALL)) == found
-    assert str(found) == "2 questions of 2 requested, about 2 passages"
+    assert str(found) == "2 of 2 requested, about 2 passages"
     assert len(llm.prompts) == 4
 
 
@@ -153,7 +153,7 @@ def test_questions_are_exported_for_the_retrieval_figures(tmp_path: Path) -> Non
     assert len(found) == 4
     found.export(tmp_path / "questions.jsonl")
     again = read_questions(tmp_path / "questions.jsonl", documents)
-    assert tuple(again.questions) == found.items
+    assert again.questions == found
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_lines_that_are_none_are_refused(answer: str) -> None:
 def test_no_documents_have_no_questions() -> None:
     for documents in ({}, {"a": ""}, {"a": " \r\n "}):
         found = generate_questions(documents, str.upper)
-        assert (found.items, found.rejected, found.requested) == ((), (), 0)
+        assert (found, found.rejected, found.requested) == ([], [], 0)

@@ -160,14 +160,16 @@ def test_judge_gives_its_reason_before_its_verdict(name: str) -> None:
 
 def test_verdict_is_read_from_the_last_line_and_the_reason_is_kept() -> None:
     by_text = Judge(lambda prompt: "1 of the passages says so, or 2.\n\n**Verdict: True**\n")
-    answer = {"reason": "So they say.", "verdict": True}
+    answer: dict[str, Any] = {"reason": "So they say.", "verdict": True}
+    answers: list[Any] = []
     with OpenAIServer(lambda prompt: json.dumps(answer)) as server:
         by_schema = Judge(ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any"))
         for each in (by_text, by_schema):
             report = evaluate_facts([Fact("Tea is hot.", True)], lambda _: ["Tea is hot."], each)
             assert [each.score for each in report.records] == [1.0]
-    assert by_text.judgements[0].answer.startswith("1 of the passages")
-    assert by_schema.judgements[0].answer == answer
+            answers.append(report.records[0].answers[0])
+    assert answers[0].startswith("1 of the passages")
+    assert answers[1] == answer
 
 
 def test_verdict_before_its_reason_is_asked_for_again() -> None:

@@ -1,7 +1,7 @@
 """Judging by a chat model: metrics of retrieval, and test data to measure it with.
 
 Metrics: `context_precision`, `context_relevance`, `evaluate_facts`. Test data: `generate_facts`,
-`generate_questions`. Each takes a chat model, or a `Judge`, which keeps the answers, and has an
+`generate_questions`. Each takes a chat model, or a `Judge`, which caches its answers, and has an
 async form, whose name begins with "a".
 """
 
@@ -11,7 +11,7 @@ from rag_splitters.evaluation.judge.generation import (
     generate_facts,
     generate_questions,
 )
-from rag_splitters.evaluation.judge.judge import Failure, Judge, Judgement
+from rag_splitters.evaluation.judge.judge import Failure, Judge
 from rag_splitters.evaluation.judge.records import (
     Fact,
     Generated,
@@ -34,7 +34,6 @@ __all__ = [
     "Failure",
     "Generated",
     "Judge",
-    "Judgement",
     "Record",
     "Retriever",
     "ScoreReport",

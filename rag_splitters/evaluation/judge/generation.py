@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, Field
 
@@ -13,7 +12,7 @@ from rag_splitters.calls import in_both_forms
 from rag_splitters.chunkers.recursive import RecursiveChunker
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.errors import InputError
-from rag_splitters.evaluation.judge.judge import Failure, Task, as_judge
+from rag_splitters.evaluation.judge.judge import Failure, as_judge
 from rag_splitters.evaluation.judge.records import Fact, Generated, Record
 from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.questions import Question
@@ -23,12 +22,10 @@ from rag_splitters.parameters.checks import whole_number
 from rag_splitters.span import Source
 from rag_splitters.text.quotations import QuotableText
 
-Item = TypeVar("Item", Fact, Question)
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A part of a document.
 
     Parameters:
@@ -43,22 +40,22 @@ class Passage:
     item_count: int
     headings: str = ""
 
-    def reject(self, text: str, failure: Failure | None) -> Record:
+    def reject(self, text: str, failure: Failure) -> Record:
         """Record an item about this passage that cannot be used."""
         return Record(
             text=text, failure=failure, document=self.document, start=self.start, end=self.end
         )
 
 
-async def _answers(
-    task: Task[Answer],
+async def _write(
     prompt: str,
     form: Form,
-    passages: Sequence[Passage],
+    schema: type[Answer],
+    read: Callable[[str | BaseModel], Answer],
     judge: Any,
-    rejected: list[Record],
-) -> list[tuple[Passage, Answer]]:
-    """What a model writes about each passage; those on which it fails are rejected.
+    passages: Sequence[Passage],
+) -> tuple[list[tuple[Passage, Answer]], list[Record]]:
+    """What a model writes about each passage, and records of those on which it fails.
 
     Parameters:
         prompt: has the places {count}, {headings}, {passage} and {form}.
@@ -74,24 +71,23 @@ async def _answers(
         )
         for each in passages
     ]
-    answers = []
-    for passage, judgement in zip(passages, (await judge.judge(task, [prompts]))[0], strict=True):
-        if judgement.verdict is None:
-            rejected.append(passage.reject("", judgement.failure))
-        elif not any(value for _, value in judgement.verdict):
+    answers, rejected = [], []
+    (judgements,) = await judge.judge([prompts], schema, read)
+    for passage, (_, verdict, failure) in zip(passages, judgements, strict=True):
+        if failure is not None:
+            rejected.append(passage.reject("", failure))
+        elif not any(value for _, value in verdict):
             failure = Failure("nothing was written", "the answer was: none")
             rejected.append(passage.reject("", failure))
         else:
-            answers.append((passage, judgement.verdict))
-    return answers
+            answers.append((passage, verdict))
+    return answers, rejected
 
 
 async def _passages(
     documents: Mapping[str, str], chunker: Chunker | None, every: int
 ) -> list[Passage]:
-    """The passages of documents, by position.
-
-    If a chunker rewrites its chunks, a passage is still the text between a chunk's positions.
+    """The passages of documents: the text between the positions of each chunk.
 
     >>> from rag_splitters.calls import run
     >>> passages = run(_passages({"a": "x" * 2500}, None, 500))
@@ -190,9 +186,6 @@ def _read_facts(answer: str | BaseModel) -> Statements:
     return statements
 
 
-_FACTS_TASK = Task("write facts", 2, Statements, _read_facts)
-
-
 async def _generate_facts(
     documents: Mapping[str, str],
     judge: Any,
@@ -226,12 +219,12 @@ async def _generate_facts(
     [('Tea is made with hot water.', True), ('Tea is made with cold water.', False)]
     """
     passages = await _passages(documents, chunker, every)
-    rejected: list[Record] = []
+    answers, rejected = await _write(
+        _FACTS_PROMPT, _FACTS_FORM, Statements, _read_facts, judge, passages
+    )
     drafts = [
         (passage, Fact(text, is_true, passage.document, passage.start, passage.end))
-        for passage, answer in await _answers(
-            _FACTS_TASK, _FACTS_PROMPT, _FACTS_FORM, passages, judge, rejected
-        )
+        for passage, answer in answers
         for is_true, texts in ((True, answer.true), (False, answer.false))
         for text in texts[: passage.item_count]
     ]
@@ -246,13 +239,8 @@ async def _generate_facts(
             facts[fact.statement] = fact
             continue
         rejected.append(passage.reject(fact.statement, failure))
-    return Generated(
-        name="facts",
-        items=tuple(facts.values()),
-        rejected=tuple(rejected),
-        passages=len(passages),
-        requested=2 * sum(each.item_count for each in passages),
-    )
+    requested = 2 * sum(each.item_count for each in passages)
+    return Generated(facts.values(), rejected, len(passages), requested)
 
 
 generate_facts, agenerate_facts = in_both_forms(_generate_facts)
@@ -327,9 +315,6 @@ def _parse(answer: str) -> QuestionsWithQuotes:
     return QuestionsWithQuotes(questions=questions)
 
 
-_QUESTIONS_TASK = Task("write questions", 2, QuestionsWithQuotes, _read_questions)
-
-
 async def _generate_questions(
     documents: Mapping[str, str],
     judge: Any,
@@ -362,11 +347,11 @@ async def _generate_questions(
     Question(text='How is tea?', document='tea', references=((9, 19),))
     """
     passages = await _passages(documents, chunker, every)
-    rejected: list[Record] = []
     questions: dict[tuple[str, str], Question] = {}
-    for passage, answer in await _answers(
-        _QUESTIONS_TASK, _QUESTIONS_PROMPT, _QUESTIONS_FORM, passages, judge, rejected
-    ):
+    answers, rejected = await _write(
+        _QUESTIONS_PROMPT, _QUESTIONS_FORM, QuestionsWithQuotes, _read_questions, judge, passages
+    )
+    for passage, answer in answers:
         quotable = QuotableText(passage.text)
         for each in answer.questions[: passage.item_count]:
             text = each.question.strip()
@@ -378,13 +363,8 @@ async def _generate_questions(
             else:
                 question = Question(text, passage.document, references)
                 questions[passage.document, text] = question
-    return Generated(
-        name="questions",
-        items=tuple(questions.values()),
-        rejected=tuple(rejected),
-        passages=len(passages),
-        requested=sum(each.item_count for each in passages),
-    )
+    requested = sum(each.item_count for each in passages)
+    return Generated(questions.values(), rejected, len(passages), requested)
 
 
 generate_questions, agenerate_questions = in_both_forms(_generate_questions)

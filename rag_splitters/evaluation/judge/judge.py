@@ -1,22 +1,20 @@
-"""Judge: a chat model whose answers are checked, kept, and asked for only once."""
+"""Judge: a chat model whose answers are checked and cached."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
 from rag_splitters.errors import InputError
-from rag_splitters.ids import stable_uuid
 from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import ask_each
-from rag_splitters.models.cache import text_cache
-from rag_splitters.models.describing import cache_name, stable_name
+from rag_splitters.models.cache import check_cache, text_cache
 from rag_splitters.models.prompts import Form
 from rag_splitters.parameters.checks import whole_number
 
@@ -50,66 +48,22 @@ class Failure:
         return cls(reason, str(error))
 
 
-@dataclass(frozen=True, slots=True)
-class Task(Generic[Verdict]):
-    """One kind of question that a model is asked.
+class Judgement(NamedTuple, Generic[Verdict]):
+    """A model's answer to a prompt: text or the fields of an object, and the verdict in it."""
 
-    Parameters:
-        name: the task's name, for cache keys and exports.
-        version: version of the prompt and of the form of its answers; answers to another version
-            are not reused.
-        schema: the structured form of an answer.
-        read: answer -> verdict; raises a ValueError that says what is wrong with the answer.
-    """
-
-    name: str
-    version: int
-    schema: type[BaseModel]
-    read: Callable[[str | BaseModel], Verdict]
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement(Generic[Verdict]):
-    """A prompt, the model's answer, and the verdict or the reason why there is none.
-
-    Parameters:
-        task: the task's name.
-        version: the task's version.
-        model: the model's stable name, without secrets.
-        prompt: the prompt.
-        answer: the answer: text, or the fields of a structured answer.
-        verdict: what was read from the answer.
-        failure: why there is no verdict; None if there is one.
-    """
-
-    task: str
-    version: int
-    model: str
-    prompt: str
-    answer: Any
-    verdict: Verdict | None
-    failure: Failure | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The fields for JSON; a failure becomes `reason` and `error`, which are None without."""
-        row = {each.name: getattr(self, each.name) for each in fields(self)}
-        if isinstance(self.verdict, BaseModel):
-            row["verdict"] = self.verdict.model_dump()
-        return flat(row)
+    answer: Any = None
+    verdict: Verdict | None = None
+    failure: Failure | None = None
 
 
 class Judge:
-    """Asks a chat model for verdicts, and keeps them, so that no prompt is sent twice.
-
-    With a `cache`, the same run on another day calls the model only for what failed. Answers are
-    cached by the model's name, the task with its version, and the prompt. A cached answer is read
-    and checked again. `export` writes all judgements for an audit.
+    """Asks a chat model for verdicts. With a cache, the next run asks only for what failed.
 
     Parameters:
         llm: a LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer, sync or
             async. LangChain and LlamaIndex models are asked for structured output.
-        cache: a LangChain `BaseStore`, a LlamaIndex `BaseKVStore`, or the path of a folder, in
-            which `judgements.sqlite` is created.
+        cache: where the answers are kept, as for the strategies: a LangChain `BaseStore`, a
+            LlamaIndex `BaseKVStore`, or the path of a folder. A cached answer is checked again.
         max_concurrency: maximum number of calls at once; None: 4, or 1 for a function that is not
             async.
         max_retries: how often the model is asked again, with what is wrong, if its answer cannot be
@@ -133,75 +87,47 @@ class Judge:
     ) -> None:
         self._max_retries = whole_number(max_retries, "max_retries", 0)
         self._chat = chat_model(llm, max_concurrency=max_concurrency)
-        self._cache = None if cache is None else text_cache(cache, "judgements")
-        if cache is not None:
-            stable_name(self._chat)
-        self._judgements: dict[str, Judgement[Any]] = {}
+        self._cache = None if cache is None else text_cache(cache, "answers")
+        check_cache(self._cache, self._chat)
 
     @property
     def model(self) -> str:
-        """The model's stable name."""
+        """The model's stable name, without secrets."""
         return self._chat.description
 
     def form(self, form: Form) -> str:
         """How the judge's model is told to answer."""
         return form.instruction(is_structured=self._chat.is_structured)
 
-    @property
-    def judgements(self) -> list[Judgement[Any]]:
-        """All judgements so far, one per prompt, in the order of the prompts."""
-        return list(self._judgements.values())
-
     async def judge(
-        self, task: Task[Verdict], groups: Sequence[Sequence[str]]
+        self,
+        groups: Sequence[Sequence[str]],
+        schema: type[BaseModel],
+        read: Callable[[str | BaseModel], Verdict],
     ) -> list[list[Judgement[Verdict]]]:
-        """The judgements of groups of prompts, some of which may be empty.
+        """The judgements of groups of prompts. Run it by `calls.run` or `arun`.
 
-        If the model fails on a prompt, its judgement says why. Run it by `calls.run` or `arun`.
+        Parameters:
+            groups: the prompts of each group, which may be empty.
+            schema: the structured form of an answer.
+            read: answer -> verdict; raises a ValueError that says what is wrong with the answer.
         """
-        prompts = {self._key(task, prompt): prompt for group in groups for prompt in group}
-        earlier = {key: self._judgements[key] for key in prompts if key in self._judgements}
-        judgements = {key: each for key, each in earlier.items() if each.failure is None}
 
-        def read(index: int, answer: str | BaseModel) -> tuple[Any, Verdict]:
+        def judgement(_: int, answer: str | BaseModel) -> Judgement[Verdict]:
             content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
-            return content, task.read(answer)
+            return Judgement(content, read(answer))
 
-        missing = [key for key in prompts if key not in judgements]
-        answers = await ask_each(
-            self._chat,
-            [prompts[key] for key in missing],
-            task.schema,
-            read,
-            self._max_retries,
-            cache=self._cache,
-            keys=None if self._cache is None else self._cache_keys(missing),
+        prompts = [prompt for group in groups for prompt in group]
+        answers = iter(
+            await ask_each(
+                self._chat, prompts, schema, judgement, self._max_retries, cache=self._cache
+            )
         )
-        for key, answer in zip(missing, answers, strict=True):
-            judgements[key] = self._judgement(task, prompts[key], answer)
-        self._judgements |= {key: judgements[key] for key in prompts}  # in the prompts' order
-        return [[judgements[self._key(task, prompt)] for prompt in group] for group in groups]
+        return [[_judgement_of(next(answers)) for _ in group] for group in groups]
 
-    def export(self, path: str | Path) -> None:
-        """Write all judgements as JSON lines, each with its prompt, answer, verdict and model.
 
-        A run that is repeated from a cache writes the same file again.
-        """
-        write_lines(path, (each.as_dict() for each in self.judgements))
-
-    def _cache_keys(self, keys: Sequence[str]) -> list[str]:
-        name = cache_name(self._chat)
-        return [stable_uuid("judgement", name, key) for key in keys]
-
-    def _key(self, task: Task[Any], prompt: str) -> str:
-        return stable_uuid(self.model, task.name, str(task.version), prompt)
-
-    def _judgement(
-        self, task: Task[Verdict], prompt: str, answer: tuple[Any, Verdict] | ModelError
-    ) -> Judgement[Verdict]:
-        failure = Failure.of(answer) if isinstance(answer, ModelError) else None
-        content, verdict = (None, None) if isinstance(answer, ModelError) else answer
-        return Judgement(task.name, task.version, self.model, prompt, content, verdict, failure)
+def _judgement_of(answer: Judgement[Verdict] | ModelError) -> Judgement[Verdict]:
+    return Judgement(failure=Failure.of(answer)) if isinstance(answer, ModelError) else answer
 
 
 def as_judge(judge: Any) -> Judge:
@@ -246,12 +172,6 @@ def read_choice(answer: str | BaseModel, choices: Mapping[str, Verdict]) -> Verd
         if re.fullmatch(rf"{_LABEL}{re.escape(word)}{_MARKS}", text, re.IGNORECASE):
             return verdict
     raise InputError(f"it is none of {', '.join(choices)}")
-
-
-def flat(row: dict[str, Any]) -> dict[str, Any]:
-    """A row for JSON with its failure as `reason` and `error`, which are None without one."""
-    failure = row.pop("failure")
-    return row | {"reason": failure and failure.reason, "error": failure and failure.detail}
 
 
 def write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:

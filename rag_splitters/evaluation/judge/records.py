@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError
-from rag_splitters.evaluation.judge.judge import Failure, flat, write_lines
+from rag_splitters.evaluation.judge.judge import Failure, write_lines
 from rag_splitters.evaluation.measure.questions import Question, read_lines
 from rag_splitters.evaluation.measure.uncertainty import Estimate, mean_score, percent
 
-Item = TypeVar("Item", covariant=True)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,8 @@ class Record:
         score: from 0 to 1; None if there is none.
         failure: why there is no score, or why the text is not used.
         texts: the texts that were retrieved for it, the best first.
-        verdicts: the model's verdicts; None for one on which it failed.
+        answers: the model's answers, with its reasons; None for one on which it failed.
+        verdicts: the verdicts in these answers.
         group: the group in which it is scored as well, if there are groups.
         document: the name of the document that it is about, if it is known.
         start: where the passage that it is about begins.
@@ -37,6 +38,7 @@ class Record:
     score: float | None = None
     failure: Failure | None = None
     texts: tuple[str, ...] = ()
+    answers: tuple[Any, ...] = ()
     verdicts: tuple[int | None, ...] = ()
     group: str = ""
     document: str = ""
@@ -45,7 +47,9 @@ class Record:
 
     def as_dict(self) -> dict[str, Any]:
         """The fields for JSON; a failure becomes `reason` and `error`, which are None without."""
-        return flat({each.name: getattr(self, each.name) for each in fields(self)})
+        row = {each.name: getattr(self, each.name) for each in fields(self)}
+        failure = row.pop("failure")
+        return row | {"reason": failure and failure.reason, "error": failure and failure.detail}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class ScoreReport:
         return "\n  ".join(lines)
 
     def export(self, path: str | Path) -> None:
-        """Write JSON lines: one for each record, with the retrieved texts and the verdicts."""
+        """Write JSON lines: one for each record, with texts, answers and verdicts."""
         write_lines(path, (each.as_dict() for each in self.records))
 
 
@@ -117,35 +121,21 @@ class Fact:
     end: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generated(Sequence[Item]):
-    """Questions or facts that a model wrote about passages, and an account of what else it wrote.
-
-    It is a sequence of them, which `compare` and `evaluate_facts` accept.
+class Generated(list[Item]):
+    """A list of questions or facts that a model wrote, with an account of what else it wrote.
 
     Parameters:
-        name: "questions" or "facts".
         items: those that can be used.
         rejected: those that cannot be used, and why.
         passages: number of passages that the model was shown.
         requested: number of items that it was asked for.
     """
 
-    name: str
-    items: tuple[Item, ...]
-    rejected: tuple[Record, ...]
-    passages: int
-    requested: int
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    @overload
-    def __getitem__(self, index: int) -> Item: ...
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Item, ...]: ...
-    def __getitem__(self, index: int | slice) -> Item | tuple[Item, ...]:
-        return self.items[index]
+    def __init__(
+        self, items: Iterable[Item], rejected: Sequence[Record], passages: int, requested: int
+    ) -> None:
+        super().__init__(items)
+        self.rejected, self.passages, self.requested = rejected, passages, requested
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -153,14 +143,13 @@ class Generated(Sequence[Item]):
         return _count_reasons(self.rejected)
 
     def __str__(self) -> str:
-        count = f"{len(self.items)} {self.name} of {self.requested} requested"
-        lines = [f"{count}, about {self.passages} passages"]
+        lines = [f"{len(self)} of {self.requested} requested, about {self.passages} passages"]
         lines += [f"rejected: {reason} ({count})" for reason, count in self.reasons.items()]
         return "\n  ".join(lines)
 
     def export(self, path: str | Path) -> None:
         """Write the items as JSON lines, for `read_questions` or `read_facts`."""
-        write_lines(path, map(_row, self.items))
+        write_lines(path, map(_row, self))
 
 
 def _row(item: Any) -> dict[str, Any]:

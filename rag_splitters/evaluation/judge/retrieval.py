@@ -11,9 +11,8 @@ from rag_splitters.errors import InputTypeError
 from rag_splitters.evaluation.judge.judge import Failure
 from rag_splitters.evaluation.measure.chunks import content_of
 from rag_splitters.models.calling import abounded
-from rag_splitters.models.clients import first_method, is_awaitable
+from rag_splitters.models.clients import first_method, is_awaitable, retrieve_calls
 from rag_splitters.models.describing import describe_model
-from rag_splitters.models.loop import arun_async, run_async
 from rag_splitters.models.secrets import without_secrets
 
 Retriever: TypeAlias = Any
@@ -32,7 +31,7 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
 
     If the retriever raises an error, the question has a failure instead, and the others go on.
     Raises TypeError if this is not a retriever, or, when awaited, if it returns anything but texts.
-    In an event loop, up to four questions run at once if the retriever is async.
+    In an event loop, up to four questions run at once if the retriever is an async function.
 
     >>> from rag_splitters.calls import run
     >>> async def shout() -> list[Retrieved]:
@@ -40,48 +39,29 @@ def retrieve(retriever: Retriever, questions: Sequence[str]) -> Call[list[Retrie
     >>> run(shout())
     [('WHO?',)]
     """
-    search, async_search = _search_functions(retriever)
-
-    async def answer(question: str) -> Retrieved:
-        twin = None if async_search is None else partial(async_search, question)
-        try:
-            result = await Call(lambda: search(question), twin)
-        except Exception as error:  # a user's retriever may raise anything
-            return _failure(retriever, error)
-        return _texts(retriever, result)
-
-    async def answers() -> list[Retrieved]:
-        # A blocking function may not be thread-safe.
-        limit = 1 if async_search is None else _MAX_CONCURRENCY
-        return await abounded(lambda question: arun(answer(question)), questions, limit)
-
-    if search is None:
-        return Call(lambda: run_async(answers()), lambda: arun_async(answers()))
-    return Call(lambda: [run(answer(question)) for question in questions], answers)
-
-
-def _search_functions(retriever: Retriever) -> tuple[Any, Any]:
-    """The retriever's blocking function and its async one; None for one that it lacks."""
-    search = first_method(retriever, "invoke", "retrieve")
-    async_search = first_method(retriever, "ainvoke", "aretrieve")
-    if search or async_search:
-        return search, async_search
-    if isinstance(retriever, type) or not callable(retriever):
+    is_function = callable(retriever) and not isinstance(retriever, type)
+    if not is_function and first_method(retriever, "invoke", "retrieve") is None:
         raise InputTypeError(
             "a retriever must be a LangChain retriever, a LlamaIndex retriever or a function from "
             f"a question to a list of texts, got {describe_model(retriever)}"
         )
-    return (None, retriever) if is_awaitable(retriever) else (retriever, None)
+    search, async_search = retrieve_calls(retriever)
 
+    async def answer(question: str) -> Retrieved:
+        try:
+            result = await Call(partial(search, question), partial(async_search, question))
+        except Exception as error:  # a user's retriever may raise anything
+            detail = without_secrets(f"{type(error).__name__}: {str(error)[:500]}", retriever)
+            return Failure(f"the retriever raised {type(error).__name__}", detail)
+        if isinstance(result, str | bytes) or not isinstance(result, Iterable):
+            raise InputTypeError(
+                f"{describe_model(retriever)} must return a list of texts, "
+                f"got {type(result).__name__}"
+            )
+        return tuple(content_of(each)[0] for each in result)
 
-def _texts(retriever: Retriever, result: Any) -> tuple[str, ...]:
-    if isinstance(result, str | bytes) or not isinstance(result, Iterable):
-        raise InputTypeError(
-            f"{describe_model(retriever)} must return a list of texts, got {type(result).__name__}"
-        )
-    return tuple(content_of(each)[0] for each in result)
-
-
-def _failure(retriever: Retriever, error: Exception) -> Failure:
-    detail = without_secrets(f"{type(error).__name__}: {str(error)[:500]}", retriever)
-    return Failure(f"the retriever raised {type(error).__name__}", detail)
+    limit = _MAX_CONCURRENCY if is_awaitable(retriever) else 1  # others may not be thread-safe
+    return Call(
+        lambda: [run(answer(question)) for question in questions],
+        lambda: abounded(lambda question: arun(answer(question)), questions, limit),
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
@@ -13,7 +14,6 @@ from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.evaluation.judge.judge import (
     Failure,
     Judge,
-    Task,
     as_judge,
     read_choice,
     reasoned,
@@ -27,8 +27,9 @@ Texts = tuple[str, ...]
 
 
 async def _judge(
-    task: Task[int],
     judge: Judge,
+    schema: type[BaseModel],
+    choices: Mapping[str, int],
     queries: Sequence[str],
     retriever: Retriever,
     prompts: Callable[[int, Texts], Sequence[str]],
@@ -39,6 +40,7 @@ async def _judge(
     There is no score if the retriever fails, or if the model fails on one of a query's prompts.
 
     Parameters:
+        choices: the verdicts by the words that a model may answer.
         prompts: (number of the query, retrieved texts) -> what the model is asked.
         score: (number of the query, verdicts) -> score from 0 to 1.
     """
@@ -47,19 +49,26 @@ async def _judge(
         () if isinstance(texts, Failure) else prompts(number, texts)
         for number, texts in enumerate(retrieved)
     ]
+    judged = await judge.judge(groups, schema, partial(read_choice, choices=choices))
     records = []
-    for number, judgements in enumerate(await judge.judge(task, groups)):
-        record, texts = Record(text=queries[number]), retrieved[number]
+    for number, (query, texts, judgements) in enumerate(
+        zip(queries, retrieved, judged, strict=True)
+    ):
         if isinstance(texts, Failure):
-            records.append(replace(record, failure=texts))
+            records.append(Record(text=query, failure=texts))
             continue
-        verdicts = tuple(each.verdict for each in judgements)
-        failure = next((each.failure for each in judgements if each.failure), None)
-        valid = [verdict for verdict in verdicts if verdict is not None]
-        value = score(number, valid) if failure is None else None
-        records.append(
-            replace(record, score=value, failure=failure, texts=texts, verdicts=verdicts)
+        answers, verdicts, failures = zip(*judgements, strict=True) if judgements else ((),) * 3
+        failure = next(filter(None, failures), None)
+        value = None if failure else score(number, verdicts)
+        record = Record(
+            text=query,
+            score=value,
+            failure=failure,
+            texts=texts,
+            answers=answers,
+            verdicts=verdicts,
         )
+        records.append(record)
     return records
 
 
@@ -94,18 +103,11 @@ class Useful(BaseModel):
     verdict: Literal[0, 1] = Field(description="1 if the passage was useful, 0 if it was not.")
 
 
-_PRECISION_TASK = Task(
-    "context precision", 2, Useful, lambda answer: read_choice(answer, {"1": 1, "0": 0})
-)
-
-
 async def _context_precision(
     questions: Sequence[str | Question],
     retriever: Retriever,
     judge: Any,
-    *,
-    references: Sequence[str] | None = None,
-    responses: Sequence[str] | None = None,
+    references: Sequence[str],
 ) -> ScoreReport:
     """Judge whether the chunks that help to answer are at the top of the ranking.
 
@@ -118,16 +120,15 @@ async def _context_precision(
         questions: texts or `Question`s.
         retriever: see `Retriever`.
         judge: a `Judge`, or any chat model.
-        references: the right answer to each question.
-        responses: your own chain's answers, in place of `references`: the variant without
-            reference, which RAGAS also calls context utilization.
+        references: the right answer to each question; or your own chain's answer, for the variant
+            without reference, which RAGAS also calls context utilization.
 
     A question for which nothing was retrieved scores 0 and is counted in `empty` (RAGAS refuses
     it). If the model failed on one of its chunks, or the retriever failed, a question has no score
     and is counted in `failures` by reason.
 
-    Raises: ValueError unless exactly one of `references` and `responses` is given, with one
-    answer for each question, none of them blank; TypeError if this is not a retriever.
+    Raises: ValueError unless there is one reference for each question, none of them blank;
+    TypeError if this is not a retriever.
 
     Source: RAGAS 0.4, `ContextPrecisionWithReference` and `ContextPrecisionWithoutReference`
     (docs.ragas.io, available metrics, Context Precision): the definition is
@@ -136,27 +137,28 @@ async def _context_precision(
 
     >>> texts = ["It is hot.", "Rain fell.", "Tea is hot."]
     >>> judge = lambda prompt: "No tea.\\n0" if "Rain fell" in prompt else "It says so.\\n1"
-    >>> report = context_precision(["How is tea?"], lambda _: texts, judge, references=["Hot."])
+    >>> report = context_precision(["How is tea?"], lambda _: texts, judge, ["Hot."])
     >>> report.records[0].verdicts, round(report.records[0].score, 4)
     ((1, 0, 1), 0.8333)
     """
-    if (references is None) == (responses is None):
-        raise InputError("pass either references (the right answers) or responses (your chain's)")
     queries = _question_texts(questions)
-    answers = _check_answers(queries, (responses if references is None else references) or ())
+    if len(references) != len(queries) or isinstance(references, str):
+        count = len(references)
+        raise InputError(f"pass one reference for each of {len(queries)} questions, got {count}")
+    _check_texts(references, "reference")
     judge = as_judge(judge)
     form = judge.form(_USEFUL_FORM)
 
     def prompts(number: int, texts: Texts) -> list[str]:
-        parts = {"question": queries[number], "answer": answers[number], "form": form}
+        parts = {"question": queries[number], "answer": references[number], "form": form}
         return [fill(_PRECISION_PROMPT, passage=text, **parts) for text in texts]
 
-    def score(number: int, verdicts: Sequence[int]) -> float:
+    def score(_: int, verdicts: Sequence[int]) -> float:
         return average_precision(verdicts)
 
-    records = await _judge(_PRECISION_TASK, judge, queries, retriever, prompts, score)
-    metric = "context precision" + (" without reference" if references is None else "")
-    return ScoreReport(metric, judge.model, tuple(records))
+    choices = {"1": 1, "0": 0}
+    records = await _judge(judge, Useful, choices, queries, retriever, prompts, score)
+    return ScoreReport("context precision", judge.model, tuple(records))
 
 
 context_precision, acontext_precision = in_both_forms(_context_precision)
@@ -170,18 +172,6 @@ def average_precision(verdicts: Sequence[int]) -> float:
     """
     ranks = [rank for rank, verdict in enumerate(verdicts, 1) if verdict]
     return sum(count / rank for count, rank in enumerate(ranks, 1)) / max(1, len(ranks))
-
-
-def _check_answers(questions: Sequence[str], answers: Sequence[str]) -> list[str]:
-    """The answers, if there is one for each question and none is blank."""
-    if len(answers) != len(questions) or isinstance(answers, str):
-        raise InputError(
-            f"pass one answer for each of {len(questions)} questions, got {len(answers)}"
-        )
-    for number, answer in enumerate(answers):
-        if not answer.strip():
-            raise InputError(f"the answer to question {number} is blank")
-    return list(answers)
 
 
 # Relevance: do the retrieved texts contain what answers the question?
@@ -219,11 +209,6 @@ class Rating(BaseModel):
 
     reason: str = Field(description="Why, in one short sentence.")
     verdict: Literal[0, 1, 2] = Field(description="0: not at all, 1: in part, 2: completely.")
-
-
-_RELEVANCE_TASK = Task(
-    "context relevance", 2, Rating, lambda answer: read_choice(answer, {"0": 0, "1": 1, "2": 2})
-)
 
 
 async def _context_relevance(
@@ -269,7 +254,8 @@ async def _context_relevance(
     def score(number: int, verdicts: Sequence[int]) -> float:
         return sum(verdicts) / 2 / max(1, len(verdicts))
 
-    records = await _judge(_RELEVANCE_TASK, judge, queries, retriever, prompts, score)
+    choices = {"0": 0, "1": 1, "2": 2}
+    records = await _judge(judge, Rating, choices, queries, retriever, prompts, score)
     return ScoreReport("context relevance", judge.model, tuple(records))
 
 
@@ -286,10 +272,14 @@ def _question_texts(questions: Sequence[str | Question]) -> list[str]:
             f"questions must be a list of questions, got the text {questions[:60]!r}"
         )
     texts = [each.text if isinstance(each, Question) else each for each in questions]
+    _check_texts(texts, "question")
+    return texts
+
+
+def _check_texts(texts: Sequence[str], name: str) -> None:
     for number, text in enumerate(texts):
         if not text.strip():
-            raise InputError(f"question {number} is blank")
-    return texts
+            raise InputError(f"{name} {number} is blank")
 
 
 # Facts: can a model tell true from false by the retrieved texts?
@@ -317,12 +307,6 @@ class Truth(BaseModel):
 
     reason: str = Field(description="Why, in one short sentence.")
     verdict: bool = Field(description="True if the passages say so, else False.")
-
-
-_CHOICES = {"True": True, "False": False}
-_FACTS_TASK: Task[int] = Task(
-    "tell true from false", 2, Truth, lambda answer: read_choice(answer, _CHOICES)
-)
 
 
 async def _evaluate_facts(facts: Sequence[Fact], retriever: Retriever, judge: Any) -> ScoreReport:
@@ -364,10 +348,11 @@ async def _evaluate_facts(facts: Sequence[Fact], retriever: Retriever, judge: An
         return [fill(_FACTS_PROMPT, passages=passages, statement=statement, form=form)]
 
     def score(number: int, verdicts: Sequence[int]) -> float:
-        return float(verdicts == [facts[number].is_true])
+        return float(verdicts == (facts[number].is_true,))
 
     statements = [fact.statement for fact in facts]
-    records = await _judge(_FACTS_TASK, judge, statements, retriever, prompts, score)
+    choices = {"True": True, "False": False}
+    records = await _judge(judge, Truth, choices, statements, retriever, prompts, score)
     located = map(_locate, facts, records)
     return ScoreReport("true/false facts", judge.model, tuple(located))
 
