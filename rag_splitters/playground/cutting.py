@@ -14,7 +14,7 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.faults import DocumentFaults, tiny
 from rag_splitters.evaluation.measure.metrics import Range
-from rag_splitters.evaluation.measure.ranking import ChunkIndex
+from rag_splitters.evaluation.measure.ranking import rank
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.texts import Text
 from rag_splitters.span import Chunk
@@ -127,9 +127,7 @@ class Cut:
             return []
         texts = [self.chunks[number].text for number in numbers]
         vectors = models.embed(texts, question)
-        located = [LocatedChunk(each, "", None) for each in texts]
-        index = ChunkIndex(located, np.zeros(len(texts), dtype=np.int64), vectors[:-1])
-        best = next(index.rankings(vectors[-1:]))[:k].tolist()
+        best = next(rank(vectors[:-1], vectors[-1:]))[:k].tolist()
         lengths = np.linalg.norm(vectors, axis=1)
         return [
             Hit(numbers[r], float(vectors[r] @ vectors[-1] / (lengths[r] * lengths[-1])))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rag_splitters.errors import InputError
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.questions import Question
-from rag_splitters.evaluation.measure.ranking import METRICS, Measurements
+from rag_splitters.evaluation.measure.ranking import METRICS
 from rag_splitters.evaluation.measure.uncertainty import Estimate, estimates
 from rag_splitters.parameters.checks import check_length_function, whole_number
 from rag_splitters.text.sizing import LengthFunction
@@ -60,6 +60,11 @@ class Settings:
         return (*METRICS, *(f"recall@{budget}" for budget in self.budgets))
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of a strategy's measurements: the metrics, and recall along the curve."""
+        return (*METRICS, *(f"recall@{budget}" for budget in self.curve_budgets))
+
+    @property
     def deciding_metric(self) -> str:
         """The metric of the verdict: recall at the middle budget."""
         return f"recall@{self.budgets[len(self.budgets) // 2]}"
@@ -84,7 +89,7 @@ class Strategy:
         chunks: its chunks of all documents; none for a retriever, which keeps its own.
         sizes: their sizes in units.
         faults: how many chunks have each of the faults in `FAULTS`; None for a retriever.
-        measurements: its metrics for each question; None without questions.
+        measurements: a row for each question, with the settings' `columns`; None without questions.
     """
 
     name: str
@@ -92,7 +97,7 @@ class Strategy:
     chunks: tuple[LocatedChunk, ...] = ()
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     faults: Mapping[str, int] | None = None
-    measurements: Measurements | None = None
+    measurements: NDArray[np.float64] | None = None
 
     @property
     def unlocated(self) -> float:
@@ -126,16 +131,11 @@ class Results:
         measurements = self.strategy(name).measurements
         if measurements is None:
             raise InputError("there are no metrics: the comparison had no questions")
-        if metric in measurements.values:
-            return measurements.values[metric]
         if metric not in self.settings.metrics:
             raise InputError(
                 f"unknown metric {metric!r}: choose one of {', '.join(self.settings.metrics)}"
             )
-        budget = int(metric.partition("@")[2])
-        column = self.settings.curve_budgets.index(budget)
-        values: NDArray[np.float64] = measurements.curve[:, column]
-        return values
+        return measurements[:, self.settings.columns.index(metric)]
 
     def metric(self, name: str, metric: str) -> float:
         """A strategy's mean over all questions."""
@@ -162,7 +162,7 @@ class Results:
         measurements = self.strategy(name).measurements
         if measurements is None:
             return []
-        means = measurements.curve.mean(axis=0).tolist()
+        means = measurements[:, len(METRICS) :].mean(axis=0).tolist()
         return list(zip(self.settings.curve_budgets, means, strict=True))
 
     @cached_property

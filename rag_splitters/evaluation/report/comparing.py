@@ -29,13 +29,9 @@ from rag_splitters.evaluation.measure.chunks import (
     locate_results,
 )
 from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
+from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.questions import Question, check_question
-from rag_splitters.evaluation.measure.ranking import (
-    ChunkIndex,
-    Measurements,
-    measure_chunks,
-    measure_results,
-)
+from rag_splitters.evaluation.measure.ranking import measure, rank
 from rag_splitters.evaluation.measure.results import Settings, Strategy
 from rag_splitters.evaluation.report.report import Report
 from rag_splitters.models.clients import first_method
@@ -150,23 +146,33 @@ def _search(
     model: CachedEmbeddings | None,
     bar: Callable[[str], Callable[[Any], Iterable[Any]]],
     strategy: Strategy,
-) -> Measurements:
-    """The metrics of one strategy for each question."""
-    k, budgets, name = settings.k, settings.curve_budgets, strategy.name
-    if model is None or not strategy.chunks:
+) -> NDArray[np.float64]:
+    """The metrics of one strategy: a row for each question."""
+    chunks, sizes, name = strategy.chunks, strategy.sizes.tolist(), strategy.name
+    positions: dict[str, list[Range]] | None = None
+    rankings: Iterable[Iterable[tuple[LocatedChunk, int]]]
+    if model is None or not chunks:
         retrieve: Any = first_method(strategy.chunker, *_RETRIEVES)
         locators = {each: ChunkLocator(text) for each, text in documents.items()}
-        rankings = []
-        for question in bar(f"Searching: {name}")(questions):
-            chunks = locate_results(retrieve(question.text), locators)
-            sizes = _sizes(chunks, settings.length_function).tolist()
-            rankings.append(list(zip(chunks, sizes, strict=True)))
-        return measure_results(rankings, questions, k, budgets)
-    vectors = model.embed([chunk.text for chunk in strategy.chunks], bar(f"Embedding: {name}"))
-    texts = [question.text for question in questions]
-    question_vectors = model.embed_questions(texts, bar("Embedding questions"))
-    index = ChunkIndex(strategy.chunks, strategy.sizes, vectors)
-    return measure_chunks(index, questions, question_vectors, k, budgets, bar(f"Measuring: {name}"))
+        results = (locate_results(retrieve(each.text), locators) for each in questions)
+        unit = settings.length_function
+        rankings = (zip(each, _sizes(each, unit).tolist(), strict=True) for each in results)
+        bar_name = f"Searching: {name}"
+    else:
+        positions = {each: [] for each in documents}
+        for chunk in chunks:
+            if chunk.position is not None:
+                positions[chunk.document].append(chunk.position)
+        vectors = model.embed([chunk.text for chunk in chunks], bar(f"Embedding: {name}"))
+        texts = [question.text for question in questions]
+        orders = rank(vectors, model.embed_questions(texts, bar("Embedding questions")))
+        rankings = (((chunks[at], sizes[at]) for at in order) for order in orders)
+        bar_name = f"Measuring: {name}"
+    rows = []
+    for question, ranking in zip(bar(bar_name)(questions), rankings, strict=True):
+        own = None if positions is None else positions[question.document]
+        rows.append(measure(question, ranking, settings.k, settings.curve_budgets, own))
+    return np.array(rows)
 
 
 def candidates(sizes: Sequence[int] = (200, 400)) -> dict[str, Chunker]:
