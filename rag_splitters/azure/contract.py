@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import lru_cache
 from itertools import islice
 from math import isfinite
 from typing import Any, TypeAlias
@@ -57,50 +56,57 @@ def answer_records(body: bytes, query: Mapping[str, str], chunker: Chunker) -> A
     ('1', ['It rains.'], None)
     """
     SplitParameters.read(query)
-    records = _records_of(body)
+    records = list(map(_Record, _values_of(body)))
     groups: dict[tuple[SplitParameters, bool], list[_Record]] = {}
     ids: set[str] = set()
-    read_parameters = lru_cache(maxsize=256)(_read_parameters)  # most records have the same
     for record in records:
-        try:
-            record.parse(query, read_parameters, ids)
-        except Exception as error:  # only this record fails
-            _fail(record, error)
+        with record.own_errors():
+            record.parse(query, ids)
         if record.is_open:
             has_pairs = utf16_length(record.text) != len(record.text)
             groups.setdefault((record.parameters, has_pairs), []).append(record)
     for (parameters, has_pairs), group in groups.items():
-        _answer_group(group, parameters, has_pairs, chunker)
+        results = _split_group(group, parameters, has_pairs, chunker)
+        for record, result in zip(group, results, strict=True):
+            with record.own_errors():
+                if isinstance(result, BaseException):
+                    raise result
+                record.finish(result)
     return {"values": [record.answer for record in records]}
 
 
-@dataclass(eq=False)
 class _Record:
     """A record of a request, and its answer."""
 
-    value: Any
-    text: str = ""
-    metadata: dict[str, Any] = field(default_factory=dict)
-    parameters: SplitParameters = field(default_factory=SplitParameters)
-    answer: Answer = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        record_id = self.value.get("recordId") if isinstance(self.value, dict) else None
+    def __init__(self, value: Any) -> None:
+        self.value, self.text = value, ""
+        self.metadata: dict[str, Any] = {}
+        self.parameters = SplitParameters()
+        record_id = value.get("recordId") if isinstance(value, dict) else None
         is_number = isinstance(record_id, (int, float)) and isfinite(record_id)
         record_id = record_id if is_number or isinstance(record_id, str) else None
-        self.answer = {"recordId": record_id, "data": {}, "errors": None, "warnings": None}
+        self.answer: Answer = {"recordId": record_id, "data": {}, "errors": None, "warnings": None}
 
     @property
     def is_open(self) -> bool:
         """Whether the text still has to be split."""
         return not self.answer["errors"] and not self.answer["data"]
 
-    def parse(
-        self,
-        query: Mapping[str, str],
-        read_parameters: Callable[[str], SplitParameters],
-        ids: set[str],
-    ) -> None:
+    @contextmanager
+    def own_errors(self) -> Iterator[None]:
+        """Answer with an error that is raised, so that only this record fails.
+
+        The details of a bug go to the log.
+        """
+        try:
+            yield
+        except Exception as error:
+            is_ours = isinstance(error, RagSplittersError)
+            what = "the skill failed on a record"
+            message = one_line(error if is_ours else log_failure(logger, what, error))
+            self.answer["data"], self.answer["errors"] = {}, [{"message": message}]
+
+    def parse(self, query: Mapping[str, str], ids: set[str]) -> None:
         """Read the record's inputs. Raises ValueError if they are invalid."""
         if not isinstance(self.value, dict):
             raise InputError(f"a record must be an object, got {self.value!r:.100}")
@@ -113,12 +119,12 @@ class _Record:
         if not isinstance(data, dict):
             raise InputError(f"data must be an object, got {data!r:.100}")
         own = {name: data[name] for name in PARAMETERS if data.get(name) is not None}
-        self.parameters = read_parameters(json.dumps({**query, **own}, sort_keys=True))
+        self.parameters = SplitParameters.read({**query, **own})
         self.metadata = _metadata_of(data)
         text, language = data.get("text"), data.get("languageCode")
         if language is not None and not isinstance(language, str):
             raise InputError(f"languageCode must be a string, got {language!r:.100}")
-        if self.parameters.special_tokens:
+        if self.parameters.allowed_special_tokens:
             self.warn(_SPECIAL_TOKENS)
         if text is None:
             self.warn("the input text is missing or null: there is nothing to split")
@@ -128,18 +134,14 @@ class _Record:
         else:
             raise InputError(f"text must be a string, got {text!r:.100}")
 
-    def fail(self, error: object) -> None:
-        """Answer with an error."""
-        self.answer["data"], self.answer["errors"] = {}, [{"message": one_line(error)}]
-
     def warn(self, message: str) -> None:
         """Add a warning to the answer."""
         self.answer["warnings"] = [*(self.answer["warnings"] or ()), {"message": one_line(message)}]
 
     def finish(self, spans: Sequence[Span]) -> None:
         """Answer with the outputs for these spans."""
-        limit = self.parameters.pages_to_take
-        if limit and self.parameters.mode == "pages":
+        limit = self.parameters.maximum_pages_to_take
+        if limit and self.parameters.text_split_mode == "pages":
             spans = spans[:limit]
         if len(spans) > MAX_ITEMS:
             raise InputError(f"more than {MAX_ITEMS} text items: raise maximumPageLength")
@@ -149,28 +151,22 @@ class _Record:
                 self.warn(str(note))
 
 
-def _answer_group(
+def _split_group(
     records: Sequence[_Record], parameters: SplitParameters, has_pairs: bool, chunker: Chunker
-) -> None:
-    """Answer the records that have the same parameters."""
+) -> Sequence[list[Span] | BaseException]:
+    """Return the spans of each of the records that have the same parameters, or an error."""
+    if parameters.text_split_mode == "sentences":
+        return [
+            [Span(*ends) for ends in islice(sentence_spans(record.text), MAX_ITEMS + 1)]
+            for record in records
+        ]
     try:
         chunker = parameters.apply_to(chunker)
     except Exception as error:
-        for record in records:
-            _fail(record, error)
-        return
+        return [error] * len(records)
     if has_pairs and isinstance(chunker, SizedChunker) and chunker.length_function == "characters":
         chunker = chunker.model_copy(update={"length_function": utf16_length})
-    is_pages = parameters.mode == "pages"
-    results = _split(chunker, records) if is_pages else map(_sentences, records)
-    for record, result in zip(records, results, strict=True):
-        if isinstance(result, BaseException):
-            _fail(record, result)
-            continue
-        try:
-            record.finish(result)
-        except Exception as error:  # only this record fails
-            _fail(record, error)
+    return _split(chunker, records)
 
 
 def _split(chunker: Chunker, records: Sequence[_Record]) -> list[list[Span] | BaseException]:
@@ -196,18 +192,8 @@ def _split(chunker: Chunker, records: Sequence[_Record]) -> list[list[Span] | Ba
     return results
 
 
-def _sentences(record: _Record) -> list[Span]:
-    sentences = islice(sentence_spans(record.text), MAX_ITEMS + 1)
-    return [Span(start, end) for start, end in sentences]
-
-
-def _fail(record: _Record, error: BaseException) -> None:
-    """Answer with the error; the details of a bug go to the log."""
-    is_ours = isinstance(error, RagSplittersError)
-    record.fail(error if is_ours else log_failure(logger, "the skill failed on a record", error))
-
-
-def _records_of(body: bytes) -> list[_Record]:
+def _values_of(body: bytes) -> list[Any]:
+    """Return the records of a request."""
     try:
         values = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -220,11 +206,7 @@ def _records_of(body: bytes) -> list[_Record]:
             f"the request has {len(records)} records and the limit is {MAX_RECORDS}: lower the "
             "skill's batchSize"
         )
-    return list(map(_Record, records))
-
-
-def _read_parameters(values: str) -> SplitParameters:
-    return SplitParameters.read(json.loads(values))
+    return records
 
 
 def _metadata_of(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,41 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
-from rag_splitters.parameters.messages import did_you_mean
+from rag_splitters.parameters.messages import did_you_mean, plain_errors
 
-ENCODINGS = ("cl100k_base", "o200k_base", "r50k_base", "p50k_base", "p50k_edit")
-"""The allowed values of `encoderModelName`, the default first."""
-
-_UNITS = ("characters", "azureOpenAITokens")
+_TOKENIZER = "azureOpenAITokenizerParameters"
 
 
-@dataclass(frozen=True)
-class SplitParameters:
+class SplitParameters(BaseModel):
     """The parameters of the Text Split skill; None keeps the chunker's own value.
 
-    Parameters:
-        mode: "pages" or "sentences".
-        page_length: maximum size of a chunk.
-        overlap: how much of a chunk the next one repeats.
-        pages_to_take: number of chunks to return; 0 for all.
-        unit: "characters" (UTF-16 code units, as Azure counts) or "azureOpenAITokens".
-        encoding: the tokenizer of the unit "azureOpenAITokens".
-        special_tokens: whether the request allows special tokens, which are ordinary text here.
+    `unit` is "characters" (UTF-16 code units, as Azure counts) or "azureOpenAITokens", which
+    `encoder_model_name` counts. 0 for `maximum_pages_to_take` returns all chunks. The allowed
+    special tokens have no effect, because special tokens are ordinary text here.
     """
 
-    mode: str = "pages"
-    page_length: int | None = None
-    overlap: int | None = None
-    pages_to_take: int = 0
-    unit: str | None = None
-    encoding: str = ENCODINGS[0]
-    special_tokens: bool = False
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel)
+
+    text_split_mode: Literal["pages", "sentences"] = "pages"
+    maximum_page_length: Annotated[int, Field(ge=1)] | None = None
+    page_overlap_length: Annotated[int, Field(ge=0)] | None = None
+    maximum_pages_to_take: Annotated[int, Field(ge=0)] = 0
+    unit: Literal["characters", "azureOpenAITokens"] | None = None
+    encoder_model_name: Literal[
+        "cl100k_base", "o200k_base", "r50k_base", "p50k_base", "p50k_edit"
+    ] = "cl100k_base"
+    allowed_special_tokens: Annotated[bool, BeforeValidator(bool)] = False
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> SplitParameters:
@@ -51,36 +48,37 @@ class SplitParameters:
         >>> SplitParameters.read({"maximumPageLength": "512", "unit": "azureOpenAITokens"}).unit
         'azureOpenAITokens'
         """
-        values = {name: value for name, value in values.items() if value is not None}
         for name in values:
             if name not in PARAMETERS:
                 raise InputError(f"unknown parameter {name!r}: {did_you_mean(name, PARAMETERS)}")
-        tokenizer = _tokenizer_parameters(values)
-        return cls(
-            mode=_one_of(values, "textSplitMode", ("pages", "sentences")) or "pages",
-            page_length=_whole_number(values, "maximumPageLength", 1),
-            overlap=_whole_number(values, "pageOverlapLength", 0),
-            pages_to_take=_whole_number(values, "maximumPagesToTake", 0) or 0,
-            unit=_one_of(values, "unit", _UNITS),
-            encoding=_one_of(tokenizer, "encoderModelName", ENCODINGS) or ENCODINGS[0],
-            special_tokens=bool(tokenizer.get("allowedSpecialTokens")),
-        )
+        tokenizer = values.get(_TOKENIZER) or {}
+        with suppress(ValueError, RecursionError):  # invalid JSON is no object, either
+            tokenizer = json.loads(tokenizer) if isinstance(tokenizer, str) else tokenizer
+        if not isinstance(tokenizer, dict):
+            raise InputError(f"{_TOKENIZER} must be an object, got {tokenizer!r:.200}")
+        for name in tokenizer:
+            if name not in _TOKENIZER_PARAMETERS:
+                hint = did_you_mean(name, _TOKENIZER_PARAMETERS)
+                raise InputError(f"{_TOKENIZER} has no {name!r}: {hint}")
+        present = {k: v for k, v in {**tokenizer, **values}.items() if v is not None}
+        with plain_errors(cls):
+            return cls(**present)
 
     def apply_to(self, chunker: Chunker) -> Chunker:
         """Return the chunker with these sizes instead of its own.
 
         Raises ValueError if the sizes contradict each other, or if the chunker has none.
         """
-        if self.mode == "sentences":
-            return chunker  # sizes apply to pages only
         sizes: dict[str, Any] = {}
-        if self.page_length is not None:
-            sizes["chunk_size"] = self.page_length
-        if self.overlap is not None:
-            sizes["chunk_overlap"] = self.overlap
+        if self.maximum_page_length is not None:
+            sizes["chunk_size"] = self.maximum_page_length
+        if self.page_overlap_length is not None:
+            sizes["chunk_overlap"] = self.page_overlap_length
         if self.unit is not None:
             is_tokens = self.unit == "azureOpenAITokens"
-            sizes["length_function"] = f"tokens:{self.encoding}" if is_tokens else "characters"
+            sizes["length_function"] = (
+                f"tokens:{self.encoder_model_name}" if is_tokens else "characters"
+            )
         if not sizes:
             return chunker
         if not isinstance(chunker, SizedChunker):
@@ -94,7 +92,7 @@ class SplitParameters:
         return type(chunker)(**{**values, **sizes})
 
     def _check_sizes(self, chunker: SizedChunker) -> None:
-        length = self.page_length
+        length = self.maximum_page_length
         if length is None and self.unit is not None:
             raise InputError(f"unit={self.unit} needs maximumPageLength")
         is_characters = self.unit == "characters" or (
@@ -106,57 +104,17 @@ class SplitParameters:
                 f"maximumPageLength must be from {least} to 50000 {unit}, got {length}"
             )
         length = chunker.chunk_size if length is None else length
-        if self.overlap is not None and self.overlap >= length:
+        if self.page_overlap_length is not None and self.page_overlap_length >= length:
             raise InputError(
                 f"pageOverlapLength must be smaller than maximumPageLength ({length}), "
-                f"got {self.overlap}"
+                f"got {self.page_overlap_length}"
             )
 
 
+_TOKENIZER_PARAMETERS = ("encoderModelName", "allowedSpecialTokens")
 PARAMETERS = (
-    "textSplitMode",
-    "maximumPageLength",
-    "pageOverlapLength",
-    "maximumPagesToTake",
-    "unit",
-    "defaultLanguageCode",
-    "azureOpenAITokenizerParameters",
-    "encoderModelName",
-    "allowedSpecialTokens",
+    *map(to_camel, SplitParameters.model_fields),
+    "defaultLanguageCode",  # has no effect
+    _TOKENIZER,
 )
 """The names of the parameters, including those of `azureOpenAITokenizerParameters`."""
-
-
-def _tokenizer_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `encoderModelName` and `allowedSpecialTokens`, which may be in an object."""
-    names = ("encoderModelName", "allowedSpecialTokens")
-    own = {name: values[name] for name in names if name in values}
-    options = values.get("azureOpenAITokenizerParameters", {})
-    with suppress(ValueError, RecursionError):  # invalid JSON is no object, either
-        options = json.loads(options) if isinstance(options, str) else options
-    if not isinstance(options, dict):
-        raise InputError(f"azureOpenAITokenizerParameters must be an object, got {options!r:.200}")
-    for name in options:
-        if name not in names:
-            hint = did_you_mean(name, names)
-            raise InputError(f"azureOpenAITokenizerParameters has no {name!r}: {hint}")
-    return {**{name: value for name, value in options.items() if value is not None}, **own}
-
-
-def _one_of(values: Mapping[str, Any], name: str, choices: tuple[str, ...]) -> str | None:
-    value = values.get(name)
-    if value is not None and value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(choices)}; got {value!r:.200}")
-    return value
-
-
-def _whole_number(values: Mapping[str, Any], name: str, least: int) -> int | None:
-    value = values.get(name)
-    if value is None:
-        return None
-    is_digits = isinstance(value, str) and value.isdecimal() and len(value) < 20
-    is_whole = isinstance(value, float) and value.is_integer()
-    number = int(value) if is_digits or is_whole else value
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise InputError(f"{name} must be a whole number of at least {least}, got {value!r:.200}")
-    return number
