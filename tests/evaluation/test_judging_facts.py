@@ -238,7 +238,11 @@ def test_facts_are_written_retrieved_and_told_over_http(tmp_path: Path) -> None:
 
 
 def told(statement: str, prompt: str) -> str:
-    return "True" if f"\n{statement}\n</statement>" in prompt else "False"
+    return verdict(f"\n{statement}\n</statement>" in prompt)
+
+
+def verdict(value: object) -> str:
+    return json.dumps({"reason": "It is.", "verdict": value})
 
 
 def test_report_says_what_was_told_and_what_was_not(tmp_path: Path) -> None:
@@ -268,7 +272,7 @@ def test_report_says_what_was_told_and_what_was_not(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("found", [[], [""], [" \n", "\t"]])
 def test_fact_is_not_asked_about_where_nothing_was_retrieved(found: list[str]) -> None:
-    llm = Function(lambda prompt: "True")
+    llm = Function(lambda prompt: verdict(True))
     report = evaluate_facts([Fact("A.", True)], lambda statement: found, llm)
     assert llm.prompts == []
     assert report.failures == {"nothing was retrieved": 1}
@@ -287,7 +291,7 @@ def test_no_facts_are_no_figure() -> None:
 
 
 def test_model_sees_the_retrieved_texts_and_the_statement_as_they_are() -> None:
-    llm = Function(lambda prompt: "True")
+    llm = Function(lambda prompt: verdict(True))
     statement = "Is {passages} \ud800 {statement}?"
     report = evaluate_facts([Fact(statement, True)], lambda _: ["A."], llm)
     assert counts(report) == (1, 0, 0)
@@ -308,12 +312,11 @@ def passage_in(prompt: str) -> str:
 def states(prompt: str) -> str:
     """What the passage says, and the same in the negative."""
     said = " ".join(passage_in(prompt).split())
-    return f"true: {said}\nfalse: {said.replace(' is ', ' is not ')}"
+    return statements([said], [said.replace(" is ", " is not ")])
 
 
-def states_json(prompt: str) -> str:
-    lines = [line.partition(": ") for line in states(prompt).split("\n")]
-    return json.dumps({name: [said] for name, _, said in lines})
+def statements(true: list[str], false: list[str]) -> str:
+    return json.dumps({"true": true, "false": false})
 
 
 @pytest.mark.parametrize(
@@ -321,8 +324,8 @@ def states_json(prompt: str) -> str:
     [
         Function(states),
         AsyncFunction(states),
-        LangChainDouble(script=states_json),
-        LlamaIndexDouble(script=states_json),
+        LangChainDouble(script=states),
+        LlamaIndexDouble(script=states),
     ],
     ids=lambda llm: type(llm).__name__,
 )
@@ -340,7 +343,7 @@ def test_every_kind_of_model_writes_the_same_facts(llm: Any) -> None:
 
 
 def test_number_of_facts_goes_by_length() -> None:
-    llm = Function(lambda prompt: "none")
+    llm = Function(lambda prompt: statements([], []))
     text = "word " * 1000
     assert generate_facts({"a": text}, llm, every=1000).requested == 2 * (1 + 1 + 1)
     assert generate_facts({"a": text}, llm, every=100).requested == 2 * (19 + 19 + 9)
@@ -351,11 +354,11 @@ def test_number_of_facts_goes_by_length() -> None:
 
 def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     answers = {
-        "One.": "true: A.\nfalse: B.\ntrue: C.",  # one more than asked for is left out
-        "Two.": "true: A.\nfalse: D.",  # A again
-        "Three.": "true: E.\nfalse: F.",
-        "Four.": "false: E.",  # E on the other side
-        "Five.": "none",
+        "One.": statements(["A.", "C."], ["B."]),  # one more than asked for is left out
+        "Two.": statements(["A."], ["D."]),  # A again
+        "Three.": statements(["E."], ["F."]),
+        "Four.": statements([], ["E."]),  # E on the other side
+        "Five.": statements([], []),
         "Six.": "I would say that A is true.",
     }
     llm = Function(lambda prompt: answers[passage_in(prompt)])
@@ -381,23 +384,9 @@ def test_statements_that_cannot_be_used_are_counted_and_not_repaired() -> None:
     assert (facts.passages, facts.requested) == (6, 12)
 
 
-@pytest.mark.parametrize(
-    ("answer", "found"),
-    [
-        ("true: A: b.\r\n\r\nFALSE : C.", (["A: b."], ["C."])),
-        ("```\n- true: A.\n* False: C.\n```", (["A."], ["C."])),
-        ("None.", ([], [])),
-    ],
-)
-def test_statements_are_read_tolerantly(answer: str, found: tuple[list[str], list[str]]) -> None:
-    facts = generate_facts({"a": "Text."}, lambda prompt: answer)
-    assert [fact.statement for fact in facts if fact.is_true] == found[0]
-    assert [fact.statement for fact in facts if not fact.is_true] == found[1]
-
-
 @given(text=hostile_texts())
 def test_facts_say_where_they_come_from(text: str) -> None:
-    seen = Function(lambda prompt: "true: A.")
+    seen = Function(lambda prompt: statements(["A."], []))
     facts = generate_facts({"a": text}, seen, chunker=SMALL)
     assert facts.passages == len(facts) + len(facts.rejected)
     assert bool(facts) == bool(text.strip())
@@ -415,7 +404,7 @@ def test_facts_are_exported_edited_and_read(tmp_path: Path) -> None:
 
 
 def states_lone(prompt: str) -> str:
-    return "true: One \ud800 is two.\nfalse: One is not two."
+    return statements(["One \ud800 is two."], ["One is not two."])
 
 
 @pytest.mark.parametrize(

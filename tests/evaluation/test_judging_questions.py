@@ -34,13 +34,12 @@ def asks(prompt: str) -> str:
     """A question about each passage, with its first and last sentence quoted."""
     passage = passage_in(prompt)
     quotes = dict.fromkeys([passage.partition(".")[0] + ".", passage.split(". ")[-1]])
-    lines = [f"question: What of {passage.split()[0]}?", *(f"quote: {each}" for each in quotes)]
-    return "\n".join(lines)
+    return questions((f"What of {passage.split()[0]}?", list(quotes)))
 
 
-def asks_json(prompt: str) -> str:
-    first, *quotes = (line.partition(": ")[2] for line in asks(prompt).split("\n"))
-    return json.dumps({"questions": [{"question": first, "quotes": quotes}]})
+def questions(*pairs: tuple[str, list[str]]) -> str:
+    rows = [{"question": question, "quotes": quotes} for question, quotes in pairs]
+    return json.dumps({"questions": rows})
 
 
 def written(answer: str, text: str = TEXT, **options: Any) -> Generated[Question]:
@@ -53,8 +52,8 @@ def written(answer: str, text: str = TEXT, **options: Any) -> Generated[Question
     [
         Function(asks),
         AsyncFunction(asks),
-        LangChainDouble(script=asks_json),
-        LlamaIndexDouble(script=asks_json),
+        LangChainDouble(script=asks),
+        LlamaIndexDouble(script=asks),
     ],
     ids=lambda llm: type(llm).__name__,
 )
@@ -75,13 +74,13 @@ def test_every_kind_of_model_writes_the_same_questions(llm: Any) -> None:
 
 def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
     answers = {
-        "One.": "question: A?\nquote: One.\nquestion: B?\nquote: One.",  # one too many is left out
-        "Two.": "question: A?\nquote: Two",  # of another document
-        "Three.": "question: C?\nquote: tree.",
-        "Four.": "question: D?\nquote: Four.\nquote: And more.",
-        "Five.": "question: E?",
-        "Six.": "none",
-        "Seven.": "quote: Seven.",
+        "One.": questions(("A?", ["One."]), ("B?", ["One."])),  # one too many is left out
+        "Two.": questions(("A?", ["Two"])),  # of another document
+        "Three.": questions(("C?", ["tree."])),
+        "Four.": questions(("D?", ["Four.", "And more."])),
+        "Five.": questions(("E?", [])),
+        "Six.": questions(),
+        "Seven.": questions((" ", ["Seven."])),
     }
     llm = Function(lambda prompt: answers[passage_in(prompt)])
     found = generate_questions({name: name for name in answers}, Judge(llm, max_retries=1))
@@ -107,7 +106,7 @@ def test_what_cannot_be_used_is_counted_and_not_repaired() -> None:
 
 
 def test_question_asked_twice_about_a_document_is_used_once() -> None:
-    found = written("question: What?\nquote: is", chunker=SMALL)
+    found = written(questions(("What?", ["is"])), chunker=SMALL)
     assert [each.references for each in found] == [((4, 6),)]
     assert found.reasons == {"written twice": 1}
 
@@ -122,11 +121,11 @@ def test_first_place_in_the_shown_passage_is_taken() -> None:
 
 
 def asks_rain(passage: str) -> str:
-    return f"question: What {passage[:3]}?\nquote: It rains."
+    return questions((f"What {passage[:3]}?", ["It rains."]))
 
 
 def test_quotation_given_twice_is_one_reference() -> None:
-    found = written("question: How?\nquote: hot.\nquote: Tea\nquote: hot.")
+    found = written(questions(("How?", ["hot.", "Tea", "hot."])))
     assert found[0].references == ((0, 3), (7, 11))
 
 
@@ -137,7 +136,7 @@ def test_questions_about_hostile_texts_hold(text: str) -> None:
     def copies(prompt: str) -> str:
         passage = prompt.partition("<passage>\n")[2].rpartition("\n</passage>")[0]
         quote = " ".join(passage.split())
-        return f"question: What?\nquote: {quote}" if any(map(str.isalnum, quote)) else "none"
+        return questions(*[("What?", [quote])] * any(map(str.isalnum, quote)))
 
     found = generate_questions({"a": text}, copies, chunker=SMALL)
     assert bool(found) == any(map(str.isalnum, text))
@@ -154,23 +153,6 @@ def test_questions_are_exported_for_the_retrieval_figures(tmp_path: Path) -> Non
     found.export(tmp_path / "questions.jsonl")
     again = read_questions(tmp_path / "questions.jsonl", documents)
     assert again.questions == found
-
-
-@pytest.mark.parametrize(
-    ("answer", "quotes"),
-    [
-        ("question: What?\r\n\r\nQuote : hot.\rquote: wet", 2),
-        ("```\n- Question: What?\n* quote: hot.\n```", 1),
-    ],
-)
-def test_questions_are_read_tolerantly(answer: str, quotes: int) -> None:
-    found = written(answer)
-    assert [len(each.references) for each in found] == [quotes]
-
-
-@pytest.mark.parametrize("answer", ["question:", "What?", "quote: hot", "question: What?\nhot"])
-def test_lines_that_are_none_are_refused(answer: str) -> None:
-    assert written(answer).reasons == {"the answer could not be used": 1}
 
 
 def test_no_documents_have_no_questions() -> None:

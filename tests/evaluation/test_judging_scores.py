@@ -43,29 +43,29 @@ def part(prompt: str, name: str) -> str:
     return prompt.partition(f"<{name}>\n")[2].partition(f"\n</{name}>")[0]
 
 
+def verdict(value: object) -> str:
+    return json.dumps({"reason": "It is.", "verdict": value})
+
+
 def useful(prompt: str) -> str:
     """Is the answer in the passage?"""
     answer = part(prompt, "answer").rstrip(".").lower()
-    return "1" if answer in part(prompt, "passage").lower() else "0"
+    return verdict(int(answer in part(prompt, "passage").lower()))
 
 
 def relevant(prompt: str) -> str:
     """The strict judge counts the question's last word, the mild one is pleased with less."""
     topic = part(prompt, "question").split()[-1].rstrip("?")
     count = part(prompt, "context").lower().count(topic)
-    return str(min(2, count if "Rate how well" in prompt else 2 * count))
-
-
-def as_json(script: Any) -> Any:
-    return lambda prompt: json.dumps({"reason": "It is.", "verdict": int(script(prompt))})
+    return verdict(min(2, count if "Rate how well" in prompt else 2 * count))
 
 
 def models(script: Any) -> list[Any]:
     return [
         Function(script),
         AsyncFunction(script),
-        LangChainDouble(script=as_json(script)),
-        LlamaIndexDouble(script=as_json(script)),
+        LangChainDouble(script=script),
+        LlamaIndexDouble(script=script),
     ]
 
 
@@ -165,14 +165,14 @@ def test_relevance_by_every_kind_of_model(llm: Any) -> None:
 )
 def test_relevance_is_the_mean_of_both_judges(strict: int, mild: int, score: float) -> None:
     def judge(prompt: str) -> str:
-        return str(strict if "Rate how well" in prompt else mild)
+        return verdict(strict if "Rate how well" in prompt else mild)
 
     assert scores(context_relevance(["How?"], lambda _: ["So."], judge)) == [score]
 
 
 def test_failure_in_one_role_leaves_a_question_without_a_score() -> None:
     def strict(prompt: str) -> str:
-        return "3" if "Rate how well" in prompt else "1"
+        return verdict(3 if "Rate how well" in prompt else 1)
 
     report = context_relevance(QUESTIONS[:1], finds, Judge(strict, max_retries=0))
     assert report.records[0].verdicts == (None, 1)
@@ -202,7 +202,7 @@ def figures(questions: list[str], retriever: Any, llm: Any) -> list[ScoreReport]
 
 
 def test_empty_retrieval_scores_nothing_and_is_counted() -> None:
-    llm = Function(lambda prompt: "1")
+    llm = Function(lambda prompt: verdict(1))
     for report in figures(["Why?", "How?"], lambda q: ["So."] if q == "How?" else [], llm):
         assert report.records[0].score == 0.0
         assert (report.empty, report.failures) == (1, {})
@@ -216,7 +216,7 @@ def test_failed_retrieval_has_no_score() -> None:
             raise OSError("away")
         return ["So."]
 
-    for report in figures(["Why?", "How?"], away, lambda prompt: "1"):
+    for report in figures(["Why?", "How?"], away, lambda prompt: verdict(1)):
         assert (report.empty, report.failures) == (0, {"the retriever raised OSError": 1})
         assert [each.score is None for each in report.records] == [True, False]
 
@@ -239,7 +239,7 @@ def test_texts_are_data(texts: list[str]) -> None:
     def model(prompt: str) -> str:
         prompt.encode()  # no client could send it else
         seen.append(prompt)
-        return "1"
+        return verdict(1)
 
     for report in figures(["How {passage} {question}?"], lambda question: texts, model):
         assert report.failures == {}
@@ -250,12 +250,12 @@ def test_texts_are_data(texts: list[str]) -> None:
 def test_scores_are_exported(tmp_path: Path) -> None:
     for report in (
         context_precision(QUESTIONS, finds, useful, references=ANSWERS),
-        context_relevance(["How \ud800?"], lambda _: ["\ud800 so"], lambda prompt: "1"),
+        context_relevance(["How \ud800?"], lambda _: ["\ud800 so"], lambda prompt: verdict(1)),
     ):
         report.export(tmp_path / "scores.jsonl")
         lines = (tmp_path / "scores.jsonl").read_text(encoding="ascii").splitlines()
         for line, each in zip(lines, report.records, strict=True):
             row = json.loads(line)
             assert (row["text"], row["score"]) == (each.text, each.score)
-            for name in ("texts", "answers", "verdicts"):
+            for name in ("texts", "verdicts", "explanations"):
                 assert tuple(row[name]) == getattr(each, name)

@@ -205,7 +205,7 @@ def test_passages_beside_each_other_stay_apart() -> None:
 
         def model(prompt: str, prompts: list[str] = prompts) -> str:
             prompts.append(prompt)
-            return "So it says.\nTrue"
+            return '{"reason": "So it says.", "verdict": true}'
 
         facts = [Fact("Tea is hot.", True)]
         report = evaluate_facts(facts, lambda _, text=text: [text, "B"], model)

@@ -112,19 +112,19 @@ def judge(llm: Any) -> Judge:
 RUNS: dict[str, tuple[Callable[[Any], object], str]] = {
     "agentic": (lambda llm: CHUNKERS["agentic"](llm).chunk("Tea. Rain."), "separated by"),
     "proposition": (lambda llm: CHUNKERS["proposition"](llm).chunk("Tea. Rain."), "one line for"),
-    "facts": (lambda llm: generate_facts({"a": "Tea."}, judge(llm)), "one line for"),
-    "questions": (lambda llm: generate_questions({"a": "Tea."}, judge(llm)), "one line for"),
+    "facts": (lambda llm: generate_facts({"a": "Tea."}, judge(llm)), "one JSON object"),
+    "questions": (lambda llm: generate_questions({"a": "Tea."}, judge(llm)), "one JSON object"),
     "precision": (
         lambda llm: context_precision(["a?"], lambda _: ["b"], judge(llm), references=["c"]),
-        "a line with the verdict alone",
+        "one JSON object",
     ),
     "relevance": (
         lambda llm: context_relevance(["a?"], lambda _: ["b"], judge(llm)),
-        "a line with the verdict alone",
+        "one JSON object",
     ),
     "telling": (
         lambda llm: evaluate_facts([Fact("a", True)], lambda _: ["b"], judge(llm)),
-        "a line with the verdict alone",
+        "one JSON object",
     ),
 }
 
@@ -144,6 +144,7 @@ def test_form_of_the_answer_is_the_one_that_is_asked_for(name: str) -> None:
             "; nothing else",
             "one line",
             "line with",
+            "JSON",
             "answer: ",
         ):
             assert contradiction not in prompt
@@ -158,25 +159,14 @@ def test_judge_gives_its_reason_before_its_verdict(name: str) -> None:
         assert schema["required"] == ["reason", "verdict"]
 
 
-def test_verdict_is_read_from_the_last_line_and_the_reason_is_kept() -> None:
-    by_text = Judge(lambda prompt: "1 of the passages says so, or 2.\n\n**Verdict: True**\n")
-    answer: dict[str, Any] = {"reason": "So they say.", "verdict": True}
-    answers: list[Any] = []
-    with OpenAIServer(lambda prompt: json.dumps(answer)) as server:
-        by_schema = Judge(ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any"))
-        for each in (by_text, by_schema):
-            report = evaluate_facts([Fact("Tea is hot.", True)], lambda _: ["Tea is hot."], each)
-            assert [each.score for each in report.records] == [1.0]
-            answers.append(report.records[0].answers[0])
-    assert answers[0].startswith("1 of the passages")
-    assert answers[1] == answer
-
-
-def test_verdict_before_its_reason_is_asked_for_again() -> None:
-    answers = iter(["True\nbecause they say so", "They say so.\nTrue"])
-    llm = Function(lambda prompt: next(answers))
-    report = evaluate_facts([Fact("Tea is hot.", True)], lambda _: ["Tea is hot."], llm)
-    assert ([each.score for each in report.records], len(llm.prompts)) == ([1.0], 2)
+def test_reason_of_a_verdict_is_kept() -> None:
+    answer = json.dumps({"reason": "So they say.", "verdict": True})
+    with OpenAIServer(lambda prompt: answer) as server:
+        by_schema = ChatOpenAI(model="gpt-4o", base_url=server.url, api_key="sk-any")
+        for llm in (by_schema, lambda prompt: f"It is:\n```json\n{answer}\n```"):
+            report = evaluate_facts([Fact("Tea is hot.", True)], lambda _: ["Tea is hot."], llm)
+            (record,) = report.records
+            assert (record.score, record.explanations) == (1.0, ("So they say.",))
 
 
 @pytest.mark.parametrize("name", ["proposition", "contextual"])

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel, ValidationError
 
 from rag_splitters.errors import InputError
 from rag_splitters.models import ModelError, chat_model
 from rag_splitters.models.asking import ask_each
 from rag_splitters.models.cache import check_cache, text_cache
-from rag_splitters.models.prompts import Form
 from rag_splitters.parameters.checks import whole_number
 
-Verdict = TypeVar("Verdict")
+Answer = TypeVar("Answer", bound=BaseModel)
 
-_MARKS = r"[\W_]*"
-_LABEL = rf"{_MARKS}(?:(?:answer|verdict|rating|score){_MARKS})?"
+_JSON = "Answer with one JSON object and nothing else. This is its schema:\n"
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise InputError("it is blank")
+    return text.strip()
+
+
+Text = Annotated[str, AfterValidator(_not_blank)]
+"""A text in an answer, which must not be blank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +55,13 @@ class Failure:
         return cls(reason, str(error))
 
 
-class Judgement(NamedTuple, Generic[Verdict]):
-    """A model's answer to a prompt: text or the fields of an object, and the verdict in it."""
-
-    answer: Any = None
-    verdict: Verdict | None = None
-    failure: Failure | None = None
-
-
 class Judge:
     """Asks a chat model for verdicts. With a cache, the next run asks only for what failed.
 
     Parameters:
         llm: a LangChain chat model, a LlamaIndex LLM, or a function from prompt to answer, sync or
-            async. LangChain and LlamaIndex models are asked for structured output.
+            async. LangChain and LlamaIndex models are asked for structured output, functions for
+            JSON.
         cache: where the answers are kept, as for the strategies: a LangChain `BaseStore`, a
             LlamaIndex `BaseKVStore`, or the path of a folder. A cached answer is checked again.
         max_concurrency: maximum number of calls at once; None: 4, or 1 for a function that is not
@@ -95,83 +95,55 @@ class Judge:
         """The model's stable name, without secrets."""
         return self._chat.description
 
-    def form(self, form: Form) -> str:
-        """How the judge's model is told to answer."""
-        return form.instruction(is_structured=self._chat.is_structured)
-
     async def judge(
-        self,
-        groups: Sequence[Sequence[str]],
-        schema: type[BaseModel],
-        read: Callable[[str | BaseModel], Verdict],
-    ) -> list[list[Judgement[Verdict]]]:
-        """The judgements of groups of prompts. Run it by `calls.run` or `arun`.
+        self, groups: Sequence[Sequence[str]], schema: type[Answer]
+    ) -> list[list[Answer | Failure]]:
+        """The answers to groups of prompts, some of which may be empty, as objects of a schema.
 
-        Parameters:
-            groups: the prompts of each group, which may be empty.
-            schema: the structured form of an answer.
-            read: answer -> verdict; raises a ValueError that says what is wrong with the answer.
+        Run it by `calls.run` or `arun`.
         """
-
-        def judgement(_: int, answer: str | BaseModel) -> Judgement[Verdict]:
-            content = answer if isinstance(answer, str) else answer.model_dump(mode="json")
-            return Judgement(content, read(answer))
-
-        prompts = [prompt for group in groups for prompt in group]
-        answers = iter(
-            await ask_each(
-                self._chat, prompts, schema, judgement, self._max_retries, cache=self._cache
-            )
+        form = (
+            ""
+            if self._chat.is_structured
+            else f"\n\n{_JSON}{json.dumps(schema.model_json_schema())}"
         )
-        return [[_judgement_of(next(answers)) for _ in group] for group in groups]
+        prompts = [prompt + form for group in groups for prompt in group]
+        answers = await ask_each(
+            self._chat,
+            prompts,
+            schema,
+            lambda _, answer: _read(answer, schema),
+            self._max_retries,
+            cache=self._cache,
+        )
+        rest = (Failure.of(each) if isinstance(each, ModelError) else each for each in answers)
+        return [[next(rest) for _ in group] for group in groups]
 
 
-def _judgement_of(answer: Judgement[Verdict] | ModelError) -> Judgement[Verdict]:
-    return Judgement(failure=Failure.of(answer)) if isinstance(answer, ModelError) else answer
+def _read(answer: str | BaseModel, schema: type[Answer]) -> Answer:
+    """An answer as an object; in text, it is between the first brace and the last one.
+
+    Raises: ValueError if the answer does not fit the schema.
+
+    >>> class Rain(BaseModel):
+    ...     is_wet: bool
+    >>> _read('```json\\n{"is_wet": true}\\n```', Rain)
+    Rain(is_wet=True)
+    """
+    if isinstance(answer, schema):
+        return answer
+    text = str(answer)
+    try:
+        return schema.model_validate_json(text[text.find("{") : text.rfind("}") + 1])
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"it does not fit the schema: {place} {first['msg']}") from None
 
 
 def as_judge(judge: Any) -> Judge:
     """The judge itself, or a judge for a chat model."""
     return judge if isinstance(judge, Judge) else Judge(judge)
-
-
-# Reading answers, and reporting failures
-
-
-def reasoned(verdicts: str) -> Form:
-    """The form of an answer that gives its reason before its verdict.
-
-    A model that has to say why first judges better than one that defends what it has said.
-
-    >>> reasoned("yes or no").structured
-    'Give your reason first, in one short sentence, and then the verdict: yes or no.'
-    """
-    return Form(
-        text="Give your reason first, in one short line, and below it a line with the verdict "
-        f"alone: {verdicts}.",
-        structured="Give your reason first, in one short sentence, and then the verdict: "
-        f"{verdicts}.",
-    )
-
-
-def read_choice(answer: str | BaseModel, choices: Mapping[str, Verdict]) -> Verdict:
-    """The verdict of an answer that must be one of a few words.
-
-    Of a structured answer, the field `verdict` is read, and of plain text, the last line. Case,
-    punctuation and a label before the word are ignored. Any other word makes the answer invalid,
-    because "not true" does not mean "true".
-
-    Raises: ValueError if the answer is none of the words.
-
-    >>> read_choice("The passage says so.\\n**Answer:** true.", {"true": 1, "false": 0})
-    1
-    """
-    lines = re.findall(r".*\w.*", str(getattr(answer, "verdict", answer)))
-    text = lines[-1] if lines else ""
-    for word, verdict in choices.items():
-        if re.fullmatch(rf"{_LABEL}{re.escape(word)}{_MARKS}", text, re.IGNORECASE):
-            return verdict
-    raise InputError(f"it is none of {', '.join(choices)}")
 
 
 def write_lines(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -26,8 +26,8 @@ class Record:
         score: from 0 to 1; None if there is none.
         failure: why there is no score, or why the text is not used.
         texts: the texts that were retrieved for it, the best first.
-        answers: the model's answers, with its reasons; None for one on which it failed.
-        verdicts: the verdicts in these answers.
+        verdicts: the model's verdicts; None for one on which it failed.
+        explanations: its reasons for them.
         group: the group in which it is scored as well, if there are groups.
         document: the name of the document that it is about, if it is known.
         start: where the passage that it is about begins.
@@ -38,8 +38,8 @@ class Record:
     score: float | None = None
     failure: Failure | None = None
     texts: tuple[str, ...] = ()
-    answers: tuple[Any, ...] = ()
     verdicts: tuple[int | None, ...] = ()
+    explanations: tuple[str | None, ...] = ()
     group: str = ""
     document: str = ""
     start: int = 0
@@ -98,7 +98,7 @@ class ScoreReport:
         return "\n  ".join(lines)
 
     def export(self, path: str | Path) -> None:
-        """Write JSON lines: one for each record, with texts, answers and verdicts."""
+        """Write JSON lines: one for each record, with texts, verdicts and explanations."""
         write_lines(path, (each.as_dict() for each in self.records))
 
 
