@@ -32,7 +32,7 @@ from rag_splitters.ids import ChunkIds, source_identity
 from rag_splitters.models import ModelError, collect_failures
 from rag_splitters.models.pickling import models_of
 from rag_splitters.span import Source, Span
-from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class TableSplitter:
         check_options(
             self.text_column, self.id_column, self.metadata_columns, self.batch_size, self.on_error
         )
-        optional_page_break(self.page_break)
+        check_page_break(self.page_break)
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the columns of the chunks for a table with these columns.

@@ -27,7 +27,7 @@ from rag_splitters.langchain.options import (
 from rag_splitters.parameters.fields import Least, Overlap, Size, Texts
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.languages import language_record
-from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
 from rag_splitters.text.sources import Identities
 
 __all__ = [
@@ -81,7 +81,7 @@ class ChunkerTextSplitter(FrontEnd, TextSplitter):
     """Whether to add `start_index` and `end_index` (code points in the source) and `chunk_index` to
     the metadata."""
 
-    page_break: Annotated[str | None, AfterValidator(optional_page_break)] = None
+    page_break: Annotated[str | None, AfterValidator(check_page_break)] = None
     """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
     metadata; None: no pages."""
 

@@ -39,7 +39,7 @@ from rag_splitters.parameters.conversions import length_in_tokens
 from rag_splitters.parameters.fields import Function, Overlap, Size, Unit
 from rag_splitters.parameters.functions import names_within_process
 from rag_splitters.span import Source, Span
-from rag_splitters.text.pages import first_page, optional_page_break, page_breaks, with_pages
+from rag_splitters.text.pages import check_page_break, first_page, page_breaks, with_pages
 from rag_splitters.text.sizing import LengthFunction
 from rag_splitters.text.sources import Identities
 
@@ -99,7 +99,7 @@ class ChunkerNodeParser(FrontEnd, MetadataAwareTextSplitter):
     id_func: Function | None = None  # type: ignore[assignment]
     """Function (chunk number, document) -> node id; None: UUIDv5 of document, position and text."""
 
-    page_break: Annotated[str | None, AfterValidator(optional_page_break)] = None
+    page_break: Annotated[str | None, AfterValidator(check_page_break)] = None
     """Regular expression for the break between two pages, to add `page_start` and `page_end` to the
     metadata; None: no pages."""
 

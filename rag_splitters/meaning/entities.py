@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
@@ -24,11 +23,11 @@ from rag_splitters.models.loop import run_async
 from rag_splitters.models.secrets import without_secrets
 from rag_splitters.parameters.functions import describe, registered_name, restore
 from rag_splitters.text.segmenters import spacy_pipeline
+from rag_splitters.text.surrogates import replace_surrogates
 
 _SPACY_WINDOW = 100_000  # characters: spaCy needs about 1 GB for a million
 _GLINER_WINDOW = 1000  # characters: it reads 384 words and ignores the rest
 _BATCH = 64  # texts in one call of a Hugging Face pipeline
-_SURROGATE = re.compile("[\ud800-\udfff]")  # no tokenizer accepts them
 _DEFAULT_TOKENS = 512  # the limit of an encoder whose tokenizer does not define one
 
 
@@ -108,7 +107,7 @@ def _parts(ner: Any, text: str) -> list[tuple[int, str]]:
     kind = _kind(ner)
     if kind == "function":
         return [(0, text)]
-    plain = _SURROGATE.sub("\ufffd", text)
+    plain = replace_surrogates(text)  # no tokenizer accepts them
     if kind == "transformers":
         return [
             (start + offset, part)

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import regex
 
+from rag_splitters.text.lines import BLANK_LINE, VISIBLE
 from rag_splitters.text.sentences import last_sentence_cut, space_start
 
 Finder: TypeAlias = Callable[[int, int], int]
@@ -24,9 +25,6 @@ _CONTEXTUAL = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=Regional_Indicato
 _FLAG_LETTERS = frozenset(map(chr, range(0x1F1E6, 0x1F200)))
 _EXTENDING = regex.compile(r"[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*")
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
-NEWLINE = r"(?:\r\n|\n|\r(?!\n))"
-_BLANK_LINE = re.compile(rf"{NEWLINE}[^\S\r\n]*{NEWLINE}\s*")
-_NOT_SPACE = re.compile(r"\S")
 _PRONOUNS = ("It ", "They ", "This ", "These ", "He ", "She ")
 # Scripts without spaces between words: every character may begin a word.
 UNSPACED = (
@@ -139,7 +137,7 @@ def last_word(text: str, low: int, position: int) -> int:
 
 def skip_space(text: str, position: int) -> int:
     """Return the first cluster at or after `position` that is not white space, or the end."""
-    match = _NOT_SPACE.search(text, position)
+    match = VISIBLE.search(text, position)
     if not match:
         return len(text)
     start = match.start()
@@ -185,7 +183,8 @@ def paragraph_cuts(text: str) -> list[int]:
     >>> paragraph_cuts("one\\n\\ntwo\\r\\n \\r\\nthree")
     [5, 13]
     """
-    return [match.end() for match in _BLANK_LINE.finditer(text) if match.end() < len(text)]
+    gaps = re.finditer(rf"{BLANK_LINE.pattern}\s*", text)
+    return [gap.end() for gap in gaps if gap.end() < len(text)]
 
 
 def paragraphs(text: str) -> Finder:
@@ -253,9 +252,10 @@ def _last_space(text: str, low: int, high: int) -> int:
 
 def after(text: str, separator: str) -> Finder:
     """Return the finder of ends of a literal separator."""
-    return partial(_last_separator, text, separator)
+    find, length = text.rfind, len(separator)
 
+    def last(low: int, high: int) -> int:
+        start = find(separator, low, high)
+        return start + length if start >= 0 else -1
 
-def _last_separator(text: str, separator: str, low: int, high: int) -> int:
-    start = text.rfind(separator, low, high)
-    return start + len(separator) if start >= 0 else -1
+    return last

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from rag_splitters.span import Chunk
+from rag_splitters.text.surrogates import replace_surrogates
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 _INVISIBLE: dict[int, int | str] = dict.fromkeys((*range(32), *range(127, 160)), 0xFFFD)
 # Each code point is replaced by one, so that positions stay valid. Only a line feed ends a line.
 _INVISIBLE |= {0x09: " ", 0x0A: "\n", 0x0B: " ", 0x0C: "\n", 0x0D: " "}
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _IN_NOTEBOOK = 50_000  # characters that a notebook shows
 _IN_HINT = 300  # characters of a rewritten chunk that its hint shows
@@ -207,4 +206,4 @@ def _places(text: str, chunks: Sequence[Chunk]) -> dict[tuple[int, int], list[in
 
 def printable(text: str) -> str:
     """Replace control characters and lone surrogates; the length stays the same."""
-    return _SURROGATE.sub("\ufffd", text.translate(_INVISIBLE))
+    return replace_surrogates(text).translate(_INVISIBLE)

@@ -10,7 +10,14 @@ import re
 from typing import Literal, TypeAlias
 
 from rag_splitters.text.boundaries import trim_space
-from rag_splitters.text.lines import is_bullet, is_item, is_no_title, keyword_heading, line_kind
+from rag_splitters.text.lines import (
+    VISIBLE,
+    is_bullet,
+    is_item,
+    is_no_title,
+    keyword_heading,
+    line_kind,
+)
 from rag_splitters.text.sentences import last_sentence_cut, space_start
 
 _Kind: TypeAlias = Literal["lead", "title", "outer"]
@@ -21,7 +28,6 @@ _TITLES = 3  # maximum number of plain titles in a row; more of them are a list
 _LONGEST_TITLE = 80  # characters
 _TITLE_WORDS = 12
 
-_VISIBLE = re.compile(r"\S")
 _HTML_HEADING = re.compile(r"<h[1-6]\b[^<>]*>(?:(?!</?h[1-6]\b).)*</h[1-6]>\Z", re.DOTALL | re.I)
 _CLOSING_HEADING = re.compile(r"</h[1-6]>", re.I)
 _COLUMN = re.compile(r"\S(?: {2,}|\t)[ \t]*[^\W_]")
@@ -34,7 +40,6 @@ _RULES = ("underline", "rule")
 _NUMBER_STARTS = frozenset("IVXLCaAeEsScCpP")  # the letters that such a number begins with
 _CODE = re.compile(r"[{};=<>\\]|\w\(|\(\)|https?:")
 _TABLE_CAPTION = re.compile(r"(?:table|tabelle|tableau|tabla)[ \t]+[\dIVX]{1,5}\b", re.I)
-_LETTER = re.compile(r"[^\W\d_]")
 _COLONS = (":", "：", ":**", ":__")
 _COLON_ENDS = frozenset(colon[-1] for colon in _COLONS)
 _LEAD_ENDS = _COLON_ENDS | frozenset(">/")
@@ -102,7 +107,7 @@ def _leads_start(text: str, low: int, cut: int) -> int:
             return cut
     behind = cut  # a cut may be before or after white space
     if text[cut : cut + 1].isspace():
-        visible = _VISIBLE.search(text, cut, cut + _REACH)
+        visible = VISIBLE.search(text, cut, cut + _REACH)
         behind = visible.start() if visible else len(text)
     if behind >= len(text) or not text[behind - 1].isspace():
         return cut
@@ -274,7 +279,7 @@ def _may_be_title(line: str) -> bool:
     words = line[_number_end(line) :]
     if words[0].islower() or not (words[0].isalnum() or words[0] in _QUOTES):
         return False
-    return (words[0].isalpha() or _LETTER.search(words) is not None) and not _CODE.search(line)
+    return any(map(str.isalpha, words)) and not _CODE.search(line)
 
 
 def _number_end(line: str) -> int:
@@ -332,7 +337,7 @@ def _is_numbered_heading(line: str, following: str) -> bool:
 def _line_at(text: str, position: int) -> str:
     """Return the line at `position` with its indentation, or the next one that is not blank."""
     if text[position : position + 1].isspace():
-        visible = _VISIBLE.search(text, position)
+        visible = VISIBLE.search(text, position)
         position = visible.start() if visible else len(text)
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position, position + 300)

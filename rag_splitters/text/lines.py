@@ -10,8 +10,12 @@ import re
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
+VISIBLE = re.compile(r"\S")
+SPACE = re.compile(r"\s")
+NEWLINE = r"(?:\r\n|\n|\r(?!\n))"
 LINE_BREAK = re.compile(r"\r\n|[\r\n]")
 """Pattern of a line break of any kind."""
+BLANK_LINE = re.compile(rf"{NEWLINE}[^\S\r\n]*{NEWLINE}")
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 
 LineKind: TypeAlias = Literal[

@@ -185,19 +185,7 @@ def line_breaks(text: str) -> list[int]:
     return [match.end() for match in LINE_BREAK.finditer(text)]
 
 
-class _Lines:
-    """The lines of a text, the first of which has a number."""
-
-    def __init__(self, breaks: Sequence[int], first: int) -> None:
-        self._breaks, self._first = breaks, first
-
-    def bounds(self, start: int, end: int) -> tuple[int, int]:
-        """Return the lines on which the text between two offsets begins and ends."""
-        first, last = (bisect_right(self._breaks, each) for each in (start, max(start, end - 1)))
-        return self._first + first, self._first + last
-
-
-def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table | _Lines]) -> list[Span]:
+def _with_places(spans: Iterable[Span], tables: Mapping[str, _Table]) -> list[Span]:
     results = []
     for span in spans:
         details: dict[str, Any] = {}
@@ -239,14 +227,15 @@ class _Table:
         return is_copied(self._offsets, self._length, self._lows, self._highs, index)
 
 
-def _tables_in(metadata: Mapping[str, Any], text: str) -> dict[str, _Table | _Lines]:
+def _tables_in(metadata: Mapping[str, Any], text: str) -> dict[str, _Table]:
     """Return the values in the metadata of a text, as far as they agree with the text."""
-    tables: dict[str, _Table | _Lines] = {}
+    tables: dict[str, _Table] = {}
     if has_origin(metadata):
         tables.update(_tables(metadata[ORIGIN], len(text)))
     first, last = (metadata.get(key) for key in _KEYS["line"])
     if type(first) is type(last) is int and last - first == len(line_breaks(text)):
-        tables["line"] = _Lines(line_breaks(text), first)
+        starts = enumerate([0, *line_breaks(text)], first)
+        tables["line"] = _Table([(at, line, line) for line, at in starts], len(text), False)
     return tables
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,6 +15,7 @@ from rag_splitters.text.boundaries import (
     skip_space,
     trim_space,
 )
+from rag_splitters.text.lines import SPACE
 from rag_splitters.text.measures import Measure
 from rag_splitters.text.sentences import first_sentence_start, last_sentence_cut
 from rag_splitters.text.sizing import Sizes
@@ -25,8 +25,6 @@ from rag_splitters.text.wrapping import next_clause
 Overlap: TypeAlias = Callable[[int, int, int], int]
 """(start, end, low) -> the first offset from `low` on, inside the chunk from `start` to `end`, at
 which the next chunk may begin; or -1."""
-
-_SPACE = re.compile(r"\s")
 
 
 class Starts(NamedTuple):
@@ -191,7 +189,7 @@ def _is_inside_long_word(
         return False
     word = end - len(text[start:end].rsplit(None, 1)[-1])
     limit = measure.furthest(word, chunk_size)
-    return limit < len(text) and not _SPACE.search(text, end, limit + 1)
+    return limit < len(text) and not SPACE.search(text, end, limit + 1)
 
 
 def exact_overlap(text: str, measure: Measure, size: int, trim: bool = False) -> Overlap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
@@ -16,6 +15,7 @@ from rag_splitters.text.boundaries import (
     skip_space,
     trim_space,
 )
+from rag_splitters.text.lines import SPACE
 from rag_splitters.text.overlaps import Overlap, exact_overlap, tail_overlap
 from rag_splitters.text.sizing import Sizes
 from rag_splitters.text.structure import Structure
@@ -35,8 +35,6 @@ AFTER_LEAD = 1
 
 INSIDE_WORD = 2
 """No word ends early enough."""
-
-_SPACE = re.compile(r"\s")
 
 
 def pack(
@@ -190,7 +188,7 @@ class _Packer:
         alone, fault = self.cut_alone(begin)
         if fault == INSIDE_WORD or (fault and alone == cut):
             return next_start, cut
-        if is_inside_word and (space := _SPACE.search(self.text, skip_space(self.text, begin))):
+        if is_inside_word and (space := SPACE.search(self.text, skip_space(self.text, begin))):
             low = self.measure.earliest(space.start(), self.size)
             next_start = self.overlap_start(start, end, low)
             if next_start >= 0:

@@ -6,16 +6,20 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from rag_splitters.errors import InputError
 from rag_splitters.span import Span
 
+P = TypeVar("P", str, None)
 
-def check_page_break(pattern: str) -> str:
-    """Return the pattern. Raises ValueError if it is invalid or matches the empty text."""
+
+def check_page_break(pattern: P) -> P:
+    """Return the pattern, or None. Raises ValueError if it is invalid or matches the empty text."""
+    if pattern is None:
+        return pattern
     try:
-        matches_nothing = re.compile(pattern, re.MULTILINE).fullmatch("") is not None
+        matches_nothing = re.fullmatch(pattern, "", re.MULTILINE) is not None
     except re.error as error:
         raise InputError(
             f"page_break {pattern!r} is not a valid regular expression: {error}"
@@ -23,11 +27,6 @@ def check_page_break(pattern: str) -> str:
     if matches_nothing:
         raise InputError(f"page_break {pattern!r} must not match the empty text")
     return pattern
-
-
-def optional_page_break(pattern: str | None) -> str | None:
-    """Check the pattern, if there is one; see `check_page_break`."""
-    return None if pattern is None else check_page_break(pattern)
 
 
 def page_breaks(text: str, pattern: str) -> list[int]:

@@ -11,7 +11,7 @@ from itertools import product
 
 import regex
 
-from rag_splitters.text.lines import DECIMAL, LETTERED, MARK, ROW
+from rag_splitters.text.lines import BLANK_LINE, DECIMAL, LETTERED, MARK, ROW, VISIBLE
 
 _CONTEXT = 120  # characters before a boundary's white space that a decision may look at
 _MARGIN = 200  # characters: more than the marks, quotes, citations and emoji of one boundary
@@ -49,9 +49,7 @@ _CANDIDATE = re.compile(
 )
 _TAIL = re.compile(rf"(?:{_CITED}{{1,4}})?(?:{_LATE})?\Z")
 _LATE_ENDS = re.compile(rf"(?:{_EMOJI}|»)(?:\s|\Z)")
-_VISIBLE = re.compile(r"\S")
-_BLANK_LINE = re.compile(r"\n[^\S\r\n]*[\r\n]|\r(?!\n)[^\S\r\n]*[\r\n]|\u2029")
-_ENDS_BLANK = re.compile(rf"(?:{_BLANK_LINE.pattern})\n?\Z")
+_PARAGRAPH_END = re.compile(rf"{BLANK_LINE.pattern}|\u2029")
 _NEW_LINE_ITEM = re.compile(rf"{MARK}|{DECIMAL}|[#=]{{1,6}}[ \t]+\S|{ROW}")
 _LETTERED_ITEM = re.compile(LETTERED)
 _ENDS_ITEM = (*".;:,!?", " and", " or")
@@ -165,7 +163,7 @@ def last_sentence_cut(text: str, low: int, high: int) -> int:
         end, size = start, size * 2
     if not text[begin : low + 1].isspace():
         return -1
-    after_gap = _VISIBLE.search(text, low, high + 1)  # the gap began before the first block
+    after_gap = VISIBLE.search(text, low, high + 1)  # the gap began before the first block
     return after_gap.start() if after_gap and _is_break(text, after_gap.start()) else -1
 
 
@@ -185,7 +183,7 @@ def first_sentence_start(text: str, low: int, high: int) -> int:
             return -1
     gap = space_start(text, 0, low) if text[low - 1 : low].isspace() else low
     if gap == 0:
-        first = _VISIBLE.search(text, low, high)
+        first = VISIBLE.search(text, low, high)
         return first.start() if first else -1
     last, begin = text[gap - 1], gap
     if last in _RUN or last >= "\u2000" or "[" in text[max(0, gap - _REACH) : gap]:
@@ -234,7 +232,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     >>> sentence_spans(" Wait... what? Yes. ")
     [(1, 14), (15, 19)]
     """
-    first = _VISIBLE.search(text)
+    first = VISIBLE.search(text)
     starts = [first.start(), *sentence_cuts(text)] if first else []
     ends = [*starts[1:], len(text)]
     return [(a, a + len(text[a:b].rstrip())) for a, b in zip(starts, ends, strict=False)]
@@ -333,7 +331,7 @@ def _breaks_unspaced(text: str, cut: int, core: str, ended: str) -> bool:
 def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -> bool:
     """Whether the line break in `gap` is a boundary: a blank line, a list item, a heading."""
     is_item = not text[cut : cut + 5].isalpha() and _NEW_LINE_ITEM.match(text, cut)
-    if is_item or (gap != "\n" and _BLANK_LINE.search(gap)):
+    if is_item or (gap != "\n" and _PARAGRAPH_END.search(gap)):
         return True
     if ended.endswith(_ENDS_ITEM) and _LETTERED_ITEM.match(text, cut):
         return True
@@ -348,7 +346,7 @@ def _breaks_at_line(text: str, cut: int, ended: str, gap: str, is_start: bool) -
     if not text[cut].isupper() or not line[-1].isalnum() or line[0].islower() or len(line) > 80:
         return False
     words = [word for word in line.split() if word not in _SMALL_WORDS]
-    if begin > 0 and not _ENDS_BLANK.search(ended, 0, begin):
+    if begin > 0 and not _PARAGRAPH_END.search(ended, len(ended[:begin].rstrip()), begin):
         return False
     return line.endswith(words[-1]) and not any(word[0].islower() for word in words)
 

@@ -8,7 +8,6 @@ from typing import Literal, TypeAlias
 
 from rag_splitters.errors import InputError
 from rag_splitters.text.boundaries import (
-    NEWLINE,
     Finder,
     after,
     boundary_before,
@@ -17,6 +16,7 @@ from rag_splitters.text.boundaries import (
     skip_space,
     trim_space,
 )
+from rag_splitters.text.lines import NEWLINE
 from rag_splitters.text.structure import Structure
 
 KeepSeparator: TypeAlias = Literal["auto", "start", "end", "none", True, False]

@@ -61,35 +61,15 @@ def copier(metadata: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     False
     """
     shared = dict(metadata)
-    nested = [
-        (key, _value_copier(value))
-        for key, value in shared.items()
-        if type(value) not in _IMMUTABLE
-    ]
+    nested = [key for key, value in shared.items() if type(value) not in _IMMUTABLE]
     if not nested:
         return shared.copy
 
     def copy() -> dict[str, Any]:
-        own = shared.copy()
-        for key, copy_value in nested:
-            own[key] = copy_value()
-        return own
-
-    return copy
-
-
-def _value_copier(value: Any) -> Callable[[], Any]:
-    """Return a function that makes deep copies of a value, if possible without `deepcopy`."""
-    kind = type(value)
-    parts = value.values() if kind is dict else value
-    if kind in (list, dict) and _IMMUTABLE.issuperset(map(type, parts)):
-        return value.copy  # type: ignore[no-any-return]
-
-    def copy() -> Any:
         try:
-            return _copy_value(value)
-        except RecursionError:  # it contains itself
-            return deepcopy(value)
+            return shared | {key: _copy_value(shared[key]) for key in nested}
+        except RecursionError:  # a value that contains itself
+            return deepcopy(shared)
 
     return copy
 

@@ -18,6 +18,15 @@ def without_surrogates(text: str) -> str:
     return text
 
 
+def replace_surrogates(text: str) -> str:
+    """Replace each surrogate by U+FFFD; the length stays the same.
+
+    >>> replace_surrogates("a\\ud800b") == "a\\ufffdb"
+    True
+    """
+    return text if without_surrogates(text) == text else text.translate(_REPLACED)
+
+
 def hide_surrogates(text: str) -> str:
     """Replace each surrogate by a private character; see `show_surrogates`.
 
@@ -32,5 +41,6 @@ def show_surrogates(text: str) -> str:
     return text.translate(_SHOWN)
 
 
+_REPLACED = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 _HIDDEN = {code: 0xF0000 + code for code in range(0xD800, 0xE000)}
 _SHOWN = {hidden: code for code, hidden in _HIDDEN.items()}

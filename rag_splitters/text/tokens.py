@@ -20,6 +20,7 @@ import numpy as np
 from rag_splitters.text.boundaries import boundary_before
 from rag_splitters.text.encodings import load_encoding
 from rag_splitters.text.measures import CallableMeasure, Measure, Sizer
+from rag_splitters.text.surrogates import replace_surrogates, without_surrogates
 
 _BLOCK = 20_000
 """Maximum number of characters without a border to pass to tiktoken, which overflows its stack on
@@ -38,9 +39,6 @@ _TOKENS = 2**32 - 1  # a unit's counts are one number: its tokens, and its chara
 _SINGLE_SPACE = re.compile(r"(?<=\S) (?=\S)")
 _CJK_MARKS = "，。、；：！？"
 _BORDER = re.compile(r"(?<=\S)(?= \S)|(?<=[^\W_])(?=[，。、；：！？][^\W_])")
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
 def token_sizer(tokenizer: Any) -> Sizer:
@@ -63,20 +61,10 @@ def token_sizer(tokenizer: Any) -> Sizer:
 
 
 def _tiktoken_measure(counts: _Counts, text: str) -> Measure:
-    if not _is_unicode(text):
-        if _SURROGATE_PAIR.search(text):  # tiktoken joins a pair into one character
-            return CallableMeasure(text, counts.count)
-        text = _SURROGATE.sub("\ufffd", text)  # as tiktoken does
-    return _TiktokenMeasure(text, counts)
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text has no lone surrogates; encoding it is the fastest check."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    plain = without_surrogates(text)
+    if len(plain) < len(text):  # tiktoken, too, joins a pair of them into one character
+        return CallableMeasure(text, counts.count)
+    return _TiktokenMeasure(plain, counts)
 
 
 # Measures
@@ -189,7 +177,7 @@ class _HuggingFaceMeasure(Measure):
     """Tokens by a Hugging Face tokenizer, which encodes each part again."""
 
     def __init__(self, text: str, tokenizer: Any) -> None:
-        super().__init__(_SURROGATE.sub("\ufffd", text))
+        super().__init__(replace_surrogates(text))
         self._tokenizer = tokenizer
 
     def length(self, start: int, end: int) -> int:
@@ -303,8 +291,8 @@ class _Counts:
         """Count the tokens of a text of any length."""
         if len(text) <= _BLOCK:
             return self._units[text] & _TOKENS
-        joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return sum(self._units[unit] & _TOKENS for unit in _BORDER.split(joined))
+        units = _BORDER.split(without_surrogates(text))
+        return sum(self._units[unit] & _TOKENS for unit in units)
 
     def sums(self, text: str) -> tuple[array[int], array[int]]:
         """Return the borders of a text, from 0 to its end, and the tokens before each."""

@@ -12,6 +12,7 @@ from rag_splitters.structure.block import Block, nesting
 from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.text.boundaries import (
     Finder,
+    lazily,
     lines,
     paragraphs,
     positions,
@@ -87,11 +88,12 @@ def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int])
     groups = [b.start for one, b in following if not b.group or b.group != one.group]
     outer = [b.start for one, b in following if b.level < 2 or b.kind == "heading"]
     coarse = [sections, groups, outer, [block.start for _, block in following]]
+    bars = lazily(lambda: [bar.start() for bar in _BAR.finditer(text)])
     fine = [
         _inside(blocks, _LINED | {"list_item", "quote"}, paragraphs(text)),
         _inside(blocks, {"table"}, lines(text)),
         _inside(blocks, _LINED, lines(text)),
-        _inside(blocks, {"table"}, _matches(text, _BAR)),
+        _inside(blocks, {"table"}, bars),
         _inside(blocks, _PROSE | {"table"}, sentences(text)),
         _inside(blocks, _PROSE, unwrapped_lines(text)),
         _inside(blocks, _PROSE, clauses(text)),
@@ -100,18 +102,6 @@ def _block_levels(text: str, blocks: Sequence[Block], attached: Collection[int])
     word = words(text)
     guarded = [guard(finder) for finder in [*map(positions, coarse), *fine, word]]
     return [*guarded, positions(coarse[-1]), word]
-
-
-def _matches(text: str, pattern: re.Pattern[str]) -> Finder:
-    """Cuts at the start of each match. The search is done at the first use."""
-    finders: list[Finder] = []
-
-    def last(low: int, high: int) -> int:
-        if not finders:
-            finders.append(positions([match.start() for match in pattern.finditer(text)]))
-        return finders[0](low, high)
-
-    return last
 
 
 def _inside(blocks: Sequence[Block], kinds: Collection[str], finder: Finder) -> Finder:

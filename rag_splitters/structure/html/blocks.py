@@ -12,11 +12,11 @@ from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.html.tags import attribute, without_tags
 from rag_splitters.structure.html.tree import BLOCK_TAGS, HEADINGS, ITEMS, LISTS, Element, Tag, Tree
 from rag_splitters.text.boundaries import skip_space, trim_space
+from rag_splitters.text.lines import VISIBLE
 
 HEADING_TAG = re.compile(r"<h[1-6][\s>]", re.IGNORECASE)
 """The opening tag of a heading."""
 
-_VISIBLE = re.compile(r"\S")
 _IMAGE = re.compile(r"<img\b[^>]{0,2000}", re.IGNORECASE)
 _CAPTION = re.compile(
     r"<(caption|figcaption)\b[^>]{0,500}>(.{0,2000}?)</\1", re.IGNORECASE | re.DOTALL
@@ -97,7 +97,7 @@ class _Reader:
 
     def text(self, start: int, end: int) -> None:
         """Process the text between two tags."""
-        if match := _VISIBLE.search(self._source, start, end):
+        if match := VISIBLE.search(self._source, start, end):
             self._start(match.start())
             self._filled = "paragraph"
 
