@@ -11,12 +11,11 @@ from pydantic import BeforeValidator
 from rag_splitters.chunkers.recursive import recursive_levels
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.span import Source, Span
-from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.kinds import language_of
 from rag_splitters.structure.languages import language_named, language_record
 from rag_splitters.structure.signatures import find_signatures
 from rag_splitters.structure.syntax import Syntax, UnreadableError, read_syntax
-from rag_splitters.text.boundaries import Finder, lines, paragraphs, positions, words
+from rag_splitters.text.boundaries import Finder, line_start, lines, paragraphs, positions, words
 from rag_splitters.text.leads import lead_start
 from rag_splitters.text.packing import pack
 from rag_splitters.text.separators import separators

@@ -13,11 +13,11 @@ from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.errors import InputError
 from rag_splitters.span import Source, Span
 from rag_splitters.structure.blocks import Block, Format
-from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.structure.blocks.layout import pack_blocks
 from rag_splitters.structure.blocks.tree import Node, family, merged_units, sections
 from rag_splitters.structure.document import Document, read_document
 from rag_splitters.structure.outline import Outline
+from rag_splitters.text.boundaries import line_start
 from rag_splitters.text.sizing import Sizes, sizer, text_length
 
 

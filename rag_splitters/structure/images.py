@@ -12,11 +12,12 @@ from urllib.parse import unquote_to_bytes
 
 import regex
 
+from rag_splitters.structure.blocks.markdown import ESCAPE
 from rag_splitters.structure.html.tags import attribute, attribute_span, plain_html
 from rag_splitters.structure.html.tree import Element, Tag, Tree, parse_html
 
-_ADDRESS = r"<([^<>\n]*+)>|((?:[^\s()<>\\]|\\.|\((?:[^\s()\\]|\\.)*+\))++)"
-_TITLE = r"""(?:\s++("[^"]{0,1000}+"|'[^']{0,1000}+'|\([^()]{0,1000}+\)))?+"""
+_ADDRESS = r"<(?P<bracketed>[^<>\n]*+)>|(?P<bare>(?:[^\s()<>\\]|\\.|\((?:[^\s()\\]|\\.)*+\))++)"
+_TITLE = r"""(?:\s++(?P<title>"[^"]{0,1000}+"|'[^']{0,1000}+'|\([^()]{0,1000}+\)))?+"""
 _MARKDOWN = regex.compile(
     r"(?<!`)(?P<code>`{1,8})(?!`)[^`]{0,2000}+(?<!`)(?P=code)(?!`)|\\."
     r"|!\[(?P<alt>(?:[^\[\]\\]|\\.|\[(?:[^\[\]\\]|\\.)*+\])*+)\]"
@@ -27,7 +28,6 @@ _DEFINITION = regex.compile(
     rf"^ {{0,3}}+\[(?P<label>(?:[^\[\]\\\n]|\\.)++)\]:[ \t]*+(?:{_ADDRESS}){_TITLE}[ \t]*+$",
     regex.MULTILINE,
 )
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _DATA_URI = re.compile(r"data:([^,;]*)((?:;[^,;]*)*),", re.IGNORECASE)
 
 
@@ -106,7 +106,7 @@ def find_images(
     matches: list[Image] = []
     if markdown and text.find("![", start, end) >= 0:
         matches += _markdown_images(text, start, end, references)
-    if _has_images(text, start, end):
+    if "<img" in text[start:end].lower():
         matches += _html_images(text, start, end)
     images: list[Image] = []
     for image in sorted(matches, key=lambda each: (each.start, -each.end)):
@@ -128,28 +128,19 @@ def _markdown_images(
             if label not in references:
                 continue
             _, _, address, title = references[label]
-        plain = _ESCAPE.sub(r"\1", alt)
+        plain = ESCAPE.sub(r"\1", alt)
         yield Image(*match.span(), *match.span("alt"), plain, title, address)
 
 
 def _address(match: Any) -> tuple[str, str]:
     """The address and the title in a match of one of the patterns above."""
-    bracketed, bare, title = (match.groups()[index] for index in _groups(match))
-    address = _ESCAPE.sub(r"\1", bracketed or bare or "")
-    return address, _ESCAPE.sub(r"\1", (title or "")[1:-1])
-
-
-def _groups(match: Any) -> tuple[int, int, int]:
-    first = 1 if match.re is _DEFINITION else 2
-    return first, first + 1, first + 2
+    bracketed, bare, title = match.group("bracketed", "bare", "title")
+    address = ESCAPE.sub(r"\1", bracketed or bare or "")
+    return address, ESCAPE.sub(r"\1", (title or "")[1:-1])
 
 
 def _normal(label: str) -> str:
     return " ".join(label.split()).casefold()
-
-
-def _has_images(text: str, start: int, end: int) -> bool:
-    return re.compile("<img", re.IGNORECASE).search(text, start, end) is not None
 
 
 def _html_images(text: str, start: int, end: int) -> Iterator[Image]:

@@ -9,7 +9,9 @@ from copy import copy
 from rag_splitters.span import Span
 from rag_splitters.structure.block import Block
 from rag_splitters.structure.blocks.layout import pack_blocks
-from rag_splitters.structure.tables import Cutter, PipeTable, Table
+from rag_splitters.structure.tables.cutting import Cutter
+from rag_splitters.structure.tables.model import Table
+from rag_splitters.structure.tables.pipe import PipeTable
 from rag_splitters.structure.tables.separated import separated_tables
 from rag_splitters.structure.tables.writers import writer
 from rag_splitters.text.boundaries import skip_space, trim_space
@@ -49,7 +51,8 @@ def pack_with_headers(text: str, blocks: Sequence[Block], sizes: Sizes) -> list[
             continue
         table = tables[number] if number < len(tables) else None
         if table is not None and (rest := _rest(table, span.own)):
-            results += _cut(rest, sizes)
+            cut = Cutter(rest, "source", sizes).rows()
+            results += [Span(each.start, each.end, content=each.content) for each in cut]
             position = table.end
         else:
             results.append(span)
@@ -109,8 +112,3 @@ def _rest(table: Table, position: int) -> Table | None:
     rest = copy(table)
     rest.start, rest.rows = position, table.rows[first:]
     return rest
-
-
-def _cut(table: Table, sizes: Sizes) -> Iterator[Span]:
-    for span in Cutter(table, "source", sizes).spans_after_header():
-        yield Span(span.start, span.end, content=span.content)

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from rag_splitters.span import Span
 from rag_splitters.structure.block import Block, nesting
-from rag_splitters.structure.blocks.indents import line_start
 from rag_splitters.text.boundaries import (
     Finder,
     lazily,
+    line_start,
     lines,
     paragraphs,
     positions,

@@ -14,11 +14,11 @@ import regex
 
 from rag_splitters.structure.block import Block, Kind
 from rag_splitters.structure.blocks.plain import wiki_heading, with_anchors
-from rag_splitters.structure.html.blocks import HEADING_TAG, html_blocks
+from rag_splitters.structure.html.blocks import HEADING_TAG, IMAGE_TAG, html_blocks
 from rag_splitters.structure.html.tags import attribute
 from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.boundaries import skip_space, trim_space
-from rag_splitters.text.lines import LINE_BREAK
+from rag_splitters.text.lines import BLANK_LINE, LINE_BREAK
 from rag_splitters.text.surrogates import hide_surrogates, show_surrogates
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 _WINDOW = 60_000  # characters to parse at once, to limit memory use
-_BLANK_LINE = re.compile(r"(?:\r\n|\r|\n)[ \t]*(?:\r\n|\r|\n)")
 _FRONT_MATTER = re.compile(  # YAML or TOML
     r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\r|\n)(?=[\w\"'-][^\r\n]{0,200}?[:=]|#|\1)"
     r"(?P<body>.*?(?:\r\n|\r|\n)|)(?:\1|\.\.\.)[ \t]*(?=[\r\n]|\Z)",
@@ -104,7 +103,7 @@ def _window_end(text: str, position: int, size: int) -> int:
     end = position + size
     if end >= len(text):
         return len(text)
-    if match := _BLANK_LINE.search(text, end, end + _WINDOW):
+    if match := BLANK_LINE.search(text, end, end + _WINDOW):
         return match.end()
     match = LINE_BREAK.search(text, end)
     return match.end() if match else len(text)
@@ -268,15 +267,13 @@ _IMAGE = (
 )
 _IMAGES = regex.compile(rf"(?:{_IMAGE}|\[{_IMAGE}\]\([^()]*+\)|\s)++", regex.DOTALL)
 _ANY_IMAGE = regex.compile(rf"\[{_IMAGE}\]\([^()]*+\)|{_IMAGE}", regex.DOTALL)
-_FIRST_IMAGE = regex.compile(_IMAGE, regex.DOTALL)
 _HTML_TABLE = re.compile(r"\s*<table[\s>]", re.IGNORECASE)
-_HTML_IMAGE = re.compile(r"<img\b[^<>]{0,2000}", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]*>")
 _MARKUP = re.compile(r"[*_`~<\[\\&]")
 _LINK = regex.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*+\])*+)\](?:\([^()]*+\)|\[[^\[\]]*+\])")
 _MARKS = re.compile(r"(\*{1,3}|`+|~~|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w))")
-_WORD = re.compile(r"\w")
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+"""A character after a backslash."""
 
 
 class _Leaves:
@@ -364,8 +361,8 @@ class _Leaves:
         elif token.type == "heading_open":
             kind, level, title = "heading", int(token.tag[1]), _plain_title(_words_of(content))
         elif token.type == "paragraph_open" and content[:1] in "![" and _IMAGES.fullmatch(content):
-            image = _FIRST_IMAGE.search(content)
-            kind, title = "image", _plain_title(image.group(1)) if image else ""
+            image = _ANY_IMAGE.search(content)
+            kind, title = "image", _plain_title(image[1] or image[2]) if image else ""
         if inner and kind in ("paragraph", "heading", "rule"):
             return inner, sum(each == inner for each, _ in self._containers), ""
         return kind, level, title
@@ -405,7 +402,7 @@ def _words_of(heading: str) -> str:
     """Return the beginning of a heading without images (badges), unless it has no text."""
     heading = heading[: 2 * _MAX_TITLE]
     words = _ANY_IMAGE.sub(" ", heading) if "![" in heading else heading
-    return words if _WORD.search(words) else heading
+    return words if re.search(r"\w", words) else heading
 
 
 def _plain_title(content: str) -> str:
@@ -418,7 +415,7 @@ def _plain_title(content: str) -> str:
         return " ".join(content.split())
     content = content[: 2 * _MAX_TITLE]
     short = _TAG.sub("", _LINK.sub(r"\1", content))
-    short = html.unescape(_ESCAPE.sub(r"\1", _MARKS.sub("", short)))
+    short = html.unescape(ESCAPE.sub(r"\1", _MARKS.sub("", short)))
     return " ".join(short.split())[:_MAX_TITLE]
 
 
@@ -426,7 +423,7 @@ def _html_kind(content: str) -> tuple[Kind, int, str]:
     """Return kind, level and title of an HTML block: table, image, heading or mixed HTML."""
     if _HTML_TABLE.match(content) and "</table" in content.lower():
         return "table", 0, ""
-    image = _HTML_IMAGE.search(content)
+    image = IMAGE_TAG.search(content)
     if image and not _TAG.sub("", content).strip():
         return "image", 0, attribute(image.group(), "alt")
     if HEADING_TAG.search(content):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 from rag_splitters.span import Span
 from rag_splitters.structure.tables.model import Cell, Row, Table
-from rag_splitters.structure.tables.writers import Render, Writer, writer
+from rag_splitters.structure.tables.writers import Render, writer
 from rag_splitters.text.boundaries import (
     boundary_before,
     lines,
@@ -36,35 +37,36 @@ class Cutter:
     def __init__(
         self, table: Table, render: Render, sizes: Sizes, rows_per_chunk: int | None = None
     ) -> None:
-        self.table = table
+        self.table, self.render = table, render
         self.text = table.text
-        self.render = render
-        self.frame = _Frame(table, sizes)
+        self.size, self.overlap, _, _ = self.sizes = sizes
+        self.positions = [boundary_before(self.text, row.start) for row in table.rows]
+        self._sizer = sizer(sizes.length_function)
+        self._fitting: dict[int, bool] = {}  # of cells over several rows, by where they begin
         self.is_limited = rows_per_chunk is not None
         self.limit = rows_per_chunk or max(len(table.rows), 1)
+
+    @cached_property
+    def writer(self) -> Writer:
+        """The writer of its parts."""
+        return writer(self.table, self.render)
 
     def spans(self) -> list[Span]:
         """Return the chunks in order. Together they span the whole table."""
         table = self.table
         if self.render == "source" and table.is_verbatim and len(table.rows) <= self.limit:
             whole = without_data(self.text[table.start : table.end])
-            if self.frame.fits(whole):
-                return [self.frame.span(table.start, table.end, 0, len(table.rows), whole)]
-        self.frame.write(self.render)
+            if self._fits(whole):
+                return [self._span(table.start, table.end, 0, len(table.rows), whole)]
         if not table.rows:
             return self._header(table.end)
-        if complete := _labels_fit(self.frame):
-            self.frame.positions[0] = table.start
-        spans = [] if complete else self._header(self.frame.positions[0])
-        return spans + self._rows()
+        if complete := self._labels_fit():
+            self.positions[0] = table.start
+        spans = [] if complete else self._header(self.positions[0])
+        return spans + self.rows()
 
-    def spans_after_header(self) -> list[Span]:
-        """Return the chunks of the rows, if the header stands in an earlier chunk of its own."""
-        self.frame.write(self.render)
-        return self._rows()
-
-    def _rows(self) -> list[Span]:
-        """Chunks of whole rows. A row that is too big is cut by its cells, or else as text."""
+    def rows(self) -> list[Span]:
+        """Return the chunks of whole rows. A row that is too big is cut by its cells, or else as text."""
         spans: list[Span] = []
         first = start = count = 0
         bare = -1  # the first of the pending rows that can only be cut as text
@@ -73,25 +75,25 @@ class Cutter:
             if stop == first and start < first:
                 start += 1
                 continue
-            cells = [] if stop > first else _cut_row(self.frame, first)
+            cells = [] if stop > first else self._cut_row(first)
             if bare >= 0 and (stop > first or cells):
-                spans += self._bare(bare, first)
+                spans += self._as_text(self.positions[bare], self._end(first))
                 bare = -1
             if stop > first:
                 stop = self._balance(start, first, stop)
-                begin, end = self.frame.positions[start], self.frame.end(stop)
-                content = self.frame.writer.content(start, stop)
-                spans.append(self.frame.span(begin, end, start, stop, content))
+                begin, end = self.positions[start], self._end(stop)
+                content = self.writer.content(start, stop)
+                spans.append(self._span(begin, end, start, stop, content))
                 count, first, start = stop - start, stop, self._again(start, stop)
             else:
                 spans += cells
                 bare = first if bare < 0 and not cells else bare
                 first = start = first + 1
-        return spans + (self._bare(bare, first) if bare >= 0 else [])
+        return spans + (self._as_text(self.positions[bare], self._end(first)) if bare >= 0 else [])
 
     def _reach(self, start: int, first: int, guess: int) -> int:
         """The row before which a chunk from `start` ends, or `first` if that row does not fit."""
-        content, fits = self.frame.writer.content, self.frame.fits
+        content, fits = self.writer.content, self._fits
         limit = min(self.limit, len(self.table.rows) - start)
         reach = start + _largest(lambda count: fits(content(start, start + count)), limit, guess)
         return max(reach, first)
@@ -99,217 +101,175 @@ class Cutter:
     def _balance(self, start: int, first: int, stop: int) -> int:
         """The row before which to end, so that the last chunk is not much shorter than this one."""
         total = len(self.table.rows)
-        if self.frame.overlap or self.is_limited or not 0 < total - stop < (stop - start) // 2:
+        if self.overlap or self.is_limited or not 0 < total - stop < (stop - start) // 2:
             return stop
         middle = (start + total + 1) // 2
         is_possible = first < middle < stop
-        fits = is_possible and self.frame.fits(self.frame.writer.content(middle, total))
+        fits = is_possible and self._fits(self.writer.content(middle, total))
         return middle if fits else stop
 
     def _again(self, start: int, stop: int) -> int:
         """The first row that the chunk after `stop` repeats, as many as fit in the overlap."""
-        if not self.frame.overlap:
+        if not self.overlap:
             return stop
         begin = stop
-        empty = self.frame.length(self.frame.writer.head + self.frame.writer.foot)
+        empty = self._length(self.writer.head + self.writer.foot)
         while begin - 1 > start and stop - begin < self.limit - 1:
-            content = self.frame.writer.content(begin - 1, stop)
-            if self.frame.length(content) - empty > self.frame.overlap:
+            content = self.writer.content(begin - 1, stop)
+            if self._length(content) - empty > self.overlap:
                 break
             begin -= 1
         return begin
 
-    def _bare(self, first: int, stop: int) -> list[Span]:
-        """Rows cut as text, without the header."""
-        spans = self.frame.as_text(self.frame.positions[first], self.frame.end(stop))
-        chunks = []
-        for span in spans:
-            low = max(bisect_right(self.frame.positions, span.start) - 1, first)
-            high = max(bisect_right(self.frame.positions, span.end - 1), low + 1)
-            metadata = self.frame.metadata(low, high, [])
-            chunks.append(Span(span.start, span.end, metadata, span.content, modality="table"))
-        return chunks
-
     def _header(self, end: int) -> list[Span]:
         """Chunks of the header alone, up to `end`."""
         start = self.table.start
-        content = self.frame.writer.header().strip()
-        if content and self.frame.fits(content):
+        content = self.writer.header().strip()
+        if content and self._fits(content):
             stop = trim_space(self.text, start, end)
-            return [Span(start, stop, self.frame.metadata(0, 0), content, modality="table")]
-        spans = self.frame.as_text(start, end)
-        metadata = self.frame.metadata(0, 0, [])
+            return [Span(start, stop, self._metadata(0, 0), content, modality="table")]
+        return self._as_text(start, end)
+
+    def _cut_row(self, index: int) -> list[Span]:
+        """One row, cut by cells under their labels; [] if not even that fits.
+
+        Cells that reach into the row from above are included next to its own cells if they fit.
+        """
+        row = self.table.rows[index]
+        cells = [*self.table.cells(row), *self._carried(row)]
+        cells.sort(key=lambda cell: cell.column)
+        contents = [self.writer.cell(cell) for cell in cells]
+        labels = [self._label(cell, each) for cell, each in zip(cells, contents, strict=True)]
+        begins = self._begins(index, cells)
+        spans: list[Span] = []
+        low, count = 0, 1
+        while low < len(cells):
+            count = _largest(
+                lambda n, low=low: self._fits(  # type: ignore[misc]
+                    self.writer.part(labels[low : low + n], contents[low : low + n])
+                ),
+                len(cells) - low,
+                count,
+            )
+            start = begins[low]
+            end = trim_space(self.text, start, begins[low + max(count, 1)])
+            if count:
+                high = low + count
+                content = self.writer.part(labels[low:high], contents[low:high])
+                content = content if content.strip() else self.text[start:end]
+                if end > start:
+                    spans.append(
+                        self._span(start, end, index, index + 1, content, labels[low:high])
+                    )
+            elif cells[low].begin >= row.start:
+                inner = self._inside(index, cells[low], labels[low], start, end)
+                if not inner:
+                    return []
+                spans += inner
+            low += max(count, 1)
+        return spans
+
+    def _labels_fit(self) -> bool:
+        """Whether the chunks of the first row contain all labels of the header."""
+        if self._fits(self.writer.content(0, 1)):
+            return True
+        cells = self.table.cells(self.table.rows[0])
+        columns = {cell.column + shift for cell in cells for shift in range(cell.width)}
+        if not self.table.header:
+            return True
+        if not set(range(len(self.table.labels))) <= columns:
+            return False
+        whole = all(self._label(c, self.writer.cell(c)) == self._names(c) for c in cells)
+        return whole and bool(self._cut_row(0))
+
+    def _inside(self, index: int, cell: Cell, label: str, start: int, end: int) -> list[Span]:
+        """One cell, cut as text under its label; [] if the label leaves no room."""
+        excerpt = self.table.excerpt(cell)
+
+        def content(piece: str) -> str:
+            return self.writer.part([label], [self.writer.escape(piece)])
+
+        if 4 * self._length(content("")) > 3 * self.size:
+            return []
+        pieces = pack(
+            _cell_structure(excerpt.text),
+            Sizes(self.size, self.overlap, lambda p: self._length(content(p)) if p else 0),
+        )
+        contents = [content(piece.text_of(excerpt.text)) for piece in pieces] or [content("")]
+        if not all(map(self._fits, contents)):
+            return []
+        starts = [start, *(boundary_before(self.text, excerpt.start(p.start)) for p in pieces[1:])]
+        ends = [boundary_before(self.text, excerpt.end(p.end)) for p in pieces[:-1]]
         return [
-            Span(span.start, span.end, metadata, span.content, modality="table") for span in spans
+            self._span(begin, stop, index, index + 1, each, [label])
+            for begin, stop, each in zip(starts, [*ends, end], contents, strict=True)
         ]
 
+    def _label(self, cell: Cell, content: str) -> str:
+        """The label above a cell, shortened to half of the room if both do not fit."""
+        label = self._names(cell)
+        if self._fits(self.writer.part([label], [content])):
+            return label
+        parts = label.split(" ")
+        markup = self._length(self.writer.part([""], [""]))
+        most = (self.size - markup) // 2 + markup
 
-def _cut_row(frame: _Frame, index: int) -> list[Span]:
-    """One row, cut by cells under their labels; [] if not even that fits.
+        def fits(count: int) -> bool:
+            return self._length(self.writer.part([" ".join(parts[:count])], [""])) <= most
 
-    Cells that reach into the row from above are included next to its own cells if they fit.
-    """
-    row = frame.table.rows[index]
-    cells = [*frame.table.cells(row), *frame.carried(row)]
-    cells.sort(key=lambda cell: cell.column)
-    contents = [frame.writer.cell(cell) for cell in cells]
-    labels = [_label(frame, cell, each) for cell, each in zip(cells, contents, strict=True)]
-    begins = frame.begins(index, cells)
-    spans: list[Span] = []
-    low, count = 0, 1
-    while low < len(cells):
-        count = _largest(
-            lambda n, low=low: frame.fits(  # type: ignore[misc]
-                frame.writer.part(labels[low : low + n], contents[low : low + n])
-            ),
-            len(cells) - low,
-            count,
-        )
-        start = begins[low]
-        end = trim_space(frame.text, start, begins[low + max(count, 1)])
-        if count:
-            high = low + count
-            content = frame.writer.part(labels[low:high], contents[low:high])
-            content = content if content.strip() else frame.text[start:end]
-            if end > start:
-                spans.append(frame.span(start, end, index, index + 1, content, labels[low:high]))
-        elif cells[low].begin >= row.start:
-            inner = _inside(frame, index, cells[low], labels[low], start, end)
-            if not inner:
-                return []
-            spans += inner
-        low += max(count, 1)
-    return spans
+        return " ".join(parts[: _largest(fits, len(parts), 4)])
 
+    def _names(self, cell: Cell) -> str:
+        labels = self.writer.labels[cell.column : cell.column + cell.width]
+        return " / ".join(dict.fromkeys(filter(None, labels)))
 
-def _labels_fit(frame: _Frame) -> bool:
-    """Whether the chunks of the first row contain all labels of the header."""
-    if frame.fits(frame.writer.content(0, 1)):
-        return True
-    cells = frame.table.cells(frame.table.rows[0])
-    columns = {cell.column + shift for cell in cells for shift in range(cell.width)}
-    if not frame.table.header:
-        return True
-    if not set(range(len(frame.table.labels))) <= columns:
-        return False
-    whole = all(_label(frame, c, frame.writer.cell(c)) == _names(frame, c) for c in cells)
-    return whole and bool(_cut_row(frame, 0))
-
-
-def _cell_structure(text: str) -> Structure:
-    """Return the structure of a cell's text."""
-    return Structure(text, [lines(text), sentences(text), words(text)])
-
-
-def _inside(frame: _Frame, index: int, cell: Cell, label: str, start: int, end: int) -> list[Span]:
-    """One cell, cut as text under its label; [] if the label leaves no room."""
-    excerpt = frame.table.excerpt(cell)
-
-    def content(piece: str) -> str:
-        return frame.writer.part([label], [frame.writer.escape(piece)])
-
-    if 4 * frame.length(content("")) > 3 * frame.size:
-        return []
-    pieces = pack(
-        _cell_structure(excerpt.text),
-        Sizes(
-            frame.size,
-            frame.overlap,
-            lambda piece: frame.length(content(piece)) if piece else 0,
-        ),
-    )
-    contents = [content(piece.text_of(excerpt.text)) for piece in pieces] or [content("")]
-    if not all(map(frame.fits, contents)):
-        return []
-    starts = [start, *(boundary_before(frame.text, excerpt.start(p.start)) for p in pieces[1:])]
-    ends = [boundary_before(frame.text, excerpt.end(p.end)) for p in pieces[:-1]]
-    return [
-        frame.span(begin, stop, index, index + 1, each, [label])
-        for begin, stop, each in zip(starts, [*ends, end], contents, strict=True)
-    ]
-
-
-def _label(frame: _Frame, cell: Cell, content: str) -> str:
-    """The label above a cell, shortened to half of the room if both do not fit."""
-    label = _names(frame, cell)
-    if frame.fits(frame.writer.part([label], [content])):
-        return label
-    parts = label.split(" ")
-    markup = frame.length(frame.writer.part([""], [""]))
-    most = (frame.size - markup) // 2 + markup
-
-    def fits(count: int) -> bool:
-        return frame.length(frame.writer.part([" ".join(parts[:count])], [""])) <= most
-
-    return " ".join(parts[: _largest(fits, len(parts), 4)])
-
-
-def _names(frame: _Frame, cell: Cell) -> str:
-    labels = frame.writer.labels[cell.column : cell.column + cell.width]
-    return " / ".join(dict.fromkeys(filter(None, labels)))
-
-
-class _Frame:
-    """What all steps of cutting a table share: the table, its writer, the sizes, the positions.
-
-    Parameters: those of `Cutter`, except `rows_per_chunk`.
-    """
-
-    writer: Writer
-
-    def __init__(self, table: Table, sizes: Sizes) -> None:
-        self.table = table
-        self.text = table.text
-        self.size, self.overlap, _, _ = self.sizes = sizes
-        self.positions = [boundary_before(self.text, row.start) for row in table.rows]
-        self._sizer = sizer(sizes.length_function)
-        self._fitting: dict[int, bool] = {}  # of cells over several rows, by where they begin
-
-    def write(self, render: Render) -> None:
-        """Choose how the table is written."""
-        self.writer = writer(self.table, render)
-
-    def fits(self, content: str) -> bool:
+    def _fits(self, content: str) -> bool:
         """Whether a chunk with this content is within the size."""
-        return self.length(content) <= self.size
+        return self._length(content) <= self.size
 
-    def length(self, content: str) -> int:
+    def _length(self, content: str) -> int:
         """The length of this content, in the unit of the sizes."""
         return self._sizer(content).length(0, len(content))
 
-    def end(self, stop: int) -> int:
+    def _end(self, stop: int) -> int:
         """The end of the row before `stop`, with everything between it and the next row."""
         if stop == len(self.positions):
             return self.table.end
         return trim_space(self.text, self.positions[stop - 1], self.positions[stop])
 
-    def begins(self, index: int, cells: Sequence[Cell]) -> list[int]:
+    def _begins(self, index: int, cells: Sequence[Cell]) -> list[int]:
         """The start of each cell's part of the row, and the end of the last part.
 
         The part of a cell that reaches into the row from above is empty.
         """
-        begins = [self.end(index + 1)]
+        begins = [self._end(index + 1)]
         for cell in reversed(cells):
             is_own = cell.begin >= self.table.rows[index].start
             begins.append(boundary_before(self.text, cell.begin) if is_own else begins[-1])
         first = begins[-1]
         return [self.positions[index] if each == first else each for each in reversed(begins)]
 
-    def carried(self, row: Row) -> list[Cell]:
+    def _carried(self, row: Row) -> list[Cell]:
         """The cells of rows above that reach into this one, except those too big for a chunk."""
         for cell in row.carried:
             if cell.begin not in self._fitting:
                 part = self.writer.part([""], [self.writer.cell(cell)])
-                self._fitting[cell.begin] = self.fits(part)
+                self._fitting[cell.begin] = self._fits(part)
         return [cell for cell in row.carried if self._fitting[cell.begin]]
 
-    def as_text(self, start: int, end: int) -> list[Span]:
-        """A part of the table cut as text."""
+    def _as_text(self, start: int, end: int) -> list[Span]:
+        """Return the chunks of a part of the table that is cut as text, without the header."""
         excerpt = Excerpt.of(self.text, start, end, data_in(self.text, start, end))
-        text = excerpt.text
-        return excerpt.spans(pack(_cell_structure(text), self.sizes), self.text)
+        spans = pack(_cell_structure(excerpt.text), self.sizes)
+        chunks = []
+        for span in excerpt.spans(spans, self.text):
+            first = max(bisect_right(self.positions, span.start) - 1, 0)
+            stop = bisect_right(self.positions, span.end - 1)
+            metadata = self._metadata(first, stop, [])
+            chunks.append(Span(span.start, span.end, metadata, span.content, modality="table"))
+        return chunks
 
-    def span(
+    def _span(
         self,
         start: int,
         end: int,
@@ -321,10 +281,10 @@ class _Frame:
         """A chunk of the rows from `first` to before `stop`, of the columns with these labels."""
         start = skip_space(self.text, start)
         same = content == self.text[start:end]
-        metadata = self.metadata(first, stop, labels)
+        metadata = self._metadata(first, stop, labels)
         return Span(start, end, metadata, None if same else content, modality="table")
 
-    def metadata(
+    def _metadata(
         self, first: int, stop: int, labels: Sequence[str] | None = None
     ) -> dict[str, Any]:
         """The metadata of a chunk of these rows, or of the header if there are none."""
@@ -337,6 +297,11 @@ class _Frame:
         if self.table.caption:
             metadata["caption"] = self.table.caption
         return metadata
+
+
+def _cell_structure(text: str) -> Structure:
+    """Return the structure of a cell's text."""
+    return Structure(text, [lines(text), sentences(text), words(text)])
 
 
 def _largest(fits: Callable[[int], bool], limit: int, guess: int) -> int:
