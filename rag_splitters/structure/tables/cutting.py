@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_splitters.span import Span
 from rag_splitters.structure.tables.model import Cell, Row, Table
-from rag_splitters.structure.tables.writers import Render, writer
+from rag_splitters.structure.tables.writers import Render, Writer, writer
 from rag_splitters.text.boundaries import (
     boundary_before,
     lines,
@@ -66,7 +66,10 @@ class Cutter:
         return spans + self.rows()
 
     def rows(self) -> list[Span]:
-        """Return the chunks of whole rows. A row that is too big is cut by its cells, or else as text."""
+        """Return the chunks of whole rows.
+
+        A row that is too big is cut by its cells, or else as text.
+        """
         spans: list[Span] = []
         first = start = count = 0
         bare = -1  # the first of the pending rows that can only be cut as text
