@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from rag_splitters.errors import InputError
 from rag_splitters.span import Span
 
-P = TypeVar("P", str, None)
+P = TypeVar("P", bound="str | None")
 
 
 def check_page_break(pattern: P) -> P:
