@@ -80,10 +80,9 @@ def compare(
     Without questions, the report counts the faults of each strategy's chunks, such as chunks that
     start mid-sentence. They do not say what a search finds.
     """
-    formats = {"html": html, "markdown": markdown}
-    outputs = {form: path for form, path in formats.items() if path is not None}
+    outputs = {"html": html, "markdown": markdown}
     for path in outputs.values():  # before anything is computed
-        if path.is_dir() or not path.parent.is_dir():
+        if path is not None and (path.is_dir() or not path.parent.is_dir()):
             raise FileError(f"{path} cannot be written: name a file in a folder that exists")
     from rag_splitters import evaluation
     from rag_splitters.models import HashingEmbeddings
@@ -104,28 +103,21 @@ def compare(
     else:
         console().print(report)
     for form, path in outputs.items():
-        getattr(report, f"to_{form}")(path)
-        typer.echo(f"Written: {path}", err=True)
+        if path is not None:
+            getattr(report, f"to_{form}")(path)
+            typer.echo(f"Written: {path}", err=True)
 
 
 def _strategies(
     specifications: Sequence[str], models: Mapping[str, Any], benchmark: Benchmark, max_tokens: int
 ) -> dict[str, Any]:
-    """The strategies that the options name, or those that the documentation recommends."""
+    """The strategies of the options, NAME or NAME:JSON; or those of the documentation."""
     from rag_splitters.evaluation import candidates
 
-    if not specifications:
-        retrievers = [PARENT_CHILD] if benchmark.questions else []
-        chunkers: dict[str, Any] = dict(candidates())
-        return chunkers | _strategies_of(retrievers, models, benchmark, max_tokens)
-    return _strategies_of(specifications, models, benchmark, max_tokens)
-
-
-def _strategies_of(
-    specifications: Sequence[str], models: Mapping[str, Any], benchmark: Benchmark, max_tokens: int
-) -> dict[str, Any]:
-    """The strategies that these specifications name: NAME, or NAME:JSON with parameters."""
     strategies: dict[str, Any] = {}
+    if not specifications:
+        strategies = dict(candidates())
+        specifications = [PARENT_CHILD] if benchmark.questions else []
     for specification in specifications:
         name, _, text = specification.partition(":")
         if specification in strategies:

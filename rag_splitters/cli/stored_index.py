@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from rag_splitters.errors import FileError, InputError, MissingFileError
 from rag_splitters.models import Embedder
+from rag_splitters.parameters.messages import plain_errors
 from rag_splitters.parent_child.errors import FolderInUseError, StoreError
 
 if TYPE_CHECKING:
@@ -20,23 +21,21 @@ if TYPE_CHECKING:
     from rag_splitters.langchain import ParentDocumentRetriever
 
 SETTINGS = "settings.json"
-_SPLITTERS = {"auto": "AutoTextSplitter", "recursive": "RecursiveTextSplitter"}
 
 
-@dataclass(frozen=True)
-class IndexSettings:
+class IndexSettings(BaseModel):
     """How the documents of an index are cut. The index remembers it, so that a later version with
     other defaults does not cut all of them again.
 
-    Parameters:
-        strategy: "auto", or "recursive" for an index that was not made by the command line.
-        child_size: maximum characters of a child.
-        parent_size: maximum characters of a parent.
+    The strategy is "recursive" for an index that was not made by the command line. The sizes are
+    the maximum characters of a child and of a parent.
     """
 
-    strategy: str = "auto"
-    child_size: int = 400
-    parent_size: int = 2000
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    strategy: Literal["auto", "recursive"] = "auto"
+    child_size: PositiveInt = 400
+    parent_size: PositiveInt = 2000
 
     @classmethod
     def of(cls, folder: Path, sizes: Mapping[str, int | None]) -> IndexSettings:
@@ -45,10 +44,16 @@ class IndexSettings:
         Raises ValueError if the file of settings is damaged, or if the sizes are inconsistent.
         """
         settings = cls(strategy="recursive" if is_index(folder) else "auto")
-        if (folder / SETTINGS).is_file():
-            settings = cls._read(folder / SETTINGS)
-        changes: dict[str, Any] = {k: size for k, size in sizes.items() if size is not None}
-        settings = replace(settings, **changes)
+        if (file := folder / SETTINGS).is_file():
+            try:
+                with plain_errors(cls):
+                    settings = cls.model_validate_json(file.read_text(encoding="utf-8"))
+            except OSError as error:
+                raise FileError(f"{file} cannot be read: {error.strerror or error}") from error
+            except ValueError as error:
+                raise InputError(f"{file} is damaged: {error}") from error
+        changes = {name: size for name, size in sizes.items() if size is not None}
+        settings = settings.model_copy(update=changes)
         if settings.child_size > settings.parent_size:
             raise InputError(
                 f"--child-size must not be above --parent-size ({settings.parent_size}), "
@@ -56,23 +61,9 @@ class IndexSettings:
             )
         return settings
 
-    @classmethod
-    def _read(cls, file: Path) -> IndexSettings:
-        try:
-            values = json.loads(file.read_text(encoding="utf-8"))
-            settings = cls(**values)
-        except OSError as error:
-            raise FileError(f"{file} cannot be read: {error.strerror or error}") from error
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{file} is damaged: {error}") from error
-        sizes = (settings.child_size, settings.parent_size)
-        if settings.strategy not in _SPLITTERS or not all(type(n) is int and n > 0 for n in sizes):
-            raise InputError(f"{file} is damaged: it says {values}")
-        return settings
-
     def write(self, folder: Path) -> None:
         """Write the settings, if the folder does not have them already."""
-        file, text = folder / SETTINGS, json.dumps(asdict(self)) + "\n"
+        file, text = folder / SETTINGS, self.model_dump_json() + "\n"
         try:
             if not file.is_file() or file.read_text(encoding="utf-8") != text:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +77,8 @@ class IndexSettings:
         """The splitters of the retriever, by the names of its options."""
         from rag_splitters import langchain
 
-        kind = getattr(langchain, _SPLITTERS[self.strategy])
+        kinds = {"auto": langchain.AutoTextSplitter, "recursive": langchain.RecursiveTextSplitter}
+        kind = kinds[self.strategy]
         sizes = {"child_splitter": self.child_size, "parent_splitter": self.parent_size}
         return {name: kind(chunk_size=size) for name, size in sizes.items()}
 

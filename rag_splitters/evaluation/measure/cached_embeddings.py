@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,6 @@ from rag_splitters.models.cache import check_cache, text_cache
 from rag_splitters.models.embedder import rows_of
 
 _AT_ONCE = 1024  # texts for one step of the progress bar
-
-Vectors = dict[str, NDArray[np.float32]]
 
 
 class CachedEmbeddings:
@@ -43,8 +40,7 @@ class CachedEmbeddings:
         self._embedder = model if isinstance(model, Embedder) else Embedder(model)
         self._cache = None if cache is None else text_cache(cache, "answers")
         check_cache(self._cache, self._embedder)
-        self._texts: Vectors = {}
-        self._questions: Vectors = {}
+        self._vectors: dict[str, dict[str, NDArray[np.float32]]] = {"text": {}, "question": {}}
 
     @property
     def description(self) -> str:
@@ -62,17 +58,28 @@ class CachedEmbeddings:
 
         Raises ModelError if the model fails.
         """
-        ask = partial(self._embedder.embed_each, cache=self._cache)
-        return _rows(self._texts, lambda batch: rows_of(ask(batch)), texts, track)
+        return self._rows("text", texts, track)
 
     def embed_questions(
         self, questions: Sequence[str], track: Callable[[Any], Iterable[Any]] = iter
     ) -> NDArray[np.float32]:
         """Like `embed`, for questions: uses the model's own method for them if it has one."""
-        if not self._embedder.has_questions:
-            return self.embed(questions, track)
-        ask = partial(self._embedder.embed_questions, cache=self._cache)
-        return _rows(self._questions, ask, questions, track)
+        return self._rows("question" if self._embedder.has_questions else "text", questions, track)
+
+    def _rows(
+        self, kind: str, texts: Sequence[str], track: Callable[[Any], Iterable[Any]]
+    ) -> NDArray[np.float32]:
+        """The vectors of texts; what is missing is asked for, and remembered."""
+        vectors, cache = self._vectors[kind], self._cache
+        missing = [text for text in dict.fromkeys(texts) if text not in vectors]
+        for start in track(range(0, len(missing), _AT_ONCE)) if missing else ():
+            batch = missing[start : start + _AT_ONCE]
+            if kind == "question":
+                rows = self._embedder.embed_questions(batch, cache=cache)
+            else:
+                rows = rows_of(self._embedder.embed_each(batch, cache=cache))
+            vectors.update(zip(batch, rows, strict=True))
+        return rows_of([vectors[text] for text in texts])
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return a vector for each text."""
@@ -83,19 +90,3 @@ class CachedEmbeddings:
         """Return the vector of a question."""
         vector: list[float] = self.embed_questions([text])[0].tolist()
         return vector
-
-
-def _rows(
-    vectors: Vectors,
-    ask: Callable[[list[str]], NDArray[np.float32]],
-    texts: Sequence[str],
-    track: Callable[[Any], Iterable[Any]],
-) -> NDArray[np.float32]:
-    """The vectors of texts; what is missing is asked for, and remembered."""
-    missing = [text for text in dict.fromkeys(texts) if text not in vectors]
-    for start in track(range(0, len(missing), _AT_ONCE)) if missing else ():
-        batch = missing[start : start + _AT_ONCE]
-        vectors.update(zip(batch, ask(batch), strict=True))
-    if not texts:
-        return np.zeros((0, 0), dtype=np.float32)
-    return np.stack([vectors[text] for text in texts])

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 _MIN_LIKENESS = 0.4  # of the nearest text that is suggested
 _MAX_SHOWN = 200
+_REFERENCE_KEYS = {"text": "content", "start": "start_index", "end": "end_index"}
+"""The keys of a reference, here and in the format of Chroma's report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +138,9 @@ def read_lines(path: str | Path, function: Callable[[str], T]) -> list[T]:
 class _Documents(dict[str, str]):
     """Documents by name, each of which is prepared for quotations only once."""
 
-    def quotable(self, name: str) -> QuotableText:
-        if name not in self._quotable:
-            self._quotable[name] = QuotableText(self[name])
-        return self._quotable[name]
-
     @cached_property
-    def _quotable(self) -> dict[str, QuotableText]:
-        return {}
+    def quotable(self) -> Callable[[str], QuotableText]:
+        return cache(lambda name: QuotableText(self[name]))
 
 
 class _Lines:
@@ -194,14 +191,7 @@ def _csv_question(documents: _Documents, row: Mapping[str, str]) -> Question:
         references = json.loads(row["references"])
     except (json.JSONDecodeError, TypeError) as error:
         raise InputError(f"references is not JSON: {error}") from None
-    renamed = {"content": "text", "start_index": "start", "end_index": "end"}
-    parts = [
-        {renamed.get(key, key): value for key, value in part.items()}
-        if isinstance(part, Mapping)
-        else part
-        for part in _as_list(references)
-    ]
-    return _question(row["question"], row["corpus_id"], parts, documents)
+    return _question(row["question"], row["corpus_id"], references, documents)
 
 
 def _json_object(line: str) -> dict[str, Any]:
@@ -235,13 +225,15 @@ def _json_question(documents: _Documents, line: Mapping[str, Any]) -> Question:
         raise InputError('"question" and "document" must be strings')
     matches = [each for each in documents if each == name or each.endswith(f"/{name}")]
     name = matches[0] if len(matches) == 1 else name
-    return _question(text, name, _as_list(line.get("references")), documents)
+    return _question(text, name, line.get("references"), documents)
 
 
-def _question(text: str, name: str, references: Iterable[Any], documents: _Documents) -> Question:
+def _question(text: str, name: str, references: Any, documents: _Documents) -> Question:
     """The question, with its references located or checked."""
     if name not in documents:
         raise InputError(_unknown(name, documents))
+    if not isinstance(references, list):
+        raise InputError(f"references must be a list, got {_shortened(str(references))}")
     positions = tuple(_reference(part, documents, name) for part in references)
     question = Question(text, name, positions)
     check_question(question, documents)
@@ -253,7 +245,9 @@ def _reference(part: Any, documents: _Documents, name: str) -> Range:
     fields = {"text": part} if isinstance(part, str) else part
     if not isinstance(fields, Mapping):
         raise InputError(f"a reference is a quotation, or start and end, got {part!r}")
-    quotation, start, end = (fields.get(key) for key in ("text", "start", "end"))
+    quotation, start, end = (
+        fields.get(key, fields.get(other)) for key, other in _REFERENCE_KEYS.items()
+    )
     if start is None and end is None and isinstance(quotation, str) and quotation.strip():
         return _only_position(quotation, documents.quotable(name))
     if type(start) is not int or type(end) is not int:
@@ -282,12 +276,6 @@ def _only_position(quotation: str, text: QuotableText) -> Range:
             "start and end"
         )
     return places[0].start, places[0].end
-
-
-def _as_list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise InputError(f"references must be a list, got {_shortened(str(value))}")
-    return value
 
 
 def _unknown(name: str, documents: Mapping[str, str]) -> str:
