@@ -6,8 +6,8 @@ import json
 import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from importlib.resources import files
 from inspect import getdoc
 from typing import Any
 from urllib.parse import parse_qsl
@@ -19,7 +19,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from rag_splitters import CATALOGUE
 from rag_splitters.chunkers.by_name import changed_parameters
@@ -63,11 +64,6 @@ from rag_splitters.web.http import TooLargeError, log_failure, one_line
 
 logger = logging.getLogger(__name__)
 
-_STATIC = {
-    "page.css": "text/css",
-    "page.js": "text/javascript",
-    "htmx.min.js": "text/javascript",
-}
 _PASTED = "text/plain"  # a text from the clipboard; files come as application/octet-stream
 _REGEX_PARAMETERS = ("is_regex", "patterns", "page_break", "secondary_chunking_regex")
 _SMALL = 200_000  # characters of a text that is searched at once
@@ -78,13 +74,13 @@ _PASTED_NAME = "your own text"
 def application(texts: Mapping[str, str], models: ModelSet, hosts: Sequence[str]) -> Starlette:
     """The application; see `rag_splitters.playground.create_app`."""
     page = _Page(Texts(texts), models)
-    routes = [Route("/", _endpoint(page.start))]
-    routes += [Route(f"/{name}", _file(name, kind)) for name, kind in _STATIC.items()]
-    routes += [
+    routes = [
+        Route("/", _endpoint(page.start)),
         Route("/settings", _endpoint(page.settings), methods=["POST"]),
         Route("/views", _endpoint(page.views), methods=["POST"]),
         Route("/chunk", _endpoint(page.chunk), methods=["POST"]),
         Route("/text", _endpoint(page.take_text), methods=["POST"]),
+        Mount("/", StaticFiles(packages=[("rag_splitters.playground", "static")])),
     ]
     return Starlette(routes=routes, middleware=[Middleware(Guard, hosts=hosts)])
 
@@ -159,7 +155,7 @@ class _Page:
         settings, side = Settings.read(fields, self.texts), Side.read(fields, letter)
         cuts = self._all_cuts(settings, fields)
         cut = self._cut(settings, side)
-        if cut is None:
+        if isinstance(cut, str):
             return self._render(fields)
         if side.chunk is not None and side.chunk < len(cut.chunks):
             place = cut.chunks[side.chunk].start
@@ -186,8 +182,8 @@ class _Page:
 
     # Cutting and searching
 
-    def _cut(self, settings: Settings, side: Side, *, runs: bool = False) -> Cut | None:
-        """Return the chunks, cutting the text unless that waits for the user; None then.
+    def _cut(self, settings: Settings, side: Side, *, runs: bool = False) -> Cut | str:
+        """Return the chunks, or say why cutting the text waits for the user to press Run.
 
         Raises: RagSplittersError if the settings are wrong or a model fails.
         """
@@ -196,8 +192,8 @@ class _Page:
         cut = self._cuts.get(key)
         if cut is None or runs:
             chunker = chunker_from_form(side.strategy, side.values, self.models)
-            if not runs and self._reason_to_wait(chunker, side):
-                return None
+            if not runs and (reason := self._reason_to_wait(chunker, side)):
+                return reason
             cut = Cut.of(chunker, settings.text)
             self._cuts.put(key, cut)
         return cut
@@ -205,12 +201,10 @@ class _Page:
     def _all_cuts(self, settings: Settings, fields: Fields) -> list[Cut]:
         """Return the chunks of both sides, as far as they can be shown."""
         cuts = []
-        for letter in LETTERS:
-            try:
-                cuts += [self._cut(settings, Side.read(fields, letter))] if letter in fields else []
-            except RagSplittersError:  # said where this side is drawn
-                continue
-        return [cut for cut in cuts if cut is not None]
+        for letter in filter(fields.__contains__, LETTERS):
+            with suppress(RagSplittersError):  # said where this side is drawn
+                cuts.append(self._cut(settings, Side.read(fields, letter)))
+        return [cut for cut in cuts if isinstance(cut, Cut)]
 
     def _reason_to_wait(self, chunker: Chunker, side: Side) -> str:
         """Say why cutting waits for the user to press Run; "" if it does not."""
@@ -218,7 +212,8 @@ class _Page:
         if any(getattr(each, "llm", None) is not None for each in parts):
             return f"calls {self.models.descriptions['llm']}"
         # A regular expression can run for ever, and a link can come from anyone.
-        if side.is_linked and any(_has_regex(each) for each in parts):
+        changed = {name for each in parts for name in changed_parameters(each)}
+        if side.is_linked and not changed.isdisjoint(_REGEX_PARAMETERS):
             return "uses regular expressions that came with a link"
         return ""
 
@@ -256,9 +251,8 @@ class _Page:
             try:
                 sides[letter] = side = Side.read(fields, letter)
                 cut = self._cut(settings, side, runs=fields.get("run") == letter)
-                if cut is None:
-                    chunker = chunker_from_form(side.strategy, side.values, self.models)
-                    waits[letter] = self._reason_to_wait(chunker, side)
+                if isinstance(cut, str):
+                    waits[letter] = cut
                 else:
                     cuts[letter] = cut
             except RagSplittersError as error:
@@ -367,10 +361,7 @@ class _Page:
         lines = {name: about[0].partition("\n")[0] for name, about in abouts.items()}
         return {
             "sides": sides,
-            "rows": {
-                side.letter: rows(side.strategy, side.values, side.letter, self.models)
-                for side in sides
-            },
+            "rows": {side.letter: rows(side.strategy, side.values, side.letter) for side in sides},
             "linked": linked,
             "shown": shown if len(sides) > 1 else "a",
             "models": self.models,
@@ -408,28 +399,12 @@ def _endpoint(method: Callable[[Fields, bytes, str], Response]) -> Any:
     return endpoint
 
 
-def _file(name: str, media_type: str) -> Any:
-    """An endpoint that sends one of the page's files, which is read once."""
-    content = (files(__package__) / "static" / name).read_bytes()
-
-    async def endpoint(request: Request) -> Response:
-        return Response(content, media_type=media_type)
-
-    return endpoint
-
-
 def _fields_of(body: bytes) -> Fields:
     """Read a form. Of several fields with one name, the last one counts."""
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=2_000))
     except ValueError as error:
         raise InputError(f"the request is not a form: {error}") from None
-
-
-def _has_regex(chunker: Chunker) -> bool:
-    """Whether a user's regular expression is among a chunker's parameters."""
-    changed = changed_parameters(chunker)
-    return not changed.keys().isdisjoint(_REGEX_PARAMETERS)
 
 
 def _unknown(strategy: str) -> str:

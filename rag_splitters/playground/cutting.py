@@ -12,7 +12,7 @@ import numpy as np
 from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
-from rag_splitters.evaluation.measure.faults import DocumentFaults, tiny
+from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
 from rag_splitters.evaluation.measure.metrics import Range
 from rag_splitters.evaluation.measure.ranking import rank
 from rag_splitters.playground.model_set import ModelSet
@@ -103,8 +103,7 @@ class Cut:
         """How many chunks have each of the faults."""
         name = self.text.name
         located = [LocatedChunk(each.text, name, (each.start, each.end)) for each in self.chunks]
-        flags = document_faults(self.text.text, name).flags(located) | {"tiny": tiny(self.sizes)}
-        return {fault: sum(each) for fault, each in flags.items()}
+        return count_faults({name: document_faults(self.text.text, name)}, located, self.sizes)
 
     @cached_property
     def coverage(self) -> tuple[int, int]:

@@ -80,9 +80,7 @@ def write_fields(strategy: str, values: Mapping[str, Any], name: str) -> dict[st
     return fields
 
 
-def rows(
-    strategy: str, values: Mapping[str, Any], name: str, models: ModelSet
-) -> list[dict[str, Any]]:
+def rows(strategy: str, values: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return what the page draws for each parameter: its control, text, slider and inner forms."""
     controls = form(chunker_class(strategy))
     size = next((each["default"] for each in controls if each["name"] == "chunk_size"), None)
@@ -95,7 +93,7 @@ def rows(
             {
                 "key": inner_key,
                 "strategy": each["strategy"],
-                "rows": rows(each["strategy"], each, inner_key, models),
+                "rows": rows(each["strategy"], each, inner_key),
             }
             for inner_key, each in inner_chunkers(value, key)
         ]
