@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections.abc import Mapping
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -30,7 +29,8 @@ def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starle
     """Create the application; see `rag_splitters.azure.create_skill_app`."""
 
     async def split(request: Request) -> Response:
-        if api_key is not None and not _is_key(request.headers.get("api-key", ""), api_key):
+        key = request.headers.get("api-key", "").encode()
+        if api_key is not None and not hmac.compare_digest(key, api_key.encode()):
             message = "the header api-key is missing or wrong"
             return error_response(message, 401, {"WWW-Authenticate": "ApiKey"})
         length = request.headers.get("content-length", "")
@@ -38,7 +38,8 @@ def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starle
         try:
             body = await Request(request.scope, limited).body()
             query = _query_of(request)
-            return await run_in_threadpool(_respond, body, query, chunker)
+            answer = await run_in_threadpool(answer_records, body, query, chunker)
+            return json_response(answer)
         except ClientDisconnect:
             return Response(status_code=400)
         except TooLargeError:
@@ -55,15 +56,6 @@ def application(chunker: Chunker, api_key: str | None, max_bytes: int) -> Starle
     return Starlette(
         routes=[Route("/split", split, methods=["POST", "PUT"]), Route("/health", health)]
     )
-
-
-def _respond(body: bytes, query: Mapping[str, str], chunker: Chunker) -> Response:
-    return json_response(answer_records(body, query, chunker))
-
-
-def _is_key(header: str, api_key: str) -> bool:
-    """Whether the keys are equal, compared in constant time."""
-    return hmac.compare_digest(header.encode("utf-8"), api_key.encode("utf-8"))
 
 
 def _query_of(request: Request) -> dict[str, str]:

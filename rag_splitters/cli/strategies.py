@@ -43,12 +43,16 @@ def strategies(
         _show_strategy(console(), chunker_class(name))
 
 
+def _description(kind: type[Chunker]) -> str:
+    return unwrapped(inspect.getdoc(kind)).split("\n>>> ")[0].rstrip()
+
+
 def _row(kind: type[Chunker]) -> dict[str, object]:
     """A strategy as JSON."""
     return {
         "strategy": kind.strategy,
         "class": kind.__name__,
-        "description": unwrapped(inspect.getdoc(kind)).split("\n>>> ")[0].rstrip(),
+        "description": _description(kind),
         "parameters": {
             parameter: {"default": default_as_python(default), "meaning": " ".join(meaning.split())}
             for parameter, (default, meaning) in parameter_docs(kind).items()
@@ -57,10 +61,8 @@ def _row(kind: type[Chunker]) -> dict[str, object]:
 
 
 def _show_strategy(out: Console, kind: type[Chunker]) -> None:
-    name = next(each for each, other in CATALOGUE.items() if other is kind)
-    out.print(Text(f"{name} ({kind.__name__})", style="bold"))
-    description = unwrapped(inspect.getdoc(kind)).split("\n>>> ")[0].rstrip()
-    out.print(Text(description + "\n"))
+    out.print(Text(f"{kind.strategy} ({kind.__name__})", style="bold"))
+    out.print(Text(_description(kind) + "\n"))
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("parameter", "default", "meaning"):
         table.add_column(heading, overflow="fold")

@@ -13,7 +13,7 @@ from rag_splitters.contract.chunker import Chunker
 from rag_splitters.contract.sized import SizedChunker
 from rag_splitters.evaluation.measure.chunks import LocatedChunk
 from rag_splitters.evaluation.measure.faults import DocumentFaults, count_faults
-from rag_splitters.evaluation.measure.metrics import Range
+from rag_splitters.evaluation.measure.metrics import Range, total, union
 from rag_splitters.evaluation.measure.ranking import rank
 from rag_splitters.playground.model_set import ModelSet
 from rag_splitters.playground.texts import Text
@@ -108,13 +108,11 @@ class Cut:
     @cached_property
     def coverage(self) -> tuple[int, int]:
         """How many characters are in more than one chunk, and how many visible ones in none."""
-        text, reach, covered, dropped = self.text.text, 0, 0, 0
-        for start, end in sorted(self.positions):
-            dropped += _visible(text[reach:start])
-            covered += max(0, end - max(start, reach))
-            reach = max(reach, end)
-        dropped += _visible(text[reach:])
-        return sum(end - start for start, end in self.positions) - covered, dropped
+        covered = union(self.positions)
+        starts, ends = [low for low, _ in covered], [high for _, high in covered]
+        gaps = zip([0, *ends], [*starts, len(self.text.text)], strict=True)
+        dropped = sum(len("".join(self.text.text[low:high].split())) for low, high in gaps)
+        return total(self.positions) - total(covered), dropped
 
     def search(self, question: str, k: int, models: ModelSet) -> list[Hit]:
         """Return the chunks most similar to the question, by exact cosine similarity.
@@ -141,10 +139,6 @@ def chunkers(chunker: Chunker) -> Iterator[Chunker]:
         for inner in value if isinstance(value, tuple | list) else (value,):
             if isinstance(inner, Chunker):
                 yield from chunkers(inner)
-
-
-def _visible(text: str) -> int:
-    return sum(map(len, text.split()))
 
 
 @lru_cache(maxsize=4)

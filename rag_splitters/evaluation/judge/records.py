@@ -56,6 +56,9 @@ class Record:
 class ScoreReport:
     """A judged metric over questions or facts.
 
+    If the model failed on one of its prompts, or the retriever failed, a record has no score, and
+    is counted in `failures` by reason.
+
     Parameters:
         metric: the name of the metric.
         model: the judge's stable name.

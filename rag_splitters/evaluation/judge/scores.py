@@ -113,8 +113,7 @@ async def _context_precision(
             without reference, which RAGAS also calls context utilization.
 
     A question for which nothing was retrieved scores 0 and is counted in `empty` (RAGAS refuses
-    it). If the model failed on one of its chunks, or the retriever failed, a question has no score
-    and is counted in `failures` by reason.
+    it).
 
     Raises: ValueError unless there is one reference for each question, none of them blank;
     TypeError if this is not a retriever.
@@ -209,9 +208,7 @@ async def _context_relevance(
     score is the mean of the two ratings, divided by 2. No answers to the questions are needed.
 
     As in RAGAS, the score is 0 without a model call if the texts are blank, or if they only repeat
-    the question or a part of it. A question for which nothing was retrieved scores 0 and is counted
-    in `empty` (RAGAS refuses it). If the model failed in one of the roles, or the retriever failed,
-    a question has no score and is counted in `failures` by reason.
+    the question or a part of it. If nothing was retrieved, it is counted in `empty`, too.
 
     Parameters:
         questions: texts or `Question`s.
@@ -301,9 +298,7 @@ async def _evaluate_facts(facts: Sequence[Fact], retriever: Retriever, judge: An
     """Let a model tell true facts from false ones, only by the texts retrieved for each fact.
 
     The statement itself is the query. The model sees the retrieved texts, gives its reason and
-    answers True or False, which is right or wrong. If there is no answer (a call failed, the answer
-    is neither word, the retriever failed or found nothing), the fact has no score and is counted in
-    `failures` by reason.
+    answers True or False, which is right or wrong. If nothing was retrieved, there is no score.
 
     A statement that the passages do not confirm counts as False. So a retriever that finds nothing
     useful gets all false facts right: look at the `groups` of the report, too.

@@ -25,7 +25,7 @@ _CURVES_AT_FIRST = 3
 
 def html_page(results: Results) -> str:
     """The page, with its styles, scripts and data inside, so that it loads nothing else."""
-    ranking, colours = _ranking(results), _colours(results)
+    legend = _legend(results)
     page = _template().render(
         vega=files(__package__) / "vega",
         verdict=verdict(results),
@@ -34,8 +34,8 @@ def html_page(results: Results) -> str:
         metrics=metric_sheet(results) if results.questions else None,
         faults=fault_sheet(results),
         meanings=MEANINGS,
-        legend=_legend(results, ranking, colours),
-        charts=_charts(results, ranking, colours),
+        legend=legend,
+        charts=_charts(results, legend),
     )
     return page.encode("utf-8", "replace").decode()  # lone surrogates become question marks
 
@@ -46,74 +46,54 @@ def _template() -> Template:
     return environment.from_string((files(__package__) / "page.html").read_text("utf-8"))
 
 
-def _ranking(results: Results) -> list[str]:
-    """The names of the strategies, the best first; without questions, as they are."""
-    if not results.questions:
-        return results.names
+def _legend(results: Results) -> list[dict[str, Any]]:
+    """The strategies for the list beside the curves, the best first; none without questions.
+
+    The first curves are drawn at first.
+    """
     metric = results.settings.deciding_metric
-    return sorted(results.names, key=lambda name: -results.metric(name, metric))
-
-
-def _colours(results: Results) -> dict[str, str]:
-    return {name: _COLOURS[row % len(_COLOURS)] for row, name in enumerate(_ranking(results))}
-
-
-def _legend(results: Results, ranking: list[str], colours: dict[str, str]) -> list[dict[str, Any]]:
-    """The strategies for the list beside the curves; the first curves are drawn at first."""
-    metric = results.settings.deciding_metric
+    means = {name: results.metric(name, metric) for name in results.names if results.questions}
     return [
         {
             "name": name,
             "number": results.names.index(name),
-            "colour": colours[name],
-            "mean": f"{100 * results.metric(name, metric):.1f}",
+            "colour": _COLOURS[row % len(_COLOURS)],
+            "mean": f"{100 * means[name]:.1f}",
             "gap": format_gap(results.gap(name, metric)),
             "is_drawn": row < _CURVES_AT_FIRST,
         }
-        for row, name in enumerate(ranking if results.questions else ())
+        for row, name in enumerate(sorted(means, key=lambda name: -means[name]))
     ]
 
 
-def _charts(results: Results, ranking: list[str], colours: dict[str, str]) -> dict[str, Any]:
+def _charts(results: Results, legend: list[dict[str, Any]]) -> dict[str, Any]:
     """The charts that the page shows, with their data."""
     charts = json.loads((files(__package__) / "charts.json").read_text("utf-8"))
     unit = results.settings.unit
     charts["curves"]["encoding"]["x"]["title"] = f"retrieved {unit}"
     charts["sizes"]["layer"][0]["encoding"]["x"]["title"] = unit
-    rows = {
-        "gaps": _gap_rows(results, ranking),
-        "curves": _curve_rows(results, colours),
-        "sizes": _size_rows(results),
-    }
+    curves = [
+        {"strategy": each["name"], "number": each["number"], "colour": each["colour"]}
+        | {"budget": budget, "recall": round(recall, 4)}
+        for each in legend
+        for budget, recall in results.curve(each["name"])
+    ]
+    rows = {"gaps": _gap_rows(results, legend), "curves": curves, "sizes": _size_rows(results)}
     for name in ("gaps", "sizes"):
         charts[name]["height"] = 40 + 26 * len(rows[name])
     return {name: charts[name] | {"data": {"values": rows[name]}} for name in rows if rows[name]}
 
 
-def _gap_rows(results: Results, ranking: list[str]) -> list[dict[str, Any]]:
+def _gap_rows(results: Results, legend: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """How far each strategy is behind the best one, in points; none if there is no verdict."""
-    if len(results.questions) < 2 or len(ranking) < 2:
+    if len(results.questions) < 2 or len(legend) < 2:
         return []
     rows = []
-    for name in ranking:
+    for name in (each["name"] for each in legend):
         if gap := results.gap(name, results.settings.deciding_metric):
             points = {key: round(100 * value, 3) for key, value in gap._asdict().items()}
             rows.append({"strategy": name, **points})
     return rows
-
-
-def _curve_rows(results: Results, colours: dict[str, str]) -> list[dict[str, Any]]:
-    return [
-        {
-            "strategy": name,
-            "number": number,
-            "colour": colours[name],
-            "budget": budget,
-            "recall": round(recall, 4),
-        }
-        for number, name in enumerate(results.names)
-        for budget, recall in results.curve(name)
-    ]
 
 
 def _size_rows(results: Results) -> list[dict[str, Any]]:
