@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from rag_splitters.langchain import ParentDocumentRetriever
 
 
+_STATES = ("new", "changed", "unchanged")
+
+
 def index(
     folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of the index.")],
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files and folders.")],
@@ -99,7 +102,8 @@ def index(
         problem = "not indexed"
         if sync:
             problem = "nothing was removed, because these files cannot be read"
-        raise InputError(f"{problem}: {counts.error_summary}")
+        more = f"; and {len(counts.errors) - 3} more" if len(counts.errors) > 3 else ""
+        raise InputError(f"{problem}: {'; '.join(counts.errors[:3])}{more}")
 
 
 @dataclass
@@ -110,31 +114,19 @@ class _Counts:
         mailboxes: the messages of each mailbox.
     """
 
-    new: int = 0
-    changed: int = 0
-    unchanged: int = 0
+    files: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_STATES, 0))
     removed: int = 0
     errors: list[str] = field(default_factory=list)
     mailboxes: dict[str, list[Document]] = field(default_factory=dict)
 
-    @property
-    def error_summary(self) -> str:
-        """The first errors, and how many more there are."""
-        more = f"; and {len(self.errors) - 3} more" if len(self.errors) > 3 else ""
-        return "; ".join(self.errors[:3]) + more
-
     def row(self) -> dict[str, Any]:
         """The counts as JSON."""
-        names = ("new", "changed", "unchanged", "removed", "errors")
-        return {name: getattr(self, name) for name in names}
+        return {**self.files, "removed": self.removed, "errors": self.errors}
 
     def __str__(self) -> str:
-        total = self.new + self.changed + self.unchanged
-        return (
-            f"{number_of(total, 'file')} ({self.new} new, {self.changed} changed, "
-            f"{self.unchanged} unchanged)"
-            + (f", {number_of(self.removed, 'document')} removed" if self.removed else "")
-        )
+        counts = ", ".join(f"{count} {state}" for state, count in self.files.items())
+        removed = f", {number_of(self.removed, 'document')} removed" if self.removed else ""
+        return f"{number_of(sum(self.files.values()), 'file')} ({counts}){removed}"
 
 
 def _check_folder(folder: Path) -> None:
@@ -164,12 +156,8 @@ def _documents(
         name = document_name(path)
         texts = {f"{name}{str(each.id).removeprefix(path.as_posix())}": each for each in sources}
         before = {str(each.id): each.page_content for each in retriever.get(list(texts))}
-        if not before:
-            counts.new += 1
-        elif before == {key: source.text for key, source in texts.items()}:
-            counts.unchanged += 1
-        else:
-            counts.changed += 1
+        is_equal = before == {key: source.text for key, source in texts.items()}
+        counts.files["unchanged" if is_equal else "changed" if before else "new"] += 1
         documents = [
             Document(page_content=each.text, metadata={**each.metadata, "source": name}, id=key)
             for key, each in texts.items()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -37,6 +38,8 @@ from rag_splitters.reading.files import file_bytes, find_files, read_bytes, read
 from rag_splitters.span import Chunk, Source
 from rag_splitters.structure.mails import MAIL_KEYS
 from rag_splitters.text.coloured import coloured, number_of, printable, summary
+
+_NOTHING = "nothing to split: name files or folders, or pipe a text in"
 
 
 def split(
@@ -121,12 +124,15 @@ def split(
     )
     if show and json:
         raise InputError("--show and --json cannot be used together")
-    _check_encoding(encoding)
+    try:
+        "a".encode(encoding or "utf-8")
+    except LookupError as error:
+        raise InputError(f"unknown encoding {encoding!r}: try utf-8, cp1252 or utf-16") from error
     names = files or ["-"]
     if names.count("-") > 1:
         raise InputError("standard input (-) can be read only once")
     if not files and sys.stdin.isatty():
-        raise InputError("nothing to split: name files or folders, or pipe a text in")
+        raise InputError(_NOTHING)
     named = [Path(name) for name in names if name != "-"]
     errors = [f"{path}: no such file or folder" for path in named if not path.exists()]
     paths, others = find_files([path for path in named if path.exists()])
@@ -138,7 +144,10 @@ def split(
         shows_results = file is None and sys.stdout.isatty()
         bar = progress_bar("Splitting", hidden=shows_results or len(paths) < 2)
         tracked = stack.enter_context(bar).track(paths)
-        for source in _sources(names, tracked, encoding, errors, is_named=bool(files)):
+        standard_input = ["-"] * ("-" in names)
+        for source in _sources(chain(standard_input, tracked), encoding, errors):
+            if not files and not source.text:
+                raise InputError(_NOTHING)
             chunks = chunker.chunk(source.text, metadata=source.metadata)
             _write(source, chunks, chunker, file, json=json, show=show)
             counts["text"] += 1
@@ -202,40 +211,22 @@ def _write(
 
 
 def _sources(
-    names: Sequence[str],
-    paths: Iterable[Path],
-    encoding: str | None,
-    errors: list[str],
-    *,
-    is_named: bool,
+    paths: Iterable[str | Path], encoding: str | None, errors: list[str]
 ) -> Iterator[Source]:
-    """Standard input, if it is to be read, and the files. Notes in `errors` what is unreadable."""
-    if "-" in names:
-        data = sys.stdin.buffer.read()
-        if not data and not is_named:
-            raise InputError("nothing to split: name files or folders, or pipe a text in")
-        try:
-            yield from read_bytes(_as_utf8(data, "-", encoding), "-")
-        except RagSplittersError as error:
-            errors.append(str(error))
+    """The texts of files and of standard input ("-"). Notes in `errors` what is unreadable."""
     for path in paths:
         try:
-            if encoding is None:
-                sources = read_file(path)
-            else:
-                name = path.as_posix()
-                sources = read_bytes(_as_utf8(file_bytes(path), name, encoding), name)
+            yield from _read(path, encoding)
         except RagSplittersError as error:
             errors.append(str(error))
-            continue
-        yield from sources
 
 
-def _check_encoding(encoding: str | None) -> None:
-    try:
-        "a".encode(encoding or "utf-8")
-    except LookupError as error:
-        raise InputError(f"unknown encoding {encoding!r}: try utf-8, cp1252 or utf-16") from error
+def _read(path: str | Path, encoding: str | None) -> Sequence[Source]:
+    if isinstance(path, Path) and encoding is None:
+        return read_file(path)
+    name = path if isinstance(path, str) else path.as_posix()
+    data = sys.stdin.buffer.read() if isinstance(path, str) else file_bytes(path)
+    return read_bytes(_as_utf8(data, name, encoding), name)
 
 
 def _as_utf8(data: bytes, name: str, encoding: str | None) -> bytes:
