@@ -41,13 +41,13 @@ def test_items_of_a_feed_are_sections() -> None:
         ),
         ("Assam\n\nIt is black.", ["Tea news", "Assam"]),
     ]
-    assert RSS[chunks[1].start : chunks[1].end].startswith("<title>Assam")
+    assert RSS[chunks[1].start : chunks[1].end].startswith("<item><title>Assam")
 
 
 def test_sections_lists_code_and_tables_of_docbook() -> None:
     page = xml_page(DOCBOOK)
     assert page.text == (
-        "Tea\n\nGreen\n\nCool the water. &secret;\n\n- pot\n\n- cup\n\n"
+        "Tea\n\nGreen\n\nCool the water. &secret;\n\n- pot\n- cup\n\n"
         "Code\n\nif hot:\n    wait()\n\n"
         "| tea | price |\n| --- | --- |\n| a\\|b | 4 |"
     )

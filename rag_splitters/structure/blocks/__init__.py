@@ -18,7 +18,7 @@ from rag_splitters.structure.html.blocks import html_blocks
 from rag_splitters.structure.html.content import read_page
 from rag_splitters.structure.kinds import Format, TextFormat, detect_format
 from rag_splitters.structure.stored_outline import stored_headings
-from rag_splitters.structure.xml import xml_blocks
+from rag_splitters.structure.xml import parse_xml
 
 __all__ = [
     "Block",
@@ -70,7 +70,7 @@ def read_blocks(
     if text_format == "html":
         return html_blocks(read_page(text, main_content_only))
     if text_format == "xml":
-        return xml_blocks(text)
+        return html_blocks(parse_xml(text))
     if text_format in MARKUP:
         return with_paragraphs(text, marked_parts(text, text_format), MARKUP[text_format].breaks)
     return with_paragraphs(text, read_headings(text, "text", keywords=keywords, metadata=metadata))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ _WHOLE = frozenset(("head", "table", "pre", "figure")) | HEADINGS
 _LANGUAGE = re.compile(r"\blang(?:uage)?-([\w+#.-]{1,40})")
 _OPENING = 5000  # characters of an element to search for its title
 _DROPPED_INLINE = frozenset(
-    "a annotation annotation-xml button comment declaration span svg".split()
+    "a annotation annotation-xml button cdata comment declaration span svg".split()
 )
 _NOT_IN_HEADING = frozenset("blockquote dl figure hr pre table".split()) | HEADINGS | LISTS | ITEMS
 _KINDS: dict[str, Kind] = {"table": "table", "pre": "code", "img": "image"}
@@ -105,6 +106,10 @@ class _Reader:
         """Process a tag."""
         if tag.kind == "dropped":
             self._dropped(tag)
+        elif tag.kind == "text":
+            self._start(tag.start)
+            self._marks.append(tag)
+            self._filled = "paragraph"
         elif tag.name not in BLOCK_TAGS:
             self._start(tag.start)
             if tag.name == "img" and not self._filled:
@@ -145,7 +150,7 @@ class _Reader:
         inside = takewhile(lambda tag: tag.start < heading.end, islice(self._tags, index, None))
         for tag in inside:
             paragraphs += tag.name == "p" and tag.kind == "open"
-            if tag.kind == "dropped":
+            if tag.kind in ("dropped", "text"):
                 dropped.append(tag)
             elif tag.name in _NOT_IN_HEADING and tag.start < heading.inner_end:
                 return False
@@ -207,7 +212,7 @@ class _Reader:
         """Return a part of the text in one line, without tags and these dropped parts of it."""
         parts, position = [], start
         for mark in dropped:
-            parts.append(self._source[position : mark.start])
+            parts += self._source[position : mark.start], html.escape(mark.text)
             position = mark.end
         return without_tags("".join((*parts, self._source[position:end])))
 

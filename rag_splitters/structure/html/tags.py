@@ -11,6 +11,9 @@ from typing import TypeAlias
 from rag_splitters.text.excerpt import Excerpt, Replacement
 
 _TAG_START = re.compile(r"<(?:(!--)|([!?])(?!\[)|(/?)([A-Za-z][^\s/>\x00<]{0,100}))")
+_XML_START = re.compile(r"<(?:(!--)|([!?])|(/?)([^\W\d][\w:.-]{0,200}))")
+_CDATA, _DATA_END = "[CDATA[", re.compile(r"\]\]>")
+_DOCTYPE_END = re.compile(r"[^<>\[\]]{0,2000}(?:\[[^\]]*\]\s*)?>")
 _IN_TAG = re.compile(r"[\"'>]")
 _USUAL_REST = re.compile(  # of a tag whose quotes are all closed
     r"""[^"'>]*(?:(?<==)(?:"[^"]{0,500}"|'[^']{0,500}')[^"'>]*)*>"""
@@ -27,12 +30,15 @@ RawTag: TypeAlias = tuple[str, int, int, str]
 """The kind of a tag ("open", "close" or "dropped"), its start, its end, and its name."""
 
 
-def scan_tags(text: str, begin: int = 0, stop: int | None = None) -> Iterator[RawTag]:
-    """Find the tags of an HTML text or of a part of it. Everything between them is text.
+def scan_tags(
+    text: str, begin: int = 0, stop: int | None = None, *, is_xml: bool = False
+) -> Iterator[RawTag]:
+    """Find the tags of a text in HTML or XML, or of a part of it. Everything between them is text.
 
     A comment, a script or a tag that is never closed is text, so that nothing after it is lost.
 
-    Comments, declarations, and scripts and styles with their content have the kind "dropped".
+    Comments, declarations, and scripts and styles with their content have the kind "dropped". In
+    XML, so have the marks around character data, and names lose their prefixes.
 
     >>> [name for _, _, _, name in scan_tags("<p title='a>b'>1 < 2</p><!-- -->")]
     ['p', 'p', 'comment']
@@ -40,7 +46,8 @@ def scan_tags(text: str, begin: int = 0, stop: int | None = None) -> Iterator[Ra
     missing: set[str] = set()  # closing marks that do not occur again
     plain_until = 0  # ignore quotes before this offset, because one of them is never closed
     position, stop = begin, len(text) if stop is None else stop
-    while match := _TAG_START.search(text, position, stop):
+    pattern = _XML_START if is_xml else _TAG_START
+    while match := pattern.search(text, position, stop):
         start, position = match.start(), match.end()
         comment, declaration, slash, name = match.groups()
         if comment:
@@ -49,17 +56,28 @@ def scan_tags(text: str, begin: int = 0, stop: int | None = None) -> Iterator[Ra
                 yield "dropped", start, end, "comment"
                 position = end
             continue
-        end, plain_until = _tag_end(text, position, stop, plain_until, missing)
+        if is_xml and declaration and text.startswith(_CDATA, position):
+            end = _closing(text, _DATA_END, position, stop, _CDATA, missing)
+            if end >= 0:
+                yield "dropped", start, start + len("<![CDATA["), "cdata"
+                yield "dropped", end - len("]]>"), end, "cdata"
+                position = end
+            continue
+        subset = _DOCTYPE_END.match(text, position, stop) if is_xml and declaration else None
+        if subset:
+            end = subset.end()
+        else:
+            end, plain_until = _tag_end(text, position, stop, plain_until, missing)
         if end < 0:
             continue
         position = end
         if declaration:
             yield "dropped", start, end, "declaration"
             continue
-        name = name.lower()
-        if name in _RAW and not slash and text[end - 2] != "/":
-            pattern = _RAW_ENDS[name]
-            if (closed := _closing(text, pattern, end, stop, name, missing)) >= 0:
+        name = name.rpartition(":")[2] if is_xml else name.lower()
+        if name in _RAW and not slash and text[end - 2] != "/" and not is_xml:
+            closing = _RAW_ENDS[name]
+            if (closed := _closing(text, closing, end, stop, name, missing)) >= 0:
                 position = closed
                 yield "dropped", start, closed, name
                 continue

@@ -166,7 +166,9 @@ class _Writer:
 
     def _tag(self, tag: Tag) -> None:
         """Write the text that replaces a tag: a break, a list mark, the text of an image."""
-        if tag.name == "img" and tag.kind == "open":
+        if tag.kind == "text":
+            self._write(tag.text, tag.start, tag.end)
+        elif tag.name == "img" and tag.kind == "open":
             alt = " ".join(attribute(self._source[tag.start : tag.end], "alt").split())
             if alt:
                 self._write(alt, tag.start, tag.end)

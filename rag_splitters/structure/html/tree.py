@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -116,7 +116,8 @@ class Tag(NamedTuple):
     """A tag: its kind, its position, and its name in lower case.
 
     Comments, declarations, and scripts and styles with their content have the kind "dropped".
-    `element` is the innermost element around what follows the tag.
+    `element` is the innermost element around what follows the tag. `text` stands for a tag of the
+    kind "text".
     """
 
     kind: str
@@ -124,6 +125,7 @@ class Tag(NamedTuple):
     end: int
     name: str
     element: Element
+    text: str = ""
 
     @property
     def opens(self) -> bool:
@@ -155,6 +157,10 @@ class Tree:
         return [tag.start for tag in self.tags]
 
     @cached_property
+    def _tag_ends(self) -> list[int]:
+        return [tag.end for tag in self.tags]
+
+    @cached_property
     def _named(self) -> dict[str, list[Element]]:
         named: dict[str, list[Element]] = defaultdict(list)
         for element in self.elements:
@@ -176,7 +182,7 @@ class Tree:
 
     def element_at(self, position: int) -> Element:
         """Return the innermost element around an offset."""
-        before = bisect_left(self.tag_starts, position) - 1
+        before = bisect_right(self._tag_ends, position) - 1
         return self.tags[before].element if before >= 0 else self.elements[0]
 
     def attribute(self, element: Element, name: str) -> str:
@@ -184,34 +190,34 @@ class Tree:
         return attribute(self.text[element.start : element.inner_start], name)
 
 
-def parse_html(text: str, start: int = 0, end: int | None = None) -> Tree:
+def parse_html(text: str, start: int = 0, end: int | None = None, *, is_xml: bool = False) -> Tree:
     """Read the elements of an HTML text, or of a part of it. Broken HTML never raises.
 
     Missing closing tags are supplied as by a browser: a list item, a cell or a paragraph ends where
     the next one begins, and everything else with the element around it. A closing tag without an
-    opening one is ignored.
+    opening one is ignored. In XML, elements end where they are closed, whatever their names.
 
     >>> [each.name for each in parse_html("<ul><li>a<li>b</ul></p>").elements]
     ['', 'ul', 'li', 'li']
     """
     end = len(text) if end is None else end
-    builder = _Builder(start, end)
-    for kind, low, high, name in scan_tags(text, start, end):
-        builder.take(kind, low, high, name, is_empty=text[high - 2] == "/")
-    return Tree(text, start, end, builder.finished(), builder.elements)
+    builder = TreeBuilder(text, start, end, is_xml)
+    for tag in scan_tags(text, start, end, is_xml=is_xml):
+        builder.take(*tag)
+    return builder.tree()
 
 
-class _Builder:
+class TreeBuilder:
     """Builds the elements of a text from its tags.
 
     For each name, and for blocks, scopes and lists together, it records the depths of the open
     elements, so that no tag has to search all open elements.
     """
 
-    def __init__(self, start: int, end: int) -> None:
+    def __init__(self, text: str, start: int, end: int, is_xml: bool = False) -> None:
         root = Element("", None, 0, start, start, 0)
         self.elements = [root]
-        self._end = end
+        self._text, self._start, self._end, self._is_xml = text, start, end, is_xml
         self._tags: list[Tag] = []
         self._open = [root]
         self._blocks, self._lists, self._scopes, self._paragraph_scopes = [0], [0], [0], [0]
@@ -220,25 +226,25 @@ class _Builder:
         self._groups = 0
         self._counts: Counter[int] = Counter()  # of the items in each list
 
-    def take(self, kind: str, start: int, end: int, name: str, is_empty: bool) -> None:
+    def take(self, kind: str, start: int, end: int, name: str, text: str = "") -> None:
         """Process the next tag."""
         if kind == "open":
-            if name in BLOCK_TAGS:
+            if name in BLOCK_TAGS and not self._is_xml:
                 self._make_room(name, start)
-            if name not in _EMPTY:
-                self._push(name, start, end, is_empty)
+            if name not in _EMPTY or self._is_xml:
+                self._push(name, start, end, self._text[end - 2 : end] == "/>")
         elif kind == "close":
             self._close(name, start, end)
-        self._tags.append(Tag(kind, start, end, name, self._open[-1]))
+        self._tags.append(Tag(kind, start, end, name, self._open[-1], text))
 
-    def finished(self) -> list[Tag]:
-        """End the open elements with the text, and return the tags."""
+    def tree(self) -> Tree:
+        """End the open elements with the text, and return the tree."""
         while len(self._open) > 1:
             self._pop(self._end).is_ended = False
         root = self.elements[0]
         root.inner_end = root.end = self._end
         root.stop, root.last = len(self.elements), len(self._tags) - 1
-        return self._tags
+        return Tree(self._text, self._start, self._end, self._tags, self.elements)
 
     def _make_room(self, name: str, position: int) -> None:
         """End the open elements that end where a block with this name begins."""
@@ -254,6 +260,8 @@ class _Builder:
 
     def _limit(self, name: str) -> int:
         """Return the depth of the innermost element that no tag with this name ends."""
+        if self._is_xml:
+            return 0
         if name in INLINE_TAGS:
             return self._blocks[-1]
         if name in _TABLE_PARTS:
