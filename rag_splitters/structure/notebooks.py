@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from rag_splitters.structure.html.text import plain_page
 from rag_splitters.structure.json_members import InvalidJsonError, JsonMembers, read_members
-from rag_splitters.text.excerpt import ExcerptWriter
+from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, Row, UnreadableError
 
 _ESCAPE = re.compile(r"\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|\\u\w{4}|\\.")
@@ -151,13 +151,13 @@ class _Notebook:
             start = self._begin()
             self.rows.append((start, number, number))
             if kind == "code":
-                self._write_fenced(self._parts(source), self._language(cell, source))
+                self._write_fenced(self._excerpt(source), self._language(cell, source))
             else:
                 if kind == "heading":  # format 3
                     level = tree.get(cell, "level")
                     value = tree.text[slice(*tree.value(level))] if level is not None else "1"
                     self.writer.add("#" * _level(value) + " ")
-                self._write(self._parts(source))
+                self._write(self._excerpt(source))
         outputs = tree.elements(tree.get(cell, "outputs")) if self.max_output != 0 else []
         for output in outputs:
             self._write_output(output, number)
@@ -174,80 +174,63 @@ class _Notebook:
         own = self.tree.string(self.tree.get(cell, "language"))  # format 3
         return own if _LANGUAGE.match(own) else self.language
 
-    def _parts(self, node: int | None) -> list[tuple[str, int, int]]:
-        """Return the parts of a text, without trailing white space and terminal colours."""
-        tree = self.tree
-        parts = [each for span in tree.strings(node) for each in tree.pieces(*span)]
-        while parts and not parts[-1][0].strip():
-            parts.pop()
-        while parts and parts[0][0] in ("\n", "\r"):
-            parts.pop(0)
-        whole = "".join(part for part, _, _ in parts)
-        if "\x1b" not in whole or not parts:
-            return parts
-        start, end = min(part[1] for part in parts), max(part[2] for part in parts)
-        return [(_TERMINAL.sub("", whole), start, end)]
+    def _excerpt(self, node: int | None) -> Excerpt:
+        """Return a text without line breaks before it, space after it and terminal colours."""
+        whole, writer = ExcerptWriter(self.tree.text), ExcerptWriter(self.tree.text)
+        for span in self.tree.strings(node):
+            for piece in self.tree.pieces(*span):
+                whole.add(*piece)
+        excerpt = whole.excerpt()
+        low, high = len(excerpt.text) - len(excerpt.text.lstrip("\r\n")), len(excerpt.text.rstrip())
+        for colour in _TERMINAL.finditer(excerpt.text, low, high):
+            writer.extend(excerpt, low, colour.start())
+            low = colour.end()
+        writer.extend(excerpt, low, high)
+        return writer.excerpt()
 
     def _write_output(self, output: int, number: int) -> None:
         tree = self.tree
         data = tree.get(output, "data")
         if data is None:
-            parts = self._parts(tree.get(output, "text")) or self._traceback(output)
-            media_type = "text/plain"
-            if not parts and (html := tree.get(output, "html")) is not None:
-                parts, media_type = self._parts(html), "text/html"
+            media_type, excerpt = "text/plain", self._excerpt(tree.get(output, "text"))
+            excerpt = excerpt if excerpt.text else self._traceback(output)
+            if not excerpt.text and (html := tree.get(output, "html")) is not None:
+                media_type, excerpt = "text/html", self._excerpt(html)
         else:
             nodes = ((name, tree.get(data, name)) for name in _OUTPUT_TYPES)
             media_type, node = next((each for each in nodes if each[1] is not None), ("", None))
-            parts = self._parts(node)
-        if media_type == "text/html" and parts:
-            html_text = "".join(part for part, _, _ in parts)
-            parts = [(plain_page(html_text, False).text, parts[0][1], parts[-1][2])]
-        if not "".join(part for part, _, _ in parts).strip():
+            excerpt = self._excerpt(node)
+        writer = ExcerptWriter(tree.text)
+        if media_type == "text/html" and excerpt.text:
+            text = plain_page(excerpt.text, False).text
+            writer.add(text, excerpt.starts[0], excerpt.ends[-1])
+            excerpt, writer = writer.excerpt(), ExcerptWriter(tree.text)
+        if not excerpt.text.strip():
             return
-        parts = self._trim(parts)
+        rest = 0 if self.max_output is None else max(len(excerpt.text) - self.max_output, 0)
+        writer.extend(excerpt, 0, len(excerpt.text) - rest)
+        writer.add(f"\n[{rest} more characters]" if rest else "")
         self.rows.append((self._begin(), number, number))
         if media_type == "text/plain":
-            self._write_fenced(parts, "")
+            self._write_fenced(writer.excerpt(), "")
         else:
-            self._write(parts)
+            self._write(writer.excerpt())
 
-    def _traceback(self, output: int) -> list[tuple[str, int, int]]:
+    def _traceback(self, output: int) -> Excerpt:
         """Return the last line of an error: its name and message."""
-        tree = self.tree
-        name, value = tree.get(output, "ename"), tree.get(output, "evalue")
-        if name is None:
-            return []
-        colon = [(": ", tree.value(name)[1], tree.value(name)[1])]
-        message = self._parts(value)
-        return [*self._parts(name), *(colon if message else []), *message]
+        writer = ExcerptWriter(self.tree.text)
+        for name in ("ename", "evalue"):
+            part = self._excerpt(self.tree.get(output, name))
+            writer.add(": " if writer.length and part.text else "")
+            writer.extend(part, 0, len(part.text))
+        return writer.excerpt()
 
-    def _trim(self, parts: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-        """Shorten an output to `max_output` characters, and say how many were left out."""
-        if self.max_output is None:
-            return parts
-        results: list[tuple[str, int, int]] = []
-        budget = self.max_output
-        total = sum(len(part) for part, _, _ in parts)
-        for part, start, end in parts:
-            if len(part) > budget:
-                is_copy = end - start == len(part)
-                if budget:
-                    results.append((part[:budget], start, start + budget if is_copy else end))
-                last = results[-1][2]
-                results.append((f"\n[{total - self.max_output} more characters]", last, last))
-                return results
-            budget -= len(part)
-            results.append((part, start, end))
-        return results
-
-    def _write_fenced(self, parts: list[tuple[str, int, int]], language: str) -> None:
-        runs = re.findall(r"^ {0,3}(`{3,})", "".join(part for part, _, _ in parts), re.MULTILINE)
+    def _write_fenced(self, excerpt: Excerpt, language: str) -> None:
+        runs = re.findall(r"^ {0,3}(`{3,})", excerpt.text, re.MULTILINE)
         fence = "`" * (max(map(len, runs), default=2) + 1)
-        self.writer.add(f"{fence}{language}\n", parts[0][1], parts[0][1])
-        self._write(parts)
+        self.writer.add(f"{fence}{language}\n", excerpt.starts[0], excerpt.starts[0])
+        self._write(excerpt)
         self.writer.add(f"\n{fence}")
 
-    def _write(self, parts: list[tuple[str, int, int]]) -> None:
-        for part, start, end in parts:
-            self.writer.add(part, start, end)
+    def _write(self, excerpt: Excerpt) -> None:
+        self.writer.extend(excerpt, 0, len(excerpt.text))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rag_splitters.text.excerpt import ExcerptWriter
+from rag_splitters.text.excerpt import Excerpt, ExcerptWriter, Replacement
 from rag_splitters.text.origin import Reading, Row, UnreadableError
 
 _STAMP = r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})(?:[.,](\d{1,3}))?"
@@ -61,8 +61,8 @@ def read_subtitles(text: str) -> Reading:
         begun, was_dialogue = False, is_dialogue
         own: list[str] = []
         for low, high in cue.lines:
-            parts, name = _parts(text, low, high)
-            words = "".join(part for part, _, _ in parts).strip()
+            line, name = _line(text, low, high)
+            words = line.text.strip()
             own.append(words)
             is_rolling = len(cue.lines) > 1 or cue.last - cue.first < _FLASH
             if not words or (is_rolling and previous and words == previous[-1] and not begun):
@@ -77,8 +77,8 @@ def read_subtitles(text: str) -> Reading:
             if name and name != speaker:
                 writer.add(f"{name}: ", low, low)
             speaker, begun = name or speaker, True
-            for part, start, end in parts:
-                writer.add(part, start, end)
+            first = line.text.index(words)
+            writer.extend(line, first, first + len(words))
         previous = [words for words in own if words] or previous
     return Reading(writer.excerpt(), {"time": rows})
 
@@ -121,27 +121,11 @@ def _seconds(stamp: tuple[str | None, ...]) -> float:
     return whole + int(fraction.ljust(3, "0")) / 1000
 
 
-def _parts(text: str, low: int, high: int) -> tuple[list[tuple[str, int, int]], str]:
-    """Return the parts of a line without marks and white space at its edges, and the speaker."""
-    parts: list[tuple[str, int, int]] = []
-    name, position = "", low
+def _line(text: str, low: int, high: int) -> tuple[Excerpt, str]:
+    """Return a line without marks, and the speaker."""
+    name, replacements = "", list[Replacement]()
     for mark in _MARK.finditer(text, low, high):
-        parts.append((text[position : mark.start()], position, mark.start()))
         name = " ".join(html.unescape(mark[1]).split()) if mark[1] else name
         character = html.unescape(mark[0]) if mark[0][0] == "&" else ""
-        parts.append((character.replace("\xa0", " "), mark.start(), mark.end()))
-        position = mark.end()
-    parts.append((text[position:high], position, high))
-    parts = [part for part in parts if part[0]]
-    while parts and not parts[0][0].lstrip():
-        del parts[0]
-    while parts and not parts[-1][0].rstrip():
-        del parts[-1]
-    if parts:
-        words, start, end = parts[0]
-        shift = len(words) - len(words.lstrip())
-        parts[0] = (words[shift:], start + shift, end)
-        words, start, end = parts[-1]
-        shift = len(words) - len(words.rstrip())
-        parts[-1] = (words[: len(words) - shift], start, end - shift)
-    return parts, name
+        replacements.append((*mark.span(), character.replace("\xa0", " ")))
+    return Excerpt.of(text, low, high, replacements), name

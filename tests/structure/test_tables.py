@@ -114,10 +114,6 @@ def values(text: str, format: Any = "auto") -> tuple[list[str], Rows]:
     return table.labels, [table.values(row) for row in table.rows]
 
 
-def kinds(text: str) -> list[str]:
-    return [table.kind for table in find_tables(text)]
-
-
 # Reading
 
 
@@ -141,7 +137,7 @@ def test_pipe_table_reads_cells(text: str, labels: list[str], rows: Rows) -> Non
 
 
 def test_pipe_table_in_code_is_none() -> None:
-    assert kinds("# T\n\n```\n| a |\n|---|\n| 1 |\n```\n") == []
+    assert find_tables("# T\n\n```\n| a |\n|---|\n| 1 |\n```\n") == []
 
 
 def test_pipe_table_cells_are_where_they_say() -> None:
@@ -216,7 +212,7 @@ def test_separated_table_reads_cells(text: str, labels: list[str], rows: Rows) -
     ],
 )
 def test_prose_is_no_table(text: str) -> None:
-    assert kinds(text) == []
+    assert find_tables(text) == []
 
 
 @given(

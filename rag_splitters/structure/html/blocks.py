@@ -210,7 +210,7 @@ class _Reader:
 
     def _plain(self, start: int, end: int, dropped: Sequence[Tag]) -> str:
         """Return a part of the text in one line, without tags and these dropped parts of it."""
-        parts, position = [], start
+        parts, position = list[str](), start
         for mark in dropped:
             parts += self._source[position : mark.start], html.escape(mark.text)
             position = mark.end

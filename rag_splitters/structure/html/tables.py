@@ -23,8 +23,6 @@ class HtmlTable(Table):
     table inside a cell belongs to the cell. Text between the cells is left out.
     """
 
-    kind = "html"
-
     def cells(self, row: Row) -> Sequence[Cell]:
         return row.cells
 

@@ -7,7 +7,6 @@ from bisect import insort
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
 
 from rag_splitters.text.excerpt import Excerpt, Replacement, data_in
 
@@ -61,8 +60,6 @@ class Table(ABC):
         rows: its other rows.
         caption: its caption as plain text.
     """
-
-    kind: ClassVar[Literal["pipe", "html", "separated"]]
 
     is_verbatim = True
     """Whether this part of the text is still a table on its own, outside a list or a quote."""

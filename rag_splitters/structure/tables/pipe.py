@@ -19,8 +19,6 @@ class PipeTable(Table):
     GitHub.
     """
 
-    kind = "pipe"
-
     delimiters: Row
     """The row under the header."""
 

@@ -30,8 +30,6 @@ class SeparatedTable(Table):
         delimiter: the separator.
     """
 
-    kind = "separated"
-
     def __init__(
         self, text: str, start: int, end: int, records: Sequence[Row], delimiter: str
     ) -> None:
