@@ -16,7 +16,9 @@ from email.utils import collapse_rfc2231_value, parsedate_to_datetime
 from typing import NamedTuple
 
 from rag_splitters.structure.html.text import plain_page
+from rag_splitters.structure.html.tree import parse_html
 from rag_splitters.text.excerpt import Excerpt, ExcerptWriter
+from rag_splitters.text.lines import BLANK_LINE
 from rag_splitters.text.origin import READ_ALL, Reading, ReadingOptions, UnreadableError
 
 logger = logging.getLogger(__name__)
@@ -33,7 +35,6 @@ _MESSAGE = re.compile(
 )
 _POSTMARK = re.compile(r"From [^\n]*\n")
 _HEADERS_END = re.compile(r"(?:\A|\n)\r?\n|\Z")
-_BLANK_LINE = re.compile(r"\n[ \t]*\r?\n")
 _HEADER_LINE = re.compile(r"[!-9;-~]+[ \t]*:|[ \t]+\S")
 _ESCAPED_FROM = re.compile(r">+From ")
 _QUOTED_PRINTABLE = re.compile(r"(?:=[\dA-Fa-f]{2}|=[ \t]*\r?\n)+")
@@ -47,7 +48,6 @@ _ORIGINAL = re.compile(
     r"|From:[^\n]*\n(?:To:[^\n]*\n)?Sent:[^\n]*\n(?:(?:To|Cc):[^\n]*\n)*Subject:)",  # Outlook
     re.IGNORECASE | re.MULTILINE,
 )
-_HTML_QUOTATION = re.compile(r"<(/?)blockquote\b[^>]*>", re.IGNORECASE)
 _COMPATIBLE = re.compile(r"utf-?8\Z|us-ascii|latin-?1|iso-?8859|windows-|cp125|koi8", re.IGNORECASE)
 _SHIFTING = ("iso-2022", "utf-7", "hz")  # encodings whose bytes are ASCII
 
@@ -117,7 +117,13 @@ def read_mails(
     ('It is ready.', 'Ann <ann@example.org>')
     """
     reader = _Reader(text, options, name, is_bytes=is_bytes)
-    return [reader.read(start, end) for start, end in _messages(text)]
+    readings = []
+    for _, begin, end in _messages(text):
+        if not _HEADER_LINE.match(text, begin):
+            line = text.count("\n", 0, begin) + 1
+            raise UnreadableError(f"line {line} is not a header such as 'Subject: Tea'")
+        readings.append(reader.read(begin, end))
+    return readings
 
 
 def mail_headers(text: str) -> Iterator[tuple[int, int, str]]:
@@ -126,29 +132,22 @@ def mail_headers(text: str) -> Iterator[tuple[int, int, str]]:
     >>> list(mail_headers("From: Ann\\nSubject: Tea\\n\\nIt is ready."))
     [(0, 22, 'Tea')]
     """
-    starts = [match.end() for match in _MESSAGE.finditer(text)] if _is_mailbox(text) else []
-    for start in starts or [len(text) - len(text.lstrip(_SPACE))]:
-        postmark = _POSTMARK.match(text, start)
-        begin = postmark.end() if postmark else start
-        blank = _BLANK_LINE.search(text, begin)
+    for start, begin, _ in _messages(text):
+        blank = BLANK_LINE.search(text, begin)
         end = blank.start() if blank else len(text)
         headers = HeaderParser().parsestr(text[begin:end] + "\n\n")
         subject = str(headers.get("subject", ""))[:_LONGEST_HEADER]
         yield start, end, " ".join(_decode_header(subject).split())
 
 
-def _messages(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of each message, without the "From " lines of a mailbox."""
+def _messages(text: str) -> Iterator[tuple[int, int, int]]:
+    """Start of each message, the end of its "From " line in a mailbox, and its end."""
     starts = [len(text) - len(text.lstrip(_SPACE))]
     if _is_mailbox(text):
         starts = [match.end() for match in _MESSAGE.finditer(text)] or starts
     for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
         postmark = _POSTMARK.match(text, start, end)
-        begin = postmark.end() if postmark else start
-        if not _HEADER_LINE.match(text, begin):
-            line = text.count("\n", 0, begin) + 1
-            raise UnreadableError(f"line {line} is not a header such as 'Subject: Tea'")
-        yield begin, end
+        yield start, postmark.end() if postmark else start, end
 
 
 def _is_mailbox(text: str) -> bool:
@@ -446,13 +445,9 @@ def _attribution_start(text: str) -> int:
 
 def _without_html_quotations(page: str) -> str:
     """Remove `blockquote` elements from HTML."""
-    remaining, position, depth = [], 0, 0
-    for tag in _HTML_QUOTATION.finditer(page):
-        if tag[1]:
-            depth = max(0, depth - 1)
-            position = tag.end() if depth == 0 else position
-        else:
-            if depth == 0:
-                remaining.append(page[position : tag.start()])
-            depth += 1
-    return "".join([*remaining, page[position:] if depth == 0 else ""])
+    parts, position = [], 0
+    for quotation in parse_html(page).named("blockquote"):
+        if quotation.start >= position:
+            parts.append(page[position : quotation.start])
+            position = quotation.end
+    return "".join([*parts, page[position:]])
