@@ -256,24 +256,21 @@ class _Patterns:
             (Marks(marks), re.compile(each, re.MULTILINE)) for marks, each in patterns
         ]
 
-    def matches(self, text: str) -> Iterator[Iterator[re.Match[str]]]:
-        """Yield the matches of each pattern that a text may match."""
+    def matches(self, text: str) -> Iterator[re.Match[str]]:
+        """Yield the matches of the patterns, one pattern after the other."""
         text = f"\n{text}"
-        for marks, pattern in self._patterns:
-            if marks.any_in(text):
-                yield pattern.finditer(text)
-
-    def count(self, text: str) -> int:
-        """Return the number of matches of all patterns."""
-        return sum(1 for matches in self.matches(text) for _ in matches)
+        return chain.from_iterable(
+            each.finditer(text) for marks, each in self._patterns if marks.any_in(text)
+        )
 
     def kinds(self, text: str) -> int:
         """Return the number of patterns that match."""
-        return sum(next(matches, None) is not None for matches in self.matches(text))
+        text = f"\n{text}"
+        return sum(m.any_in(text) and each.search(text) is not None for m, each in self._patterns)
 
     def search(self, text: str) -> bool:
         """Whether any pattern matches."""
-        return any(next(matches, None) is not None for matches in self.matches(text))
+        return next(self.matches(text), None) is not None
 
 
 _SIGNS = _Patterns(
@@ -384,7 +381,7 @@ def _is_rst(text: str) -> bool:
     if not _RST_MARKS.any_in(text):
         return False
     outside = _outside_fences(text)
-    signs = _RST_SIGNS.count(outside)
+    signs = sum(1 for _ in _RST_SIGNS.matches(outside))
     if 2 * signs + _RST_HINTS.kinds(outside) < 3:
         return False
     return outside.count("](") + len(_HEADING_MARK.findall(f"\n{outside}")) <= signs
@@ -393,10 +390,6 @@ def _is_rst(text: str) -> bool:
 def _is_asciidoc(text: str) -> bool:
     headings = len(_ADOC_HEADING.findall(text)) if _begins_line(text, "=") else 0
     return headings > 0 and (headings > 2 or _ADOC_SIGN.search(text) is not None)
-
-
-def _may_be_asciidoc(text: str) -> bool:
-    return _ADOC_HEADING.search(text) is not None or _ADOC_SIGN.search(text) is not None
 
 
 def _is_latex(text: str) -> bool:
@@ -578,10 +571,6 @@ def _has_tables(text: str) -> bool:
     return all(map(_TOML_LINE.match, lines))
 
 
-def _is_toml(text: str) -> bool:
-    return _has_tables(text) and not _BARE_VALUE.search(text)
-
-
 def _code_lines(text: str) -> list[str]:
     """Return the lines that are neither blank nor a comment, without white space at their ends."""
     lines = filter(None, map(str.rstrip, text.split("\n")))
@@ -613,12 +602,6 @@ _LANGUAGES_WITH = {
 }
 
 
-def _first_words(text: str) -> list[str]:
-    """Return the first word or sign of each line; "=" for an assignment at the margin."""
-    words = _FIRST_WORD.findall(f"\n{text}")
-    return ["=" if word[-1] == "=" else word.lstrip() for word in words]
-
-
 def _detect_language(text: str) -> str | None:
     """Return the language whose signs are most frequent, unless more lines are prose."""
     if text.lstrip().startswith("<"):
@@ -627,8 +610,9 @@ def _detect_language(text: str) -> str | None:
     lines = list(filter(None, map(str.rstrip, code.split("\n"))))
     code = "\n".join(lines)
     candidates: dict[str, list[str]] = {}
-    for line, word in zip(lines, _first_words(code), strict=True):
-        for name in _LANGUAGES_WITH.get(word, ()):
+    for line, word in zip(lines, _FIRST_WORD.findall(f"\n{code}"), strict=True):
+        first = "=" if word[-1] == "=" else word.lstrip()  # "=" for an assignment at the margin
+        for name in _LANGUAGES_WITH.get(first, ()):
             candidates.setdefault(name, []).append(line)
     language, most = None, 1
     for name, signs in _SIGNS_OF.items():
@@ -702,7 +686,7 @@ _CODE: dict[str, TextKind] = {
     "php": _kind("code", "php", allows=lambda text: "<?" in text or "$" in text),
     "sql": _kind("code", "sql", _is_sql),
     "yaml": _kind("code", "yaml", _is_yaml),
-    "toml": _kind("code", "toml", _is_toml),
+    "toml": _kind("code", "toml", lambda text: _has_tables(text) and not _BARE_VALUE.search(text)),
 }
 
 _MARKUP: dict[str, TextKind] = {
@@ -716,7 +700,11 @@ _MARKUP: dict[str, TextKind] = {
     "html": _kind("html", "html", _is_html, _ANY_TAG.search),
     "latex": _kind("latex", "latex", _is_latex, _LATEX_COMMAND.search),
     "asciidoc": TextKind(
-        "asciidoc", "adoc asciidoc asc", "adoc", shows=_is_asciidoc, allows=_may_be_asciidoc
+        "asciidoc",
+        "adoc asciidoc asc",
+        "adoc",
+        shows=_is_asciidoc,
+        allows=lambda text: _ADOC_HEADING.search(text) or _ADOC_SIGN.search(text),
     ),
     "rst": _kind(
         "rst", "rst", _is_rst, lambda text: _RST_SIGNS.search(text) or _RST_HINTS.search(text)
