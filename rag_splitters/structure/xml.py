@@ -173,6 +173,9 @@ class _Roles:
     def _value_label(self, element: Element) -> str:
         """Return what to write before a value, or for one without text; "" if it shows nothing."""
         label = self._label(element)
+        inner = self._text[element.inner_start : element.inner_end]
+        if element.name in _MARKED and ("&lt;" in inner or "<![CDATA[" in inner):
+            return ""  # its blocks stand for themselves
         if self._shows(element):
             return f"{label}: "
         return label if label != element.name else ""
@@ -198,6 +201,7 @@ class _Roles:
             if tag.name == "cdata":
                 for kind, low, high, name in scan_tags(source.text, tag.end, stop):
                     builder.take(kind, low, high, name)
+                continue
             for each in _ESCAPED.finditer(source.text, tag.end, stop):
                 kind = "text" if not each[2] else "close" if each[1] else "open"
                 plain = "" if each[2] else html.unescape(html.unescape(each[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rag_splitters import AutoChunker, ContentAwareChunker, HierarchicalChunker
@@ -68,6 +68,20 @@ def test_data_becomes_records_under_their_path() -> None:
     ]
 
 
+def test_escaped_html_is_markup_in_a_feed_and_text_elsewhere() -> None:
+    item = "<r><description>&lt;p&gt;Tom&amp;#8217;s&lt;br/&gt;tea&lt;/p&gt;</description></r>"
+    assert xml_page(item).text == "r\n\nTom’s\ntea"
+    prose = "<a><title>T</title><para>Use the &lt;table&gt; element.</para></a>"
+    assert xml_page(prose).text == "T\n\nUse the <table> element."
+
+
+def test_items_are_numbered_and_indented_as_in_html() -> None:
+    inner = "<itemizedlist><listitem><para>b</para></listitem></itemizedlist>"
+    items = f"<listitem><para>a</para>{inner}</listitem><listitem><para>c</para></listitem>"
+    page = xml_page(f"<d><title>T</title><orderedlist>{items}</orderedlist></d>")
+    assert page.text == "T\n\n1. a\n  - b\n2. c"
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
@@ -89,9 +103,13 @@ PIECES = (
     *("<li>", "</li>", "<row>", "</row>", "<table>", "</table>", "<![CDATA[", "]]>", "&lt;b&gt;"),
     *("<!--", "-->", "<?x", "?>", "&amp;", "|", "\n", "<", ">", "<!DOCTYPE r [", "]>", "<info>"),
     *("<code>", "  z", "</code>", "e\u0301", "\r\n", "\0"),
+    *("<description>", "</description>", "&lt;/b&gt;", "&amp;#8217;", "<k b='c'/>"),
 )
 
 
+@example(
+    text="<r><description><![CDATA[&lt;p&gt;\n</ol>&amp;-->&lt;/p&gt;]]></description></r>", size=8
+)
 @given(text=st.lists(st.sampled_from(PIECES), max_size=40).map("".join), size=st.integers(8, 60))
 def test_broken_xml_has_positions_and_sizes(text: str, size: int) -> None:
     for chunker in (
