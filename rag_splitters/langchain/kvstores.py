@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.stores import BaseStore
 
-from rag_splitters.calls import arun, run
+from rag_splitters.calls import arun, in_both_forms, run
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.records import check_values
@@ -32,48 +32,35 @@ class DocumentStore(BaseStore[str, Document]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.rows!r})"
 
-    def mget(self, keys: Sequence[str]) -> list[Document | None]:
+    async def _mget(self, keys: Sequence[str]) -> list[Document | None]:
         """Return the documents under the keys, in their order; None where there is none."""
-        return run(self._read(keys))
+        values = await self.rows.read(keys)
+        return [None if value is None else _to_document(value) for value in values]
 
-    async def amget(self, keys: Sequence[str]) -> list[Document | None]:
-        """Asynchronous `mget`."""
-        return await arun(self._read(keys))
-
-    def mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
+    async def _mset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
         """Write all documents, or none if one of them cannot be written."""
-        run(self._write(key_value_pairs))
+        await self.rows.write([_to_row(key, document) for key, document in key_value_pairs])
 
-    async def amset(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        """Asynchronous `mset`."""
-        await arun(self._write(key_value_pairs))
-
-    def mdelete(self, keys: Sequence[str]) -> None:
+    async def _mdelete(self, keys: Sequence[str]) -> None:
         """Remove all the keys at once; missing ones are ignored."""
-        self.rows.mdelete(keys)
+        await self.rows.write([], keys)
 
-    async def amdelete(self, keys: Sequence[str]) -> None:
-        """Asynchronous `mdelete`."""
-        await self.rows.amdelete(keys)
+    mget, amget = in_both_forms(_mget)
+    mset, amset = in_both_forms(_mset)
+    mdelete, amdelete = in_both_forms(_mdelete)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """Return the keys that begin with `prefix`, in order."""
-        return self.rows.yield_keys(prefix)
+        """Yield the keys that begin with `prefix`, in order."""
+        yield from run(self.rows.list_keys(prefix or ""))
 
-    def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
+    async def ayield_keys(self, *, prefix: str | None = None) -> AsyncIterator[str]:
         """Asynchronous `yield_keys`."""
-        return self.rows.ayield_keys(prefix)
+        for key in await arun(self.rows.list_keys(prefix or "")):
+            yield key
 
     def close(self) -> None:
         """Close the store; it cannot be used afterwards."""
         self.rows.close()
-
-    async def _read(self, keys: Sequence[str]) -> list[Document | None]:
-        values = await self.rows.read(keys)
-        return [None if value is None else _to_document(value) for value in values]
-
-    async def _write(self, key_value_pairs: Sequence[tuple[str, Document]]) -> None:
-        await self.rows.write([_to_row(key, document) for key, document in key_value_pairs])
 
 
 class SQLiteStore(DocumentStore):

@@ -22,7 +22,7 @@ from langchain_text_splitters import TextSplitter
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from rag_splitters.calls import arun, run
+from rag_splitters.calls import arun, in_both_forms, run
 from rag_splitters.errors import InputError
 from rag_splitters.langchain.adapters import (
     ByteDocuments,
@@ -181,26 +181,21 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
         return self
 
     @override
-    def add_documents(
+    async def _add_documents(
         self,
         documents: Iterable[Document],
         ids: Sequence[str] | None = None,
         add_to_docstore: bool = True,
     ) -> list[str]:
         """Add or replace documents, under `ids` or else their own ids, and return the ids."""
-        _refuse_children_alone(add_to_docstore)
-        return super().add_documents(documents, ids)
+        if not add_to_docstore:
+            raise InputError(
+                "add_to_docstore=False is not supported, because it would write children whose "
+                "parents may not exist: leave it out; unchanged documents are not written again"
+            )
+        return await super()._add_documents(documents, ids)
 
-    @override
-    async def aadd_documents(
-        self,
-        documents: Iterable[Document],
-        ids: Sequence[str] | None = None,
-        add_to_docstore: bool = True,
-    ) -> list[str]:
-        """Asynchronous `add_documents`."""
-        _refuse_children_alone(add_to_docstore)
-        return await super().aadd_documents(documents, ids)
+    add_documents, aadd_documents = in_both_forms(_add_documents)
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
         """Add documents; the `DocumentIndex` name of `add_documents`."""
@@ -210,25 +205,20 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
         """Asynchronous `upsert`."""
         return {"succeeded": await self.aadd_documents(items), "failed": []}
 
-    def delete(
+    async def _delete(
         self, ids: list[str] | None = None, *, source: str | None = None, **kwargs: Any
     ) -> DeleteResponse:
         """Remove documents with all their chunks: by id, or by their `metadata["source"]`."""
-        return _delete_response(run(self._remove(ids, source)))
+        removed = await self._remove(ids, source)
+        count = len(removed)
+        return {"succeeded": removed, "num_deleted": count, "failed": [], "num_failed": 0}
 
-    async def adelete(
-        self, ids: list[str] | None = None, *, source: str | None = None, **kwargs: Any
-    ) -> DeleteResponse:
-        """Asynchronous `delete`."""
-        return _delete_response(await arun(self._remove(ids, source)))
-
-    def get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
+    async def _get(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """Return source documents as they were added, by their ids, or parents by theirs."""
-        return run(self._get(ids))
+        return await self._read(ids)
 
-    async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
-        """Asynchronous `get`."""
-        return await arun(self._get(ids))
+    delete, adelete = in_both_forms(_delete)
+    get, aget = in_both_forms(_get)
 
     def as_tools(self) -> list[BaseTool]:
         """Return tools with which an agent reads the index: search, grep, outline, read, expand.
@@ -440,15 +430,3 @@ def _open_chroma(place: Place, embeddings: Any, model_name: str | None) -> Vecto
         create_collection_if_not_exists=False,
         relevance_score_fn=lambda distance: 1.0 - distance,
     )
-
-
-def _refuse_children_alone(add_to_docstore: bool) -> None:
-    if not add_to_docstore:
-        raise InputError(
-            "add_to_docstore=False is not supported, because it would write children whose parents "
-            "may not exist: leave it out; unchanged documents are not written again"
-        )
-
-
-def _delete_response(ids: list[str]) -> DeleteResponse:
-    return {"succeeded": ids, "num_deleted": len(ids), "failed": [], "num_failed": 0}

@@ -8,10 +8,10 @@ from typing import Any
 
 from llama_index.core.storage.kvstore.types import DEFAULT_COLLECTION, BaseKVStore
 
-from rag_splitters.calls import arun, run
+from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputError
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore, checked
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.redis import RedisKeyValueStore
 
@@ -37,65 +37,28 @@ class JSONKVStore(BaseKVStore):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.rows!r})"
 
-    def put(self, key: str, val: dict[str, Any], collection: str = DEFAULT_COLLECTION) -> None:
-        """Write a value."""
-        self.rows.mset([(_key(collection, key), val)])
-
-    async def aput(
+    async def _put(
         self, key: str, val: dict[str, Any], collection: str = DEFAULT_COLLECTION
     ) -> None:
-        """Asynchronous `put`."""
-        await self.rows.amset([(_key(collection, key), val)])
+        """Write a value."""
+        await self._put_all([(key, val)], collection)
 
-    def put_all(
+    async def _put_all(
         self,
         kv_pairs: Sequence[tuple[str, dict[str, Any]]],
         collection: str = DEFAULT_COLLECTION,
         batch_size: int | None = None,
     ) -> None:
         """Write all values, or none; `batch_size` has no effect."""
-        self.rows.mset([(_key(collection, key), value) for key, value in kv_pairs])
+        await self.rows.write([checked((_key(collection, key), value)) for key, value in kv_pairs])
 
-    async def aput_all(
-        self,
-        kv_pairs: Sequence[tuple[str, dict[str, Any]]],
-        collection: str = DEFAULT_COLLECTION,
-        batch_size: int | None = None,
-    ) -> None:
-        """Asynchronous `put_all`."""
-        await self.rows.amset([(_key(collection, key), value) for key, value in kv_pairs])
-
-    def get(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
+    async def _get(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
         """Return the value of a key, or None."""
-        (value,) = self.rows.mget([_key(collection, key)])
+        (value,) = await self.rows.read([_key(collection, key)])
         return value  # type: ignore[no-any-return]
 
-    async def aget(self, key: str, collection: str = DEFAULT_COLLECTION) -> dict[str, Any] | None:
-        """Asynchronous `get`."""
-        (value,) = await self.rows.amget([_key(collection, key)])
-        return value  # type: ignore[no-any-return]
-
-    def get_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
+    async def _get_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
         """Return all the values of a collection by their keys, in the keys' order."""
-        return run(self._read_all(collection))
-
-    async def aget_all(self, collection: str = DEFAULT_COLLECTION) -> dict[str, dict[str, Any]]:
-        """Asynchronous `get_all`."""
-        return await arun(self._read_all(collection))
-
-    def delete(self, key: str, collection: str = DEFAULT_COLLECTION) -> bool:
-        """Remove a key, and return whether it existed."""
-        return self.rows.mdelete([_key(collection, key)]) > 0
-
-    async def adelete(self, key: str, collection: str = DEFAULT_COLLECTION) -> bool:
-        """Asynchronous `delete`."""
-        return await self.rows.amdelete([_key(collection, key)]) > 0
-
-    def close(self) -> None:
-        """Close the store; it cannot be used afterwards."""
-        self.rows.close()
-
-    async def _read_all(self, collection: str) -> dict[str, dict[str, Any]]:
         prefix = _key(collection, "")
         values: dict[str, dict[str, Any]] = {}
         for keys in batched(await self.rows.list_keys(prefix), _READ_BATCH):
@@ -103,6 +66,20 @@ class JSONKVStore(BaseKVStore):
             # A value may have been removed since its key was read.
             values.update((key.removeprefix(prefix), v) for key, v in pairs if v is not None)
         return values
+
+    async def _delete(self, key: str, collection: str = DEFAULT_COLLECTION) -> bool:
+        """Remove a key, and return whether it existed."""
+        return bool(await self.rows.write([], [_key(collection, key)]))
+
+    put, aput = in_both_forms(_put)
+    put_all, aput_all = in_both_forms(_put_all)
+    get, aget = in_both_forms(_get)
+    get_all, aget_all = in_both_forms(_get_all)
+    delete, adelete = in_both_forms(_delete)
+
+    def close(self) -> None:
+        """Close the store; it cannot be used afterwards."""
+        self.rows.close()
 
 
 class SQLiteKVStore(JSONKVStore):

@@ -19,7 +19,7 @@ from llama_index.core.tools import FunctionTool
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, MetadataFilters
 from typing_extensions import Unpack, override
 
-from rag_splitters.calls import arun, run
+from rag_splitters.calls import arun, in_both_forms, run
 from rag_splitters.errors import InputError
 from rag_splitters.llama_index.adapters import (
     call_method,
@@ -220,26 +220,21 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         copied.__dict__.update(self.__dict__)
         return copied
 
-    def delete(self, ids: Sequence[str] | None = None, *, source: str | None = None) -> list[str]:
+    async def _delete(
+        self, ids: Sequence[str] | None = None, *, source: str | None = None
+    ) -> list[str]:
         """Remove documents with all their chunks: by id, or by their `metadata["source"]`.
 
         Returns the ids of those that existed.
         """
-        return run(self._remove(ids, source))
+        return await self._remove(ids, source)
 
-    async def adelete(
-        self, ids: Sequence[str] | None = None, *, source: str | None = None
-    ) -> list[str]:
-        """Asynchronous `delete`."""
-        return await arun(self._remove(ids, source))
-
-    def get(self, ids: Sequence[str]) -> list[Document]:
+    async def _get(self, ids: Sequence[str]) -> list[Document]:
         """Return documents with the text and metadata that were added, or parents, by id."""
-        return run(self._get(ids))
+        return await self._read(ids)
 
-    async def aget(self, ids: Sequence[str]) -> list[Document]:
-        """Asynchronous `get`."""
-        return await arun(self._get(ids))
+    delete, adelete = in_both_forms(_delete)
+    get, aget = in_both_forms(_get)
 
     def as_tools(self) -> list[FunctionTool]:
         """Return tools with which an agent reads the index: search, grep, outline, read, expand.

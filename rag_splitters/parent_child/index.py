@@ -5,15 +5,15 @@ from __future__ import annotations
 import copy
 import logging
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from typing_extensions import Self
 
-from rag_splitters.calls import arun, call, run
+from rag_splitters.calls import call, in_both_forms, run
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parent_child.classic import import_classic
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
@@ -78,23 +78,13 @@ def turn_for_workers(index: ParentChildIndex[Any, Any]) -> Iterator[int]:
 
     Only one writer at a time may change a document: the processes must have different ones.
     """
-    stores = index._stores()
-    holding = _hold_turn(stores)
-    turn = run(holding.__aenter__())
+    stores, resources = index._stores(), AsyncExitStack()
+    lock = process_lock(run(ensure_identity(stores)).id).hold(stores.writer.timeout)
     try:
-        yield turn.number
-    except BaseException as error:
-        run(holding.__aexit__(type(error), error, None))
-        raise
-    run(holding.__aexit__(None, None, None))
-
-
-@asynccontextmanager
-async def _hold_turn(stores: Stores) -> AsyncIterator[Turn]:
-    identity = await ensure_identity(stores)
-    lock = process_lock(identity.id).hold(stores.writer.timeout)
-    async with lock, stores.writer.turn(stores.docstore) as turn:
-        yield turn
+        run(resources.enter_async_context(lock))
+        yield run(resources.enter_async_context(stores.writer.turn(stores.docstore))).number
+    finally:
+        run(resources.aclose())
 
 
 def stores_of_workers(index: ParentChildIndex[Any, Any], turn: int | None = None) -> Stores:
@@ -184,21 +174,32 @@ class ParentChildIndex(Generic[A, D]):
     def _document(self, entry: Entry) -> D:
         """Convert a source document, or a parent, for the framework."""
 
-    def add_documents(self, documents: Iterable[A], ids: Sequence[str] | None = None) -> list[str]:
+    async def _add_documents(
+        self, documents: Iterable[A], ids: Sequence[str] | None = None
+    ) -> list[str]:
         """Add or replace documents, under `ids` if given, and return the id of each.
 
         Raises RefusedDocumentsError, which names document and key, for documents whose metadata the
         docstore cannot keep; the others are added all the same.
         """
-        return run(self._add(documents, ids))
+        entries: Iterable[Entry] = map(self._entry, documents)
+        if ids is not None:
+            check_ids(ids, "add_documents")
+            listed = list(entries)
+            if len(ids) != len(listed):
+                raise InputError(
+                    f"ids must be one for each of {len(listed)} documents, got {len(ids)}"
+                )
+            entries = [replace(entry, id=each) for entry, each in zip(listed, ids, strict=True)]
+        with explaining_full_disk(self.shared.folder):
+            outcomes = await add(self._stores(), entries)
+        identities = [outcome.identity for outcome in outcomes if not outcome.refusal]
+        check_refusals(outcomes, identities)
+        return identities
 
-    async def aadd_documents(
-        self, documents: Iterable[A], ids: Sequence[str] | None = None
-    ) -> list[str]:
-        """Asynchronous `add_documents`."""
-        return await arun(self._add(documents, ids))
-
-    def sync(self, documents: Iterable[A], *, scope: Mapping[str, Any] | None = None) -> SyncReport:
+    async def _sync(
+        self, documents: Iterable[A], *, scope: Mapping[str, Any] | None = None
+    ) -> SyncReport:
         """Make the index hold exactly these documents: add, replace, and remove all others.
 
         Parameters:
@@ -209,15 +210,10 @@ class ParentChildIndex(Generic[A, D]):
         index, RefusedDocumentsError for documents whose metadata the docstore cannot keep; what was
         there under their ids stays.
         """
-        return run(self._sync(documents, scope))
+        with explaining_full_disk(self.shared.folder):
+            return await sync(self._stores(), map(self._entry, documents), scope)
 
-    async def async_sync(
-        self, documents: Iterable[A], *, scope: Mapping[str, Any] | None = None
-    ) -> SyncReport:
-        """Asynchronous `sync`."""
-        return await arun(self._sync(documents, scope))
-
-    def verify(self, *, repair: bool = False, remove_most: bool = False) -> VerifyReport:
+    async def _verify(self, *, repair: bool = False, remove_most: bool = False) -> VerifyReport:
         """Compare what the docstore lists with what the stores hold.
 
         Reports what an interrupted operation, or another program, left: documents that are half
@@ -230,35 +226,31 @@ class ParentChildIndex(Generic[A, D]):
         Raises MissingParentsError if the repair would remove more than half of the children, which
         means that the docstore has lost its rows, unless `remove_most` says that it may.
         """
-        return run(self._verify(repair, remove_most))
+        with explaining_full_disk(self.shared.folder):
+            return await verify(self._stores(), repair=repair, remove_most=remove_most)
 
-    async def averify(self, *, repair: bool = False, remove_most: bool = False) -> VerifyReport:
-        """Asynchronous `verify`."""
-        return await arun(self._verify(repair, remove_most))
-
-    def import_classic(self) -> list[str]:
+    async def _import_classic(self) -> list[str]:
         """Turn the parents that `langchain_classic` wrote into documents, and return their ids.
 
         Needed once, before anything is written to such an index; it can be searched without. Each
         parent becomes a document with its key as id. Children that are cut as before keep their
         vectors. If the import is interrupted, run it again.
         """
-        return run(self._import_classic())
+        with explaining_full_disk(self.shared.folder):
+            return await import_classic(self._stores())
 
-    async def aimport_classic(self) -> list[str]:
-        """Asynchronous `import_classic`."""
-        return await arun(self._import_classic())
-
-    def release_claim(self) -> None:
+    async def _release_claim(self) -> None:
         """Let others write after a process on another machine died while it was writing.
 
         Needed only for docstores without locks, where the row that names the writing process stays.
         """
-        run(release_claim(self._stores().docstore))
+        await release_claim(self._stores().docstore)
 
-    async def arelease_claim(self) -> None:
-        """Asynchronous `release_claim`."""
-        await arun(release_claim(self._stores().docstore))
+    add_documents, aadd_documents = in_both_forms(_add_documents)
+    sync, async_sync = in_both_forms(_sync)
+    verify, averify = in_both_forms(_verify)
+    import_classic, aimport_classic = in_both_forms(_import_classic)
+    release_claim, arelease_claim = in_both_forms(_release_claim)
 
     def open(self, *, reembed: bool = False) -> None:
         """Check that the stores belong together, and embed all documents anew if asked to.
@@ -282,43 +274,12 @@ class ParentChildIndex(Generic[A, D]):
         """Asynchronous `close`."""
         await call(self.close).result()
 
-    def _entries(self, documents: Iterable[A], ids: Sequence[str] | None) -> Iterable[Entry]:
-        entries = map(self._entry, documents)
-        if ids is None:
-            return entries
-        check_ids(ids, "add_documents")
-        listed = list(entries)
-        if len(ids) != len(listed):
-            raise InputError(f"ids must be one for each of {len(listed)} documents, got {len(ids)}")
-        return [replace(entry, id=each) for entry, each in zip(listed, ids, strict=True)]
-
-    async def _add(self, documents: Iterable[A], ids: Sequence[str] | None) -> list[str]:
-        entries = self._entries(documents, ids)
-        with explaining_full_disk(self.shared.folder):
-            outcomes = await add(self._stores(), entries)
-        identities = [outcome.identity for outcome in outcomes if not outcome.refusal]
-        check_refusals(outcomes, identities)
-        return identities
-
-    async def _import_classic(self) -> list[str]:
-        with explaining_full_disk(self.shared.folder):
-            return await import_classic(self._stores())
-
     async def _remove(self, ids: Sequence[str] | None, source: str | None) -> list[str]:
         with explaining_full_disk(self.shared.folder):
             return await remove(self._stores(), ids, source)
 
-    async def _get(self, ids: Sequence[str]) -> list[D]:
+    async def _read(self, ids: Sequence[str]) -> list[D]:
         return [self._document(entry) for entry in await get(self._stores(), ids)]
-
-    async def _sync(self, documents: Iterable[A], scope: Mapping[str, Any] | None) -> SyncReport:
-        entries = self._entries(documents, None)
-        with explaining_full_disk(self.shared.folder):
-            return await sync(self._stores(), entries, scope)
-
-    async def _verify(self, repair: bool, remove_most: bool) -> VerifyReport:
-        with explaining_full_disk(self.shared.folder):
-            return await verify(self._stores(), repair=repair, remove_most=remove_most)
 
     async def _find_entries(
         self, text: str, options: Mapping[str, Any], conditions: Mapping[str, Any] | None = None

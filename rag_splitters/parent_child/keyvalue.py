@@ -9,21 +9,13 @@ import sqlite3
 import threading
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import (
-    AsyncIterator,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rag_splitters.calls import Call, arun, run
+from rag_splitters.calls import Call, run
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_values
 from rag_splitters.parent_child.turns import Docstore, Process, Turn, lock_file
@@ -46,15 +38,18 @@ _NEXT = b"\0"  # makes a key the next possible one
 _MISSING = b""  # no JSON is empty
 _MAX_OPERATIONS = 4  # of one store at once
 _MAX_DEPTH = 500  # Python writes and reads a little more
+StoreTurn = tuple["KeyValueStore", int, Callable[[], object]]
+"""A writer's turn at a store: the store to write with, the turn's number, and what ends it."""
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class KeyValueStore(ABC):
     """Keeps JSON values under string keys.
 
-    Every `mset` and every `mdelete` is applied completely or not at all. Strings are kept exactly,
-    lone surrogates and NUL included. Nothing is pickled. A store may be used from any thread, and
-    each method has an asynchronous twin whose name begins with "a". After a fork, open it again.
+    Everything that one `write` writes and removes takes effect, or nothing does. Strings are kept
+    exactly, lone surrogates and NUL included. Nothing is pickled. A store may be used from any
+    thread. `read`, `write` and `list_keys` are for coroutines that `calls.run` or `calls.arun`
+    drives; the other methods are for synchronous callers. After a fork, open the store again.
 
     All methods raise a `StoreError` if the back end fails or the store is closed.
 
@@ -62,6 +57,8 @@ class KeyValueStore(ABC):
     block: in asynchronous use they run in threads.
     """
 
+    is_fenced = False
+    """Whether every write of a turn must expect its number, because the store accepts any write."""
     _failures: tuple[type[Exception], ...] = ()
     """The back end's own errors."""
 
@@ -74,55 +71,46 @@ class KeyValueStore(ABC):
         """Return the values of the keys, in their order; None where there is none."""
         return run(self.read(keys))
 
-    async def amget(self, keys: Sequence[str]) -> list[Any]:
-        """Asynchronous `mget`."""
-        return await arun(self.read(keys))
-
     def mset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
         """Write all the pairs, or none if one of them cannot be written."""
-        run(self.write(map(_checked, key_value_pairs)))
-
-    async def amset(self, key_value_pairs: Sequence[tuple[str, Any]]) -> None:
-        """Asynchronous `mset`."""
-        await arun(self.write(map(_checked, key_value_pairs)))
+        run(self.write(map(checked, key_value_pairs)))
 
     def mdelete(self, keys: Sequence[str]) -> int:
         """Remove all the keys at once, and return how many of them existed."""
         return run(self.write([], keys)) or 0
 
-    async def amdelete(self, keys: Sequence[str]) -> int:
-        """Asynchronous `mdelete`."""
-        return await arun(self.write([], keys)) or 0
+    def yield_keys(self, prefix: str = "") -> Iterator[str]:
+        """Yield the keys that begin with `prefix`, in the order of their code points."""
+        yield from run(self.list_keys(prefix))
 
-    def yield_keys(self, prefix: str | None = None) -> Iterator[str]:
-        """Return the keys that begin with `prefix`, in the order of their code points."""
-        start, end = _bounds(prefix)
-        while page := run(self._run_operation(self._page, start, end)):
-            yield from map(decode, page)
-            start = page[-1] + _NEXT
+    async def read(
+        self, keys: Sequence[str], is_sound: Callable[[Any], bool] = lambda value: True
+    ) -> list[Any]:
+        """Return the values of the keys, in their order; None where there is none.
 
-    async def ayield_keys(self, prefix: str | None = None) -> AsyncIterator[str]:
-        """Asynchronous `yield_keys`."""
-        start, end = _bounds(prefix)
-        while page := await arun(self._run_operation(self._page, start, end)):
-            for key in page:
-                yield decode(key)
-            start = page[-1] + _NEXT
-
-    async def read(self, keys: Sequence[str]) -> list[Any]:
-        """`mget` for coroutines that `calls.run` or `calls.arun` drives."""
+        Raises DamagedRowsError for values that are no JSON, or not sound.
+        """
         encoded = [encode(key) for key in keys]
-        rows = await self._run_operation(self._read, encoded)
+        rows = await self.run_operation(self._read, encoded)
         values: list[Any] = []
         damaged: list[str] = []
         # Each is parsed separately: a key that is asked for twice gives values that share nothing.
-        for key, value in zip(keys, map(rows.get, encoded), strict=True):
+        for key, row in zip(keys, map(rows.get, encoded), strict=True):
             try:
-                values.append(None if value is None else json.loads(decode(value)))
+                value = None if row is None else json.loads(decode(row))
+                if row is not None and not is_sound(value):
+                    raise ValueError
+                values.append(value)
             except (ValueError, RecursionError):
                 damaged.append(key)
         if damaged:
-            raise DamagedRowsError(_damage_message(self, damaged), damaged)
+            names = ", ".join(map(repr, damaged[:3])) + (", ..." if len(damaged) > 3 else "")
+            raise DamagedRowsError(
+                f"{self!r}: {len(damaged)} values are damaged, those of {names}: restore them from "
+                "a backup; or, in an index, call verify(repair=True), and add the documents again "
+                "that it reports",
+                damaged,
+            )
         return values
 
     async def write(
@@ -142,25 +130,17 @@ class KeyValueStore(ABC):
         }
         rows = {encode(key): encode(_to_json(key, value)) for key, value in key_value_pairs}
         removed = [encode(key) for key in removed_keys]
-        count: int | None = await self._run_operation(
+        count: int | None = await self.run_operation(
             self._change, values, rows, removed, is_write=True
         )
         return count
 
-    async def take_turn(self) -> StoreTurn | None:
-        """Become the only writer of an index in this store; None if there is another one."""
-        turn: StoreTurn | None = await self._run_operation(self._take_turn, is_write=True)
-        return turn
-
-    async def describe_holder(self) -> str:
-        """Say who has the turn."""
-        return str(await self._run_operation(self._describe_holder))
-
     async def list_keys(self, prefix: str) -> list[str]:
-        """`yield_keys` for coroutines that `calls.run` or `calls.arun` drives."""
+        """Return the keys that begin with `prefix`, in the order of their code points."""
         keys: list[str] = []
-        start, end = _bounds(prefix)
-        while page := await self._run_operation(self._page, start, end):
+        start = encode(prefix)
+        end = start + b"\xff"  # no byte of a key is 0xFF: this is behind all with the prefix
+        while page := await self.run_operation(self._page, start, end):
             keys += map(decode, page)
             start = page[-1] + _NEXT
         return keys
@@ -189,8 +169,8 @@ class KeyValueStore(ABC):
         """
 
     @abstractmethod
-    def _take_turn(self) -> Any:
-        """Return a `StoreTurn`, or None if another writer has it."""
+    def _take_turn(self) -> StoreTurn | None:
+        """Become the only writer of an index; return None if there is another one."""
 
     @abstractmethod
     def _describe_holder(self) -> Any:
@@ -200,9 +180,11 @@ class KeyValueStore(ABC):
     def _page(self, start: bytes, end: bytes) -> Any:
         """Return the first keys, in order, from `start` on and before `end`."""
 
-    async def _run_operation(
+    async def run_operation(
         self, operation: Callable[..., Any], *args: Any, is_write: bool = False
     ) -> Any:
+        """Run an operation of the back end, in a thread if the caller is asynchronous."""
+
         def work() -> Any:
             with self._slots, self._checked():
                 return operation(*args)
@@ -284,8 +266,7 @@ class SQLiteKeyValueStore(KeyValueStore):
         except BaseException:
             lock.release()
             raise
-
-        return StoreTurn(self, number, lock.release)
+        return self, number, lock.release
 
     def _describe_holder(self) -> str:
         holder = self._read([_HOLDER_KEY]).get(_HOLDER_KEY)
@@ -293,21 +274,6 @@ class SQLiteKeyValueStore(KeyValueStore):
 
     def _page(self, start: bytes, end: bytes) -> list[bytes]:
         return [key for (key,) in self._database.read(_KEYS, (start, end))]
-
-
-@dataclass(frozen=True, slots=True)
-class StoreTurn:
-    """A writer's turn at a store."""
-
-    store: KeyValueStore
-    number: int
-    end: Callable[[], object]
-    is_fenced: bool = False
-    """Whether every write must expect this number, because the store itself accepts any write."""
-
-    async def release(self) -> None:
-        """Let others write."""
-        await self.store._run_operation(self.end, is_write=True)
 
 
 class KeyValueDocstore(Docstore):
@@ -328,10 +294,7 @@ class KeyValueDocstore(Docstore):
         return KeyValueDocstore(self._store, turn)
 
     async def read(self, keys: Sequence[str]) -> list[Entry | None]:
-        values = await self._store.read(keys)
-        damaged = [key for key, v in zip(keys, values, strict=True) if not _is_entry(v)]
-        if damaged:
-            raise DamagedRowsError(_damage_message(self._store, damaged), damaged)
+        values = await self._store.read(keys, _is_entry)
         return [None if value is None else entry_from_value(value) for value in values]
 
     async def write(self, rows: Sequence[tuple[str, Entry]], removed: Sequence[str] = ()) -> None:
@@ -367,15 +330,15 @@ class KeyValueDocstore(Docstore):
         return await self._store.list_keys(prefix)
 
     async def take_turn(self) -> Turn | None:
-        turn = await self._store.take_turn()
+        turn = await self._store.run_operation(self._store._take_turn, is_write=True)
         if turn is None:
             return None
-        fence = turn.number if turn.is_fenced else None
-        docstore = KeyValueDocstore(turn.store, fence)
-        return Turn(docstore, turn.number, turn.release)
+        store, number, end = turn
+        docstore = KeyValueDocstore(store, number if store.is_fenced else None)
+        return Turn(docstore, number, partial(store.run_operation, end, is_write=True))
 
     async def describe_holder(self) -> str:
-        return await self._store.describe_holder()
+        return str(await self._store.run_operation(self._store._describe_holder))
 
 
 def is_as_expected(values: Mapping[bytes, bytes], expected: Mapping[bytes, bytes]) -> bool:
@@ -394,8 +357,8 @@ def entry_from_value(value: Mapping[str, Any]) -> Entry:
 
 
 def _is_entry(value: Any) -> bool:
-    """Whether a row has the shape of an entry, or is missing."""
-    return value is None or (
+    """Whether a row has the shape of an entry."""
+    return (
         isinstance(value, dict)
         and value.keys() >= {"text", "metadata", "id"}
         and isinstance(value["text"], str)
@@ -404,15 +367,8 @@ def _is_entry(value: Any) -> bool:
     )
 
 
-def _damage_message(store: KeyValueStore, keys: Sequence[str]) -> str:
-    names = ", ".join(map(repr, keys[:3])) + (", ..." if len(keys) > 3 else "")
-    return (
-        f"{store!r}: {len(keys)} values are damaged, those of {names}: restore them from a backup; "
-        "or, in an index, call verify(repair=True), and add the documents again that it reports"
-    )
-
-
-def _checked(pair: tuple[str, Any]) -> tuple[str, Any]:
+def checked(pair: tuple[str, Any]) -> tuple[str, Any]:
+    """Return a pair whose value a store can keep. Raises a TypeError that says what it cannot."""
     check_values(pair[1], f"the value of key {pair[0]!r}", max_depth=_MAX_DEPTH)
     return pair
 
@@ -421,11 +377,5 @@ def _to_json(key: str, value: object) -> str:
     try:
         return _encode(value)
     except (TypeError, ValueError):
-        _checked((key, value))  # which says more
+        checked((key, value))  # which says more
         raise
-
-
-def _bounds(prefix: str | None) -> tuple[bytes, bytes]:
-    start = encode(prefix or "")
-    # No byte of a key is 0xFF, so this is behind everything that begins with the prefix.
-    return start, start + b"\xff"

@@ -161,7 +161,7 @@ class PostgresKeyValueStore(KeyValueStore):
                 store._transact(_END_TURN)
                 self._pool.give_back(session)
 
-        return StoreTurn(store, number, end)
+        return store, number, end
 
     def _describe_holder(self) -> str:
         (rows,) = self._transact(_HOLDER)

@@ -74,6 +74,8 @@ class RedisKeyValueStore(KeyValueStore):
     connection is made when the store is first used.
     """
 
+    is_fenced = True
+
     def __init__(
         self, url: str, *, namespace: str = "rag_splitters", timeout: float = 30.0
     ) -> None:
@@ -146,7 +148,7 @@ class RedisKeyValueStore(KeyValueStore):
             finally:
                 client.close()
 
-        return StoreTurn(self, number, end, is_fenced=True)
+        return self, number, end
 
     def _describe_holder(self) -> str:
         (holder,) = self._transact([("GET", self._holder)])

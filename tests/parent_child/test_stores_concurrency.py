@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from rag_splitters.calls import arun
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from tests.support.stores import OpenStore
 
@@ -74,8 +75,8 @@ def test_event_loops_and_threads_share_a_store(open_store: OpenStore) -> None:
     store = open_store()
 
     async def work(name: int) -> None:
-        await asyncio.gather(*(store.amset([(f"{name}-{n}", n)]) for n in range(20)))
-        assert await store.amget([f"{name}-{n}" for n in range(20)]) == list(range(20))
+        await asyncio.gather(*(arun(store.write([(f"{name}-{n}", n)])) for n in range(20)))
+        assert await arun(store.read([f"{name}-{n}" for n in range(20)])) == list(range(20))
 
     threads = [threading.Thread(target=lambda n=n: asyncio.run(work(n))) for n in range(3)]
     for thread in threads:

@@ -16,6 +16,7 @@ import psycopg
 import pytest
 import redis
 
+from rag_splitters.calls import arun
 from rag_splitters.parent_child.errors import StoreError
 from rag_splitters.parent_child.keyvalue import KeyValueStore, SQLiteKeyValueStore
 from rag_splitters.parent_child.postgres import PostgresKeyValueStore
@@ -117,7 +118,7 @@ def test_closed_store_says_so(open_store: OpenStore) -> None:
         with pytest.raises(StoreError, match=r"KeyValueStore.* is closed"):
             use()
     with pytest.raises(StoreError, match=r"KeyValueStore.* is closed"):
-        asyncio.run(store.amset([("key", 2)]))
+        asyncio.run(arun(store.write([("key", 2)])))
     assert open_store().mget(["key"]) == [1]
 
 
@@ -204,7 +205,7 @@ def test_store_survives_a_restart_of_its_server(own_server: RedisServer) -> None
         with pytest.raises(StoreError, match=rf"KeyValueStore\('.*127.0.0.1:{own_server.port}"):
             store.mget(["key"])
         with pytest.raises(StoreError, match="KeyValueStore"):
-            asyncio.run(store.amset([("key", 2)]))
+            asyncio.run(arun(store.write([("key", 2)])))
         own_server.start()
         asyncio.run(read_at_once(store, 8))
         assert store.mget(["key"]) == [1]
@@ -220,7 +221,7 @@ def test_store_notices_nothing_of_a_restart_between_two_calls(own_server: RedisS
 
 
 async def read_at_once(store: KeyValueStore, times: int) -> None:
-    await asyncio.gather(*(store.amget(["key"]) for _ in range(times)))
+    await asyncio.gather(*(arun(store.read(["key"])) for _ in range(times)))
 
 
 @contextmanager
@@ -250,8 +251,8 @@ def test_silent_server_is_an_error_in_time(own_server: RedisServer) -> None:
 def test_cancelled_call_leaves_the_store_as_it_was(own_server: RedisServer) -> None:
     async def cancelled(store: KeyValueStore) -> None:
         with silence(own_server), pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(store.amget(["key"]), 0.3)
-        assert await store.amget(["key"]) == [1]
+            await asyncio.wait_for(arun(store.read(["key"])), 0.3)
+        assert await arun(store.read(["key"])) == [1]
 
     with closing(opened(own_server.url)) as store:
         store.mset([("key", 1)])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rag_splitters.calls import arun
 from rag_splitters.parent_child.keyvalue import KeyValueStore
 from tests.support.stores import OpenStore
 
@@ -54,17 +57,17 @@ def test_store_behaves_as_a_dictionary(open_store: OpenStore, steps: list[Any]) 
 
 
 def call(store: KeyValueStore, name: str, argument: Any, *, is_asynchronous: bool) -> Any:
-    """What a method returns, or its asynchronous form in an event loop of its own."""
+    """What a method returns, or its coroutine in an event loop of its own."""
     if not is_asynchronous:
         found = getattr(store, name)(argument)
         return list(found) if name == "yield_keys" else found
-
-    async def awaited() -> Any:
-        if name == "yield_keys":
-            return [key async for key in store.ayield_keys(argument)]
-        return await getattr(store, f"a{name}")(argument)
-
-    return asyncio.run(awaited())
+    works: dict[str, Callable[[Any], Coroutine[Any, Any, Any]]] = {
+        "mset": store.write,
+        "mget": store.read,
+        "mdelete": partial(store.write, []),
+        "yield_keys": store.list_keys,
+    }
+    return asyncio.run(arun(works[name](argument)))
 
 
 def test_store_keeps_rows_for_whoever_opens_it_next(open_store: OpenStore) -> None:

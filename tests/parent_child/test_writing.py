@@ -30,7 +30,7 @@ from rag_splitters.parent_child.chroma import ChromaChildren
 from rag_splitters.parent_child.identity import check_identity
 from rag_splitters.parent_child.index import stores_of_workers, turn_for_workers
 from rag_splitters.parent_child.indexing import add
-from rag_splitters.parent_child.keyvalue import KeyValueStore
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore, KeyValueStore
 from rag_splitters.parent_child.postgres import PostgresConnections
 from rag_splitters.parent_child.records import Entry
 from tests.support.front_ends import FrontEnd, Page, every_front_end
@@ -139,18 +139,19 @@ def test_retrievers_of_one_process_write_the_same_document(
 
 
 def test_turns_exclude_each_other_and_count(open_store: OpenStore) -> None:
-    one, other = open_store(), open_store()
+    store = open_store()
+    one, other = KeyValueDocstore(open_store()), KeyValueDocstore(store)
     turn = run(one.take_turn())
     assert turn is not None
     assert run(other.take_turn()) is None
     assert str(os.getpid()) in run(other.describe_holder())
-    run(turn.store.write([("key", 1)]))
+    run(turn.docstore.write([("key", Entry("text", {}))]))
     run(turn.release())
     following = run(other.take_turn())
     assert following is not None
     assert following.number == turn.number + 1
     run(following.release())
-    assert other.mget(["key"]) == [1]
+    assert store.mget(["key"]) == [{"text": "text", "metadata": {}, "id": None}]
 
 
 def test_conditional_writes_happen_whole_or_not_at_all(open_store: OpenStore) -> None:
@@ -195,7 +196,7 @@ def test_a_second_writer_waits_says_so_and_gives_up_in_time(
 ) -> None:
     retriever = open_index(front)
     write(front, retriever, page("first"))
-    turn = run(open_store().take_turn())
+    turn = run(KeyValueDocstore(open_store()).take_turn())
     assert turn is not None
     hurried = open_index(front, write_timeout=1.3)
     message = f"{os.getpid()}.* more than 1.3 seconds"
@@ -217,8 +218,9 @@ def test_a_second_writer_waits_says_so_and_gives_up_in_time(
 HOLDER = """
 import sys, time
 from rag_splitters.calls import run
+from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from tests.support.stores import opener
-turn = run(opener(*sys.argv[1:])().take_turn())
+turn = run(KeyValueDocstore(opener(*sys.argv[1:])()).take_turn())
 print("holds" if turn else "nothing", flush=True)
 time.sleep(600)
 """
@@ -405,7 +407,9 @@ def test_a_cancellation_waits_for_the_write_in_flight(
         task.cancel()
         await asyncio.sleep(0.2)
         assert not task.done()
-        assert run(open_store().take_turn()) is None, "the turn is kept while a thread writes"
+        assert run(KeyValueDocstore(open_store()).take_turn()) is None, (
+            "the turn is kept while a thread writes"
+        )
         go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await task
