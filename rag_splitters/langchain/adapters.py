@@ -26,7 +26,7 @@ from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.turns import Docstore, Turn
-from rag_splitters.parent_child.vectors import ChildrenToWrite, Vectors
+from rag_splitters.parent_child.vectors import Change, Vectors
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
@@ -272,8 +272,8 @@ class VectorStoreChildren(ChildStore):
         embeddings = self._vectorstore.embeddings
         return self._model_name or ("" if embeddings is None else describe_model(embeddings))
 
-    async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
-        written = [child for each in children for child in each.children]
+    async def write(self, changes: Sequence[Change], turn: Turn) -> None:
+        written = [child for each in changes for child in each.new_children]
         for batch in batched(written, self.batch_size):
             await turn.docstore.confirm()
             converted = [

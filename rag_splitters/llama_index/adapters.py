@@ -46,7 +46,7 @@ from rag_splitters.parent_child.results import (
 )
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
 from rag_splitters.parent_child.turns import Docstore, Turn
-from rag_splitters.parent_child.vectors import ChildrenToWrite, Vectors
+from rag_splitters.parent_child.vectors import Change, Vectors
 from rag_splitters.text.sources import copy_metadata
 
 _COLLECTION = "parent_child"
@@ -307,10 +307,10 @@ class VectorStoreChildren(ChildStore):
         self.filter_keys = frozenset(_filter_keys(filters))
         self.smoothing = smoothing
 
-    async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
+    async def write(self, changes: Sequence[Change], turn: Turn) -> None:
         """Write children; old ones are removed first, as not every store replaces them."""
         rows = [
-            (child, each.vectors[child.id or ""]) for each in children for child in each.children
+            (child, each.vectors[child.id or ""]) for each in changes for child in each.new_children
         ]
         for batch in batched(rows, self.batch_size):
             await turn.docstore.confirm()

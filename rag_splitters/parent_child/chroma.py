@@ -18,7 +18,7 @@ from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import EDITION_KEY, Entry
 from rag_splitters.parent_child.stores import ChildStore, Detail, Match
 from rag_splitters.parent_child.turns import Turn
-from rag_splitters.parent_child.vectors import ChildrenToWrite, Vectors, select_diverse
+from rag_splitters.parent_child.vectors import Change, Vectors, select_diverse
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
@@ -183,10 +183,10 @@ class ChromaChildren(ChildStore):
         if "hnsw:space" not in metadata and not metadata.items() >= labels.items():
             await self._call(self._collection.modify, metadata={**metadata, **labels})
 
-    async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
+    async def write(self, changes: Sequence[Change], turn: Turn) -> None:
         """Write in batches that Chroma takes; each child says in which turn it was written."""
         rows = [
-            (child, each.vectors[child.id or ""]) for each in children for child in each.children
+            (child, each.vectors[child.id or ""]) for each in changes for child in each.new_children
         ]
         for pairs in batched(rows, self.batch_size):
             await turn.docstore.confirm()
@@ -197,7 +197,7 @@ class ChromaChildren(ChildStore):
                 documents=[without_surrogates(child.text) for child, _ in pairs],
                 metadatas=[_with_turn(child, turn) for child, _ in pairs],
             )
-        updated = [child for each in children for child in each.updated]
+        updated = [child for each in changes for child in each.updated_children]
         for batch in batched(updated, self.batch_size):
             await turn.docstore.confirm()
             await self._call(

@@ -11,6 +11,7 @@ from rag_splitters.parent_child.records import (
     PLACE_KEYS,
     POSITION_KEYS,
     SOURCE_KEY,
+    Draft,
     Entry,
     flatten_metadata,
 )
@@ -21,16 +22,6 @@ from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 
 _MAX_HEADING = 120  # characters; a longer one says too little for what it costs
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A source document, and the parents and children that it is to have."""
-
-    identity: str
-    source: Entry
-    parents: list[Entry]
-    children: list[Entry]
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,10 +161,17 @@ async def ensure_identity(
 ) -> Identity:
     """Return what the index is; a new index gets its identity.
 
-    Raises InputError if `langchain_classic` wrote the stores, unless that is expected.
+    Parameters:
+        dimension: how long new vectors are; None: there are none.
+
+    Raises InputError if `langchain_classic` wrote the stores, unless that is expected, and
+    IndexMismatchError if new vectors are not as long as those in the index.
     """
     identity = await check_identity(stores)
     if identity is not None:
+        if None not in (dimension, identity.dimension) and dimension != identity.dimension:
+            old, new = f"{identity.model} ({identity.dimension} dimensions)", stores.children.model
+            raise _model_error("this index", old, f"{new} ({dimension} dimensions)")
         return identity
     check_model_name(stores)
     if not may_be_classic:
@@ -197,10 +204,3 @@ def check_model_name(stores: Stores) -> None:
         f"the embedding function {model} has no name by which it can be recognised when the index "
         'is opened again: pass model_name="...", or a function that can be imported'
     )
-
-
-def check_dimension(stores: Stores, identity: Identity, dimension: int | None) -> None:
-    """Raise an IndexMismatchError if new vectors are not as long as those in the index."""
-    if None not in (dimension, identity.dimension) and dimension != identity.dimension:
-        old, new = f"{identity.model} ({identity.dimension} dimensions)", stores.children.model
-        raise _model_error("this index", old, f"{new} ({dimension} dimensions)")

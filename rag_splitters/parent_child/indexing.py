@@ -11,7 +11,7 @@ the same again finishes the job.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from rag_splitters.contract.groups import grouped
@@ -20,7 +20,7 @@ from rag_splitters.ids import source_identity, stable_uuid
 from rag_splitters.models import ModelError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.chroma import MODEL_LABEL
-from rag_splitters.parent_child.drafts import Draft, draft_documents
+from rag_splitters.parent_child.drafts import draft_documents
 from rag_splitters.parent_child.errors import (
     LockLostError,
     MissingParentsError,
@@ -30,7 +30,6 @@ from rag_splitters.parent_child.filters import unsearchable_rows
 from rag_splitters.parent_child.identity import (
     INDEX_LABEL,
     begin_reembedding,
-    check_dimension,
     check_identity,
     ensure_identity,
     refuse_classic,
@@ -39,6 +38,7 @@ from rag_splitters.parent_child.keyword_index import Revision
 from rag_splitters.parent_child.losses import find_losses
 from rag_splitters.parent_child.records import (
     FORMAT,
+    Draft,
     Entry,
     Identity,
     Record,
@@ -55,8 +55,7 @@ from rag_splitters.parent_child.records import (
 from rag_splitters.parent_child.revisions import REVISION_KEY, commit, revision_from_row
 from rag_splitters.parent_child.stores import Stores
 from rag_splitters.parent_child.vectors import (
-    ChildrenToWrite,
-    Edition,
+    Change,
     VectorsByText,
     embedded_text,
 )
@@ -74,25 +73,6 @@ class Outcome:
     was_written: bool
     refusal: str = ""
     """Why it was refused: which document, which key."""
-
-
-@dataclass(slots=True)
-class _Change:
-    """A document to write: its draft, its new record, and the one that it replaces."""
-
-    draft: Draft
-    new: Record
-    old: Record | None
-    is_new_throughout: bool = False
-    """Whether everything is embedded and written again, whatever was there."""
-    children: ChildrenToWrite = field(default_factory=ChildrenToWrite)
-
-    @property
-    def base(self) -> Record | None:
-        """The record of a complete version, embedded in the same way, of which much may stay."""
-        if self.old is None or self.is_new_throughout or not self.old.is_complete:
-            return None
-        return self.old if self.old.settings == self.new.settings else None
 
 
 async def add(
@@ -204,11 +184,11 @@ async def _add_drafts(
     if not changes:
         return outcomes
     own_vectors = dict(own_vectors or {})
-    await _embed(stores, changes, own_vectors)
-    identity = await ensure_identity(stores, _dimension(changes))
-    check_dimension(stores, identity, _dimension(changes))
+    await stores.children.embed(changes, own_vectors)
+    rows = (row for change in changes for row in change.vectors.values())
+    identity = await ensure_identity(stores, next((len(row) for row in rows), None))
 
-    async def write(held: Stores) -> list[_Change]:
+    async def write(held: Stores) -> list[Change]:
         keys = [record_key(change.draft.identity) for change in changes]
         revision, *rows = await held.docstore.read([REVISION_KEY, *keys])
         current = await _recheck(held, changes, rows, own_vectors, always=always)
@@ -224,12 +204,12 @@ async def _add_drafts(
 
 async def _recheck(
     stores: Stores,
-    changes: Sequence[_Change],
+    changes: Sequence[Change],
     rows: Sequence[Entry | None],
     own_vectors: VectorsByText,
     *,
     always: bool,
-) -> list[_Change]:
+) -> list[Change]:
     """Return what has to be written now that nobody else writes.
 
     Documents that another writer has changed meanwhile are compared and embedded again, with the
@@ -242,22 +222,9 @@ async def _recheck(
     if others:
         drafts = [change.draft for change, _ in others]
         redone = await _find_changes(stores, drafts, [r for _, r in others], always=always)
-        await _embed(stores, redone, own_vectors)
+        await stores.children.embed(redone, own_vectors)
         current += redone
     return current
-
-
-async def _embed(stores: Stores, changes: Sequence[_Change], own_vectors: VectorsByText) -> None:
-    editions = [_make_edition(stores, change) for change in changes]
-    embedded = await stores.children.embed(editions, own_vectors)
-    for change, children in zip(changes, embedded, strict=True):
-        change.children = children
-
-
-def _dimension(changes: Sequence[_Change]) -> int | None:
-    """Return the number of dimensions of the new vectors; None if there are none."""
-    rows = (row for change in changes for row in change.children.vectors.values())
-    return next((len(row) for row in rows), None)
 
 
 def _exists(record: Record | None) -> bool:
@@ -271,14 +238,14 @@ async def _find_changes(
     records: Sequence[Record | None],
     *,
     always: bool,
-) -> list[_Change]:
+) -> list[Change]:
     """Return what has to be written of these drafts, whose documents have these records."""
-    changes: list[_Change] = []
-    unchanged: list[_Change] = []
+    changes: list[Change] = []
+    unchanged: list[Change] = []
     for draft, old in zip(drafts, records, strict=True):
         new = _make_record(stores, draft)
         is_changed = old is None or bool(old.pending) or old.digest != new.digest
-        change = _Change(draft, new, old, is_new_throughout=always)
+        change = Change(draft, new, old, draft.children, is_new_throughout=always)
         (changes if is_changed or always else unchanged).append(change)
     losses = await find_losses(stores, [change.old for change in unchanged if change.old])
     incomplete = {*losses.parents, *losses.children, *losses.damaged}
@@ -287,17 +254,23 @@ async def _find_changes(
         for change in unchanged
         if change.new.identity in incomplete
     ]
+    for change in changes:
+        if change.old is not None and stores.children.merges_metadata:  # it would keep old keys
+            stale = dict.fromkeys(change.old.child_keys)
+            change.children = [
+                replace(child, metadata=stale | child.metadata) for child in change.children
+            ]
     return changes
 
 
-async def _write(stores: Stores, changes: Sequence[_Change], revision: Revision | None) -> None:
+async def _write(stores: Stores, changes: Sequence[Change], revision: Revision | None) -> None:
     turn = stores.current_turn
     news = [replace(change.new, turn=turn.number) for change in changes]
     pairs = list(zip(changes, news, strict=True))
     noted = [_note(change, new).to_row() for change, new in pairs]
     state = unsearchable_rows([(each.draft.source, each.new.child_keys) for each in changes])
     await stores.docstore.write([*noted, *state])
-    await stores.children.write([change.children for change in changes], turn)
+    await stores.children.write(changes, turn)
     finals = [new.after(change.old) for change, new in pairs]
     finals = [
         each.finished() if stores.docstore.is_atomic and not each.other_children else each
@@ -307,34 +280,39 @@ async def _write(stores: Stores, changes: Sequence[_Change], revision: Revision 
     documents = {each.draft.identity: each.draft.children for each in changes}
     rows = [*_parents_to_write(changes), *(final.to_row() for final in finals)]
     await commit(stores, revision, documents, rows, removed)
-    await _clean(stores, [final for final in finals if final.pending], turn.number)
+    if replaced := [final for final in finals if final.pending]:
+        children = [child for each in replaced for child in each.other_children]
+        rows = [each.finished().to_row() for each in replaced]
+        await _remove_children(stores, replaced, children, rows)
 
 
-def _note(change: _Change, new: Record) -> Record:
+def _note(change: Change, new: Record) -> Record:
     """Return the record of a document while its new version is being written."""
     if change.old is not None:
         return change.old.before(new)
     return Record(new.identity, "", {}, "", (), (), (), ()).before(new)
 
 
-async def _clean(stores: Stores, records: Sequence[Record], turn: int) -> None:
-    """Remove the children that these records list as replaced, unless a later turn has begun."""
-    if not records:
-        return
-    await _check_unchanged(stores, records)
-    await stores.children.remove([c for each in records for c in each.other_children], turn)
-    await stores.docstore.write([each.finished().to_row() for each in records])
+async def _remove_children(
+    stores: Stores,
+    records: Sequence[Record],
+    children: Sequence[str],
+    rows: Sequence[tuple[str, Entry]],
+    removed: Sequence[str] = (),
+) -> None:
+    """Remove children that the current records list as replaced, and then change the docstore.
 
-
-async def _check_unchanged(stores: Stores, records: Sequence[Record]) -> None:
-    """Raise a LockLostError if another writer has changed these records."""
+    Raises LockLostError if another writer has changed these records.
+    """
     await stores.docstore.confirm()
     current = await stores.read_records([each.identity for each in records])
     if [each and each.turn for each in current] != [each.turn for each in records]:
         raise LockLostError("another process has written the same documents: run the same again")
+    await stores.children.remove(children, stores.current_turn.number)
+    await stores.docstore.write(rows, removed)
 
 
-def _parents_to_write(changes: Sequence[_Change]) -> list[tuple[str, Entry]]:
+def _parents_to_write(changes: Sequence[Change]) -> list[tuple[str, Entry]]:
     """Return the rows of the parents that the docstore does not hold as they are."""
     rows: list[tuple[str, Entry]] = []
     for change in changes:
@@ -421,17 +399,15 @@ async def _remove_group(
     records = [each for each in records if has_metadata(each.metadata, metadata)]
     if not records:
         return []
-    turn = stores.current_turn
-    pending = [replace(each, pending="removing", turn=turn.number) for each in records]
+    turn, keys = stores.current_turn.number, [record_key(each.identity) for each in records]
+    pending = [replace(each, pending="removing", turn=turn) for each in records]
     parents = [parent for record in records for parent in record.all_parents]
     documents: dict[str, Sequence[Entry]] = {record.identity: () for record in records}
     await commit(
         stores, revision_from_row(revision), documents, [each.to_row() for each in pending], parents
     )
-    await _check_unchanged(stores, pending)
     children = [child for record in records for child in record.all_children]
-    await stores.children.remove(children, turn.number)
-    await stores.docstore.write([], [record_key(record.identity) for record in records])
+    await _remove_children(stores, pending, children, [], keys)
     return [record.identity for record in records if record.digest]
 
 
@@ -531,12 +507,3 @@ def _span_in(source: Entry, parent: Entry) -> tuple[int, int] | None:
         return None
     start, end = parent.span[0] - source.offset, parent.span[1] - source.offset
     return (start, end) if start >= 0 and source.text[start:end] == parent.text else None
-
-
-def _make_edition(stores: Stores, change: _Change) -> Edition:
-    """Return the children, with None under old metadata keys if the store would keep those."""
-    children = change.draft.children
-    if change.old is not None and stores.children.merges_metadata:
-        stale = dict.fromkeys(change.old.child_keys)
-        children = [replace(child, metadata=stale | child.metadata) for child in children]
-    return Edition(children, change.new, change.base)

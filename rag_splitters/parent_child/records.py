@@ -83,6 +83,16 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Draft:
+    """A source document, and the parents and children that it is to have."""
+
+    identity: str
+    source: Entry
+    parents: list[Entry]
+    children: list[Entry]
+
+
+@dataclass(frozen=True, slots=True)
 class Identity:
     """What an index is."""
 

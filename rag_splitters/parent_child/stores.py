@@ -21,14 +21,13 @@ from rag_splitters.parent_child.records import (
     Record,
     record_key,
 )
-from rag_splitters.parent_child.smoothing import neighbour_weights
 from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import (
-    ChildrenToWrite,
-    Edition,
+    Change,
     Vectors,
     VectorsByText,
     embed_children,
+    neighbour_weights,
 )
 from rag_splitters.parent_child.writing import Writer
 
@@ -107,10 +106,8 @@ class ChildStore(ABC):
         """Have the collection say something of itself, if it can."""
         return
 
-    async def embed(
-        self, editions: Sequence[Edition], own_vectors: VectorsByText
-    ) -> list[ChildrenToWrite]:
-        """Embed the children of some documents, and return what has to be written of each.
+    async def embed(self, changes: Sequence[Change], own_vectors: VectorsByText) -> None:
+        """Embed the children of some documents, and note what has to be written of each.
 
         What is stored already is not written, and a child that has only moved keeps its vector, if
         the store returns vectors. A store that embeds by itself does so when it writes.
@@ -118,33 +115,29 @@ class ChildStore(ABC):
         Parameters:
             own_vectors: the model's vectors of texts that were embedded before; others are added.
         """
-        reach = len(neighbour_weights(self.smoothing))
-        same = [edition.find_same(reach) for edition in editions]
-        pairs = [
-            pair for edition, ids in zip(editions, same, strict=True) for pair in edition.pair(ids)
+        weights = neighbour_weights(self.smoothing)
+        pairs_per_change = [
+            list(zip(change.children, change.find_same(len(weights)), strict=True))
+            for change in changes
         ]
-        missing = await self.find_missing([old for child, old in pairs if old and old == child.id])
-        stored = await self.read_vectors([old for child, old in pairs if old and old != child.id])
-        result: list[ChildrenToWrite] = []
-        for edition, ids in zip(editions, same, strict=True):
-            to_write, changed = ChildrenToWrite(), edition.find_changed_details()
-            for child, old in edition.pair(ids):
+        pairs = [(child.id, old) for own in pairs_per_change for child, old in own if old]
+        missing = await self.find_missing([old for name, old in pairs if old == name])
+        stored = await self.read_vectors([old for name, old in pairs if old != name])
+        for change, own in zip(changes, pairs_per_change, strict=True):
+            changed = change.find_changed_details()
+            for child, old in own:
                 is_changed = child.id in changed
                 is_stored = old == child.id and old not in missing
                 if is_stored and (self.merges_metadata or not is_changed):
-                    to_write.updated += [child] if is_changed else []
+                    change.updated_children += [child] if is_changed else []
                 else:
-                    to_write.children.append(child)
-                    to_write.vectors |= {child.id or "": stored[old]} if old in stored else {}
-            result.append(to_write)
+                    change.new_children.append(child)
+                    change.vectors |= {child.id or "": stored[old]} if old in stored else {}
         if self.vectors is not None:
-            await embed_children(
-                editions, result, self.vectors, self.batch_size, self.smoothing, own_vectors
-            )
-        return result
+            await embed_children(changes, self.vectors, self.batch_size, weights, own_vectors)
 
     @abstractmethod
-    async def write(self, children: Sequence[ChildrenToWrite], turn: Turn) -> None:
+    async def write(self, changes: Sequence[Change], turn: Turn) -> None:
         """Write the children of some documents by their ids, as of this turn."""
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -10,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from rag_splitters.calls import Call, call
 from rag_splitters.models import Embedder, HashingEmbeddings, describe_model
 from rag_splitters.parent_child.batching import batched
-from rag_splitters.parent_child.records import Entry, Record
-from rag_splitters.parent_child.smoothing import mix, neighbour_weights
+from rag_splitters.parent_child.records import Draft, Entry, Record
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_MIN_WEIGHT = 0.001  # of a neighbour
 
 VectorsByText = dict[str, "NDArray[np.float32]"]
 """The model's vectors by the texts that were embedded."""
@@ -68,14 +70,33 @@ class Vectors:
         return self._questions[question]
 
 
-@dataclass(frozen=True, slots=True)
-class Edition:
-    """The children that a document is to have, and those that it has."""
+@dataclass(slots=True)
+class Change:
+    """A document to write: its draft, its new record, the one that it replaces, and its children.
 
-    children: Sequence[Entry]
+    What has to be written of the children is known once they are embedded.
+    """
+
+    draft: Draft
     new: Record
-    base: Record | None = None
-    """The record of the complete version before this one, if that was embedded in the same way."""
+    old: Record | None
+    children: Sequence[Entry]
+    """Those of the draft, as the vector store is to be given them."""
+    is_new_throughout: bool = False
+    """Whether everything is embedded and written again, whatever was there."""
+    new_children: list[Entry] = field(default_factory=list)
+    """The children to write."""
+    vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+    """The vectors of these children by their ids; none if the store embeds by itself."""
+    updated_children: list[Entry] = field(default_factory=list)
+    """Children of which only the metadata have to be written."""
+
+    @property
+    def base(self) -> Record | None:
+        """The record of a complete version, embedded in the same way, of which much may stay."""
+        if self.old is None or self.is_new_throughout or not self.old.is_complete:
+            return None
+        return self.old if self.old.settings == self.new.settings else None
 
     def find_same(self, reach: int) -> list[str | None]:
         """Return for each child the id of a stored one with the same vector, or None.
@@ -92,27 +113,12 @@ class Edition:
         new = zip(self.new.children, _windows(self.new.texts, reach), strict=True)
         return [n if old.get(n) == window else by_window.get(window) for n, window in new]
 
-    def pair(self, ids: Sequence[str | None]) -> list[tuple[Entry, str | None]]:
-        """Return each child with what `find_same` returned for it."""
-        return list(zip(self.children, ids, strict=True))
-
     def find_changed_details(self) -> set[str]:
         """Return the ids of the children that are not stored with these metadata."""
         rows = set(zip(self.new.children, self.new.details, strict=True))
         if self.base is not None:
             rows -= set(zip(self.base.children, self.base.details, strict=True))
         return {name for name, _ in rows}
-
-
-@dataclass(slots=True)
-class ChildrenToWrite:
-    """What has to be written of a document's children."""
-
-    children: list[Entry] = field(default_factory=list)
-    vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
-    """The vectors of these children by their ids; none if the store embeds by itself."""
-    updated: list[Entry] = field(default_factory=list)
-    """Children of which only the metadata have changed."""
 
 
 def _windows(texts: Sequence[str], reach: int) -> list[tuple[object, ...]]:
@@ -124,34 +130,33 @@ def _windows(texts: Sequence[str], reach: int) -> list[tuple[object, ...]]:
 
 
 async def embed_children(
-    editions: Sequence[Edition],
-    to_write: Sequence[ChildrenToWrite],
+    changes: Sequence[Change],
     vectors: Vectors,
     batch_size: int,
-    smoothing: float,
+    weights: Sequence[float],
     own_vectors: VectorsByText,
 ) -> None:
     """Embed those of the children to write that have no vector yet.
 
-    With `smoothing`, each vector is the mean of its own and its neighbours' in the same document,
-    weighted by a Gaussian of that width (in children), and as long as before: a child then also
-    stands for the text around it, and no text is embedded twice for that.
+    With `weights`, each vector is the mean of its own and its neighbours' in the same document, and
+    as long as before: a child then also stands for the text around it, and no text is embedded
+    twice for that.
 
     Parameters:
         own_vectors: the model's vectors of texts that need not be embedded; others are added.
     """
     import numpy as np
 
-    weights = neighbour_weights(smoothing)
     places: list[tuple[int, int]] = []
-    for owner, (edition, each) in enumerate(zip(editions, to_write, strict=True)):
-        missing = {child.id for child in each.children} - each.vectors.keys()
-        numbers = [n for n, child in enumerate(edition.children) if child.id in missing]
-        near = _with_neighbours(numbers, len(weights), len(edition.children))
-        places += [(owner, number) for number in near]
+    for owner, change in enumerate(changes):
+        missing = {child.id for child in change.new_children} - change.vectors.keys()
+        numbers = [n for n, child in enumerate(change.children) if child.id in missing]
+        reach = range(-len(weights), len(weights) + 1)
+        near = {number + step for number in numbers for step in reach}
+        places += [(owner, n) for n in sorted(near) if 0 <= n < len(change.children)]
     if not places:
         return
-    texts = [embedded_text(editions[owner].children[number]) for owner, number in places]
+    texts = [embedded_text(changes[owner].children[number]) for owner, number in places]
     unknown = [text for text in dict.fromkeys(texts) if text not in own_vectors]
     for batch in batched(unknown, batch_size):
         own_vectors.update(zip(batch, await vectors.embed_texts(batch), strict=True))
@@ -159,19 +164,51 @@ async def embed_children(
     rows = np.stack([own_vectors[text] for text in texts])
     if weights:
         is_next = np.diff(np.asarray(places), axis=0) == (0, 1)
-        rows = mix(rows, np.cumsum([0, *~is_next.all(axis=1)]), weights)
+        rows = _mix(rows, np.cumsum([0, *~is_next.all(axis=1)]), weights)
     for (owner, number), row in zip(places, rows, strict=True):
-        to_write[owner].vectors.setdefault(editions[owner].children[number].id or "", row)
-
-
-def _with_neighbours(numbers: Sequence[int], reach: int, count: int) -> list[int]:
-    near = {each for n in numbers for each in range(n - reach, n + reach + 1)}
-    return sorted(each for each in near if 0 <= each < count)
+        changes[owner].vectors.setdefault(changes[owner].children[number].id or "", row)
 
 
 def embedded_text(child: Entry) -> str:
     """Return the text of a child as a model is given it."""
     return without_surrogates(child.searched_text)
+
+
+def neighbour_weights(width: float) -> list[float]:
+    """Return the weights of the next neighbour, of the one behind it, and so on.
+
+    A child itself has weight 1.
+
+    Parameters:
+        width: that of the Gaussian, in children; 0 for no neighbours.
+
+    >>> [round(weight, 3) for weight in neighbour_weights(0.6)]
+    [0.249, 0.004]
+    """
+    if not width:
+        return []
+    reach = int(width * math.sqrt(-2 * math.log(_MIN_WEIGHT)))
+    return [math.exp(-(distance**2) / (2 * width**2)) for distance in range(1, reach + 1)]
+
+
+def _mix(
+    vectors: NDArray[np.float32], owners: NDArray[Any], weights: Sequence[float]
+) -> NDArray[np.float32]:
+    """Mix each vector with its neighbours of the same owner; each stays as long as it is."""
+    import numpy as np
+
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units = vectors / lengths
+    mixed = units.copy()
+    for distance, weight in enumerate(weights[: len(units) - 1], 1):
+        same = (owners[distance:] == owners[:-distance])[:, None] * np.float32(weight)
+        mixed[distance:] += same * units[:-distance]
+        mixed[:-distance] += same * units[distance:]
+    norms = np.linalg.norm(mixed, axis=1, keepdims=True)
+    vanished = norms[:, 0] < 1e-6  # where neighbours point the other way
+    mixed[vanished], norms[vanished] = units[vanished], 1.0
+    result: NDArray[np.float32] = (mixed / norms * lengths).astype(np.float32)
+    return result
 
 
 def select_diverse(
