@@ -25,8 +25,8 @@ from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.records import SOURCE_KEY, Entry
 from rag_splitters.parent_child.results import SCORE_KEY, own_key, read_matches, without_matches
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
-from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import Change, Vectors
+from rag_splitters.parent_child.writing import Docstore, Turn
 from rag_splitters.text.sources import copy_metadata
 from rag_splitters.text.surrogates import without_surrogates
 

@@ -45,8 +45,8 @@ from rag_splitters.parent_child.results import (
     without_matches,
 )
 from rag_splitters.parent_child.stores import ChildStore, Detail, Level, Match, Split
-from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import Change, Vectors
+from rag_splitters.parent_child.writing import Docstore, Turn
 from rag_splitters.text.sources import copy_metadata
 
 _COLLECTION = "parent_child"

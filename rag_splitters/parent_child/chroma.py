@@ -17,8 +17,8 @@ from rag_splitters.parent_child.filters import filter_keys
 from rag_splitters.parent_child.metadata_index import can_evaluate
 from rag_splitters.parent_child.records import EDITION_KEY, Entry
 from rag_splitters.parent_child.stores import ChildStore, Detail, Match
-from rag_splitters.parent_child.turns import Turn
 from rag_splitters.parent_child.vectors import Change, Vectors, select_diverse
+from rag_splitters.parent_child.writing import Turn
 from rag_splitters.text.surrogates import without_surrogates
 
 if TYPE_CHECKING:

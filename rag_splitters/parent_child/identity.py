@@ -22,8 +22,7 @@ from rag_splitters.parent_child.errors import (
 from rag_splitters.parent_child.records import FORMAT, INDEX_KEY, SOURCE_KEY, Entry, Identity
 from rag_splitters.parent_child.revisions import new_revision, revision_row
 from rag_splitters.parent_child.stores import Stores
-from rag_splitters.parent_child.turns import Docstore
-from rag_splitters.parent_child.writing import process_lock
+from rag_splitters.parent_child.writing import Docstore, process_lock
 
 INDEX_LABEL = "rag_splitters_index"
 """The key in a collection's metadata that holds the id of its index."""

@@ -37,8 +37,7 @@ from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Rerank, search
 from rag_splitters.parent_child.stores import Stores
-from rag_splitters.parent_child.turns import Turn, release_claim
-from rag_splitters.parent_child.writing import Writer, process_lock
+from rag_splitters.parent_child.writing import Turn, Writer, process_lock, release_claim
 
 logger = logging.getLogger("rag_splitters")
 A = TypeVar("A")

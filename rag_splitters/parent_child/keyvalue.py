@@ -18,7 +18,7 @@ from typing import Any
 from rag_splitters.calls import Call, run
 from rag_splitters.parent_child.errors import DamagedRowsError, LockLostError, StoreError
 from rag_splitters.parent_child.records import STATE_PREFIX, Entry, check_values
-from rag_splitters.parent_child.turns import Docstore, Process, Turn, lock_file
+from rag_splitters.parent_child.writing import Docstore, Process, Turn, lock_file
 from rag_splitters.sqlite import Database, decode, encode
 
 _SCHEMA = "CREATE TABLE IF NOT EXISTS rows (key BLOB PRIMARY KEY, value BLOB NOT NULL)"

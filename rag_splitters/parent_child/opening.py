@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,11 +17,10 @@ from rag_splitters.parent_child.errors import FolderInUseError, RefusedDocuments
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.options import SearchType
-from rag_splitters.parent_child.turns import Process, lock_file
+from rag_splitters.parent_child.writing import Process, lock_file
 
 if TYPE_CHECKING:
     from chromadb import Collection
-    from filelock import BaseFileLock
 
 
 R = TypeVar("R", bound=ParentChildIndex[Any, Any])
@@ -116,11 +114,10 @@ class Place:
         return retriever
 
 
-_folders: dict[Path, tuple[BaseFileLock, int]] = {}
 _folders_lock = threading.Lock()
 
 
-def own_folder(folder: Path) -> Callable[[], None]:
+def own_folder(folder: Path) -> Callable[[], object]:
     """Reserve a folder for this process, and return a function that releases it.
 
     A process can reserve a folder several times. The operating system releases the folder when the
@@ -132,30 +129,18 @@ def own_folder(folder: Path) -> Callable[[], None]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder.resolve()
     with _folders_lock:
-        lock, count = _folders.get(path, (None, 0))
+        try:
+            lock = lock_file(path / "lock", is_shared=True)
+        except OSError as error:
+            raise FileError(
+                f"{folder} cannot be written ({error}), and Chroma needs that also to read: "
+                "make it writable, or open a copy of it"
+            ) from error
         if lock is None:
-            try:
-                lock = lock_file(path / "lock")
-            except OSError as error:
-                raise FileError(
-                    f"{folder} cannot be written ({error}), and Chroma needs that also to read: "
-                    "make it writable, or open a copy of it"
-                ) from error
-            if lock is None:
-                raise FolderInUseError(_in_use_message(folder, path / "owner"))
-            process = json.dumps(asdict(Process.current()))
-            (path / "owner").write_text(process, encoding="utf-8")
-        _folders[path] = lock, count + 1
-    return partial(_release_folder, path)
-
-
-def _release_folder(path: Path) -> None:
-    with _folders_lock:
-        lock, count = _folders.pop(path)
-        if count > 1:
-            _folders[path] = lock, count - 1
-        else:
-            lock.release()
+            raise FolderInUseError(_in_use_message(folder, path / "owner"))
+        process = json.dumps(asdict(Process.current()))
+        (path / "owner").write_text(process, encoding="utf-8")
+    return lock.release
 
 
 def _in_use_message(folder: Path, owner: Path) -> str:

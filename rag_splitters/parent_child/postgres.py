@@ -21,7 +21,7 @@ from rag_splitters.parent_child.keyvalue import (
     StoreTurn,
     is_as_expected,
 )
-from rag_splitters.parent_child.turns import Process
+from rag_splitters.parent_child.writing import Process
 
 if TYPE_CHECKING:
     from psycopg import Connection

@@ -12,7 +12,7 @@ from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
 from rag_splitters.parent_child.batching import MAX_ROWS, batched
 from rag_splitters.parent_child.keyvalue import TURN_KEY, KeyValueStore, StoreTurn
-from rag_splitters.parent_child.turns import Process
+from rag_splitters.parent_child.writing import Process
 
 if TYPE_CHECKING:
     from redis import ConnectionPool

@@ -21,7 +21,6 @@ from rag_splitters.parent_child.records import (
     Record,
     record_key,
 )
-from rag_splitters.parent_child.turns import Docstore, Turn
 from rag_splitters.parent_child.vectors import (
     Change,
     Vectors,
@@ -29,7 +28,7 @@ from rag_splitters.parent_child.vectors import (
     embed_children,
     neighbour_weights,
 )
-from rag_splitters.parent_child.writing import Writer
+from rag_splitters.parent_child.writing import Docstore, Turn, Writer
 
 if TYPE_CHECKING:
     import numpy as np

@@ -15,7 +15,7 @@ from langchain_classic.storage import LocalFileStore, create_kv_docstore
 from langchain_core.documents import Document
 
 from rag_splitters.langchain import parent_document_retriever
-from rag_splitters.parent_child import turns
+from rag_splitters.parent_child import writing
 from rag_splitters.parent_child.errors import DocstoreInUseError
 from tests.support.processes import ROOT
 
@@ -83,8 +83,8 @@ def test_the_claim_of_another_machine_stays_until_it_is_released(
     rain = Document(page_content="Rain fell.", id="rain")
     with parent_document_retriever([rain], docstore=docstore) as retriever:
         with monkeypatch.context() as other_machine:
-            other_machine.setattr(turns.socket, "gethostname", lambda: "elsewhere")
-            other_machine.setattr(turns, "release_claim", None)  # it dies
+            other_machine.setattr(writing.socket, "gethostname", lambda: "elsewhere")
+            other_machine.setattr(writing, "release_claim", None)  # it dies
             with pytest.raises(TypeError):
                 retriever.add_documents([Document(page_content="Tea is hot.", id="tea")])
         monkeypatch.setattr(time, "time", lambda: 4e9)
