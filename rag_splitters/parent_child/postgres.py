@@ -9,7 +9,8 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_splitters.errors import InputError, MissingExtraError
 from rag_splitters.extras import install_command
@@ -25,9 +26,11 @@ from rag_splitters.parent_child.writing import Process
 
 if TYPE_CHECKING:
     from psycopg import Connection
-    from psycopg.sql import Composed
 
 
+T = TypeVar("T")
+Run = Callable[..., Any]
+"""Runs a statement with values, and returns its rows or, if it has none, how many it changed."""
 Statement = tuple[str, Sequence[Any]]
 """A statement, and the values of its placeholders."""
 
@@ -43,36 +46,25 @@ _WRITE = (
     "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 )
 _REMOVE = "DELETE FROM {table} WHERE key = ANY(%b::bytea[])"
-_LOCK_TABLE: Statement = (
-    "SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)",
-    [_LOCK],
-)
+_LOCK_TABLE = "SELECT pg_advisory_xact_lock(%s, {literal}::regclass::oid::int)"
 _REMOVE_AND_WRITE = (
     "WITH removed AS (DELETE FROM {table} WHERE key = ANY(%b::bytea[]) RETURNING 1), written AS "
     "(INSERT INTO {table} (key, value) SELECT * FROM unnest(%b::bytea[], %b::bytea[]) "
     "ON CONFLICT (key) DO UPDATE SET value = excluded.value) SELECT count(*) FROM removed"
 )
 _TURN_LOCK = 0x72616754
-_TRY_TURN: Statement = (
-    "SELECT pg_try_advisory_lock(%s, {literal}::regclass::oid::int)",
-    [_TURN_LOCK],
-)
-_END_TURN: Statement = (
-    "SELECT pg_advisory_unlock(%s, {literal}::regclass::oid::int)",
-    [_TURN_LOCK],
-)
-_COUNT_TURN: Statement = (
+_TRY_TURN = "SELECT pg_try_advisory_lock(%s, {literal}::regclass::oid::int)"
+_END_TURN = "SELECT pg_advisory_unlock(%s, {literal}::regclass::oid::int)"
+_COUNT_TURN = (
     "INSERT INTO {table} AS old (key, value) VALUES (%b, '1') ON CONFLICT (key) DO UPDATE SET "
     "value = convert_to((convert_from(old.value, 'UTF8')::bigint + 1)::text, 'UTF8') "
-    "RETURNING convert_from(value, 'UTF8')::bigint",
-    [TURN_KEY],
+    "RETURNING convert_from(value, 'UTF8')::bigint"
 )
-_HOLDER: Statement = (
+_HOLDER = (
     "SELECT pid, application_name, host(client_addr) FROM pg_locks JOIN pg_stat_activity "
     "USING (pid) WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND granted "
     "AND objid = {literal}::regclass::oid AND database = "
-    "(SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1",
-    [_TURN_LOCK],
+    "(SELECT oid FROM pg_database WHERE datname = current_database()) LIMIT 1"
 )
 _KEYS = "SELECT key FROM {table} WHERE key >= %b AND key < %b ORDER BY key LIMIT 1000"
 
@@ -93,11 +85,15 @@ class PostgresKeyValueStore(KeyValueStore):
     """
 
     def __init__(self, url: str, *, table: str = "rag_splitters", timeout: float = 30.0) -> None:
-        self._pool = PostgresConnections(url, timeout)
+        if timeout <= 0:
+            raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
+        self._settings, self._timeout = _settings(url, timeout), timeout
+        self._idle: list[Connection[Any]] = []
+        """The connections that are not in use."""
         self._session: Connection[Any] | None = None
         """The connection of the turn in which this store writes."""
         super().__init__()
-        self._close_with(self._pool.disconnect)
+        self._close_with(partial(_close_all, self._idle))
         self.table = table
         self._has_table = False
         from psycopg import Error
@@ -105,13 +101,14 @@ class PostgresKeyValueStore(KeyValueStore):
         self._failures = (Error, OSError)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._pool.place!r}, table={self.table!r})"
+        host, port, name = (self._settings.get(key) or "" for key in ("host", "port", "dbname"))
+        place = f"postgresql://{host}{port and ':'}{port}/{name}"  # without user and password
+        return f"{type(self).__name__}({place!r}, table={self.table!r})"
 
     def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
         values: dict[bytes, bytes] = {}
         for batch in batched(keys, MAX_ROWS):
-            (rows,) = self._transact((_READ, [batch]))
-            values.update(rows)
+            values.update(self._query(_READ, [batch]))
         return values
 
     def _change(
@@ -121,189 +118,120 @@ class PostgresKeyValueStore(KeyValueStore):
         writes = _write_statements(rows)
         if len(writes) == len(removals) == 1:
             removals, writes = [(_REMOVE_AND_WRITE, [*removals[0][1], *writes[0][1]])], []
-        checks: list[Statement] = [(_READ_AND_LOCK, [list(expected)])] if expected else []
         # In a turn, nobody else writes what an index owns.
-        locks = [] if self._session is not None and not expected else [_LOCK_TABLE]
-        statements = [*locks, *checks, *removals, *writes]
-        if statements == locks:
+        needs_lock = self._session is None or bool(expected)
+
+        def change(run: Run) -> int | None:
+            if needs_lock:
+                run(_LOCK_TABLE, [_LOCK])
+            if expected:
+                values = dict(run(_READ_AND_LOCK, [list(expected)]))
+                if not is_as_expected(values, expected):
+                    return None
+            counts = [run(*each) for each in removals]
+            for each in writes:
+                run(*each)
+            return sum(each if isinstance(each, int) else each[0][0] for each in counts)
+
+        count = needs_lock + bool(expected) + len(removals) + len(writes)
+        if count == needs_lock:
             return 0
-
-        def go_on(results: list[Any]) -> bool:
-            return not expected or len(results) != 2 or is_as_expected(dict(results[1]), expected)
-
-        results = self._transact(*statements, go_on=go_on)
-        if len(results) < len(statements):
-            return None
-        start = len(locks) + len(checks)
-        counts = results[start : start + len(removals)]
-        return sum(each if isinstance(each, int) else each[0][0] for each in counts)
+        return self._transact(change, is_transaction=count > 1)
 
     def _take_turn(self) -> StoreTurn | None:
         self._ensure_table()
         try:
-            return self._try_turn(self._pool.take())
+            return self._try_turn(self._take_connection())
         except LockLostError:  # it was idle: perhaps the server was restarted
-            self._pool.disconnect()
-            return self._try_turn(self._pool.take())
+            _close_all(self._idle)
+            return self._try_turn(self._take_connection())
 
     def _try_turn(self, session: Connection[Any]) -> StoreTurn | None:
         """Take the lock with one connection, which is not replaced when it is lost."""
         store = copy.copy(self)
         store._session = session
-        (((is_free,),),) = store._transact(_TRY_TURN)
+        ((is_free,),) = store._query(_TRY_TURN, [_TURN_LOCK])
         if not is_free:
-            self._pool.give_back(session)
+            self._idle.append(session)
             return None
-        (((number,),),) = store._transact(_COUNT_TURN)
+        ((number,),) = store._query(_COUNT_TURN, [TURN_KEY])
 
         def end() -> None:
             with suppress(LockLostError):  # it ended with the connection
-                store._transact(_END_TURN)
-                self._pool.give_back(session)
+                store._query(_END_TURN, [_TURN_LOCK])
+                self._idle.append(session)
 
         return store, number, end
 
     def _describe_holder(self) -> str:
-        (rows,) = self._transact(_HOLDER)
+        rows = self._query(_HOLDER, [_TURN_LOCK])
         if not rows:
             return "another process"
         ((number, name, address),) = rows
         return f"PostgreSQL's session {number} ({', '.join(filter(None, [name, address]))})"
 
     def _page(self, start: bytes, end: bytes) -> list[bytes]:
-        (rows,) = self._transact((_KEYS, [start, end]))
-        return [key for (key,) in rows]
+        return [key for (key,) in self._query(_KEYS, [start, end])]
 
-    def _transact(
-        self, *statements: Statement, go_on: Callable[[list[Any]], bool] | None = None
-    ) -> list[Any]:
+    def _query(self, statement: str, values: Sequence[Any]) -> Any:
+        return self._transact(lambda run: run(statement, values), is_transaction=False)
+
+    def _transact(self, work: Callable[[Run], T], *, is_transaction: bool) -> T:
         self._ensure_table()
-        return self._run(*statements, go_on=go_on)
+        return self._run(work, is_transaction=is_transaction)
 
-    def _run(
-        self, *statements: Statement, go_on: Callable[[list[Any]], bool] | None = None
-    ) -> list[Any]:
-        """Run statements; in a turn, with its connection. Raises LockLostError if that is lost."""
-        from psycopg import OperationalError
+    def _run(self, work: Callable[[Run], T], *, is_transaction: bool) -> T:
+        """Run statements; in a turn, on its connection. Raises LockLostError if that is lost.
 
-        composed = _compose(self.table, statements)
-        if self._session is None:
-            return self._pool.transact(composed, go_on)
-        try:
-            return self._pool.execute(self._session, composed, go_on)
-        except OperationalError as error:
-            raise LockLostError(
-                f"the connection to PostgreSQL was lost during a write to an index ({error}): run "
-                "the same again"
-            ) from error
-
-    def _ensure_table(self) -> None:
-        if not self._has_table:
-            self._create_table()
-            self._has_table = True
-
-    def _create_table(self) -> None:
-        """Create the table, unless it exists: some users may not create one."""
-        (rows,) = self._run(("SELECT to_regclass({literal})", []))
-        if rows == [(None,)]:
-            lock = ("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            self._run(lock, (_CREATE, []))
-
-
-class PostgresConnections:
-    """A pool with as many connections as there are operations at once.
-
-    Raises ImportError without the extra `postgres`, and ValueError for an invalid URL.
-    """
-
-    def __init__(self, url: str, timeout: float) -> None:
-        if timeout <= 0:
-            raise InputError(f"timeout must be more than 0 seconds, got {timeout}")
-        self._settings = _settings(url, timeout)
-        self._timeout = timeout
-        self._idle: list[Connection[Any]] = []
-
-    @property
-    def place(self) -> str:
-        """The URL without user and password."""
-        host, port, name = (self._settings.get(key) or "" for key in ("host", "port", "dbname"))
-        return f"postgresql://{host}{port and ':'}{port}/{name}"
-
-    def transact(
-        self,
-        statements: Sequence[tuple[Composed, Sequence[Any]]],
-        go_on: Callable[[list[Any]], bool] | None,
-    ) -> list[Any]:
-        """Run statements together or not at all; if a connection is lost, once more.
-
-        Parameters:
-            go_on: is given the results so far after each statement. If it returns False, everything
-                is undone, and the results so far are returned.
-
-        Returns the rows of each statement or, if it has none, how many it changed.
+        Otherwise, if the connection is lost, they are run once more on another one.
         """
         from psycopg import OperationalError
 
-        connection = self.take()
+        if self._session is not None:
+            try:
+                return self._run_on(self._session, work, is_transaction)
+            except OperationalError as error:
+                raise LockLostError(
+                    f"the connection to PostgreSQL was lost during a write to an index ({error}): "
+                    "run the same again"
+                ) from error
+        connection = self._take_connection()
         try:
-            results = self.execute(connection, statements, go_on)
+            result = self._run_on(connection, work, is_transaction)
         except OperationalError:
             if not connection.broken:
                 raise
-            self.disconnect()  # perhaps a restarted server: the others are lost too
-            connection = self.take()
-            results = self.execute(connection, statements, go_on)
-        self.give_back(connection)
-        return results
-
-    def take(self) -> Connection[Any]:
-        """Return a connection for the caller's own use."""
-        with suppress(IndexError):
-            return self._idle.pop()
-        return self._connect()
-
-    def give_back(self, connection: Connection[Any]) -> None:
-        """Take a connection back."""
+            _close_all(self._idle)  # perhaps a restarted server: the others are lost too
+            connection = self._take_connection()
+            result = self._run_on(connection, work, is_transaction)
         self._idle.append(connection)
+        return result
 
-    def disconnect(self) -> None:
-        """Close the connections that are not in use."""
-        with suppress(IndexError):
-            while True:
-                self._idle.pop().close()
-
-    def execute(
-        self,
-        connection: Connection[Any],
-        statements: Sequence[tuple[Composed, Sequence[Any]]],
-        go_on: Callable[[list[Any]], bool] | None,
-    ) -> list[Any]:
-        """Run statements on one connection, which is closed if one of them fails."""
-        from psycopg import sql
-
-        results: list[Any] = []
+    def _run_on(
+        self, connection: Connection[Any], work: Callable[[Run], T], is_transaction: bool
+    ) -> T:
+        """Run statements together or not at all; the connection is closed if one of them fails."""
+        run = partial(self._run_statement, connection)
         try:
-            if len(statements) == 1:
-                results.append(self.run(connection, *statements[0]))
-            else:
+            if is_transaction:
                 # Whatever the database's default: a statement sees what was written before it.
-                self.run(connection, sql.SQL("BEGIN ISOLATION LEVEL READ COMMITTED"))
-                is_going_on = True
-                for statement in statements:
-                    results.append(self.run(connection, *statement))
-                    is_going_on = go_on is None or go_on(results)
-                    if not is_going_on:
-                        break
-                self.run(connection, sql.SQL("COMMIT" if is_going_on else "ROLLBACK"))
+                run("BEGIN ISOLATION LEVEL READ COMMITTED")
+            result = work(run)
+            if is_transaction:
+                run("COMMIT")
         except BaseException:
             connection.close()  # which also rolls back
             raise
-        return results
+        return result
 
-    def run(self, connection: Connection[Any], query: Any, values: Sequence[Any] = ()) -> Any:
-        """Run a statement, and return its rows or how many it changed."""
-        from psycopg import OperationalError
+    def _run_statement(
+        self, connection: Connection[Any], statement: str, values: Sequence[Any] = ()
+    ) -> Any:
+        from psycopg import OperationalError, sql
 
+        table = sql.Identifier(*self.table.replace("%", "%%").split("."))  # % is for placeholders
+        literal = sql.Literal(table.as_string(None))
+        query = sql.SQL(statement).format(table=table, literal=literal)
         start = time.monotonic()
         timer = threading.Timer(self._timeout, _hang_up, [connection])
         timer.daemon = True
@@ -318,22 +246,33 @@ class PostgresConnections:
         finally:
             timer.cancel()
 
-    def _connect(self) -> Connection[Any]:
+    def _take_connection(self) -> Connection[Any]:
+        with suppress(IndexError):
+            return self._idle.pop()
         from psycopg import Connection
 
         # Nothing is prepared on the server: poolers such as PgBouncer do not keep that.
         settings = {"application_name": str(Process.current()), **self._settings}
         return Connection.connect(**settings, autocommit=True, prepare_threshold=None)
 
+    def _ensure_table(self) -> None:
+        """Create the table, unless it exists: some users may not create one."""
 
-def _compose(table: str, statements: Sequence[Statement]) -> list[tuple[Composed, Sequence[Any]]]:
-    from psycopg import sql
+        def create(run: Run) -> None:
+            run("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+            run(_CREATE)
 
-    name = sql.Identifier(*table.replace("%", "%%").split("."))  # % is for placeholders
-    literal = sql.Literal(name.as_string(None))
-    return [
-        (sql.SQL(query).format(table=name, literal=literal), values) for query, values in statements
-    ]
+        if not self._has_table:
+            find = "SELECT to_regclass({literal})"
+            if self._run(lambda run: run(find), is_transaction=False) == [(None,)]:
+                self._run(create, is_transaction=True)
+            self._has_table = True
+
+
+def _close_all(connections: list[Connection[Any]]) -> None:
+    with suppress(IndexError):
+        while True:
+            connections.pop().close()
 
 
 def _write_statements(rows: dict[bytes, bytes]) -> list[Statement]:

@@ -31,7 +31,7 @@ from rag_splitters.parent_child.identity import check_identity
 from rag_splitters.parent_child.index import stores_of_workers, turn_for_workers
 from rag_splitters.parent_child.indexing import add
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore, KeyValueStore
-from rag_splitters.parent_child.postgres import PostgresConnections
+from rag_splitters.parent_child.postgres import PostgresKeyValueStore
 from rag_splitters.parent_child.records import Entry
 from tests.support.front_ends import FrontEnd, Page, every_front_end
 from tests.support.processes import ROOT
@@ -428,13 +428,13 @@ def test_one_document_takes_few_statements_of_postgresql(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statements: list[Any] = []
-    run_statement = PostgresConnections.run
+    run_statement = PostgresKeyValueStore._run_statement
 
-    def count(self: Any, connection: Any, query: Any, values: Any = ()) -> Any:
-        statements.append(query)
-        return run_statement(self, connection, query, values)
+    def count(self: Any, connection: Any, *statement: Any) -> Any:
+        statements.append(statement)
+        return run_statement(self, connection, *statement)
 
-    monkeypatch.setattr(PostgresConnections, "run", count)
+    monkeypatch.setattr(PostgresKeyValueStore, "_run_statement", count)
     front = FrontEnd("langchain")
     with closing(PostgresStore(postgres_url)) as docstore:
         retriever = front.build(docstore=docstore)
