@@ -59,8 +59,8 @@ from rag_splitters.parent_child.options import (
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.search import Rerank
-from rag_splitters.parent_child.stores import Stores
-from rag_splitters.parent_child.writing import WRITE_TIMEOUT
+from rag_splitters.parent_child.stores import ChildStore, Split
+from rag_splitters.parent_child.writing import WRITE_TIMEOUT, Docstore
 from rag_splitters.tools import index_tools
 
 if TYPE_CHECKING:
@@ -255,14 +255,9 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
     async def _find(
         self, text: str, kwargs: Mapping[str, Any], callbacks: Callbacks
     ) -> list[Document]:
-        query, filters = self._read_options(text, kwargs)
+        query, filters, _ = self._prepare(text, kwargs)
         results = await self._search(query, filters, self._rerank(callbacks))
         return list(map(to_result, results))
-
-    @override
-    def _prepare(self, text: str, options: Mapping[str, Any]) -> Prepared:
-        query, filters = self._read_options(text, options)
-        return query, filters, self._rerank(None)
 
     def _rerank(self, callbacks: Callbacks) -> Rerank | None:
         reranker = self.reranker
@@ -279,42 +274,35 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
 
         return rerank
 
-    def _read_options(self, text: str, kwargs: Mapping[str, Any]) -> tuple[Query, dict[str, Any]]:
-        """Return the query, and what is left for the vector store.
+    @override
+    def _prepare(self, text: str, options: Mapping[str, Any]) -> Prepared:
+        """Return the query, what is left for the vector store, and the reranker.
 
         What is passed with the question comes before `search_kwargs`, and these before the fields.
         """
-        call_options = {name: kwargs[name] for name in QueryOptions.model_fields if name in kwargs}
-        others = {key: value for key, value in kwargs.items() if key not in call_options}
+        call_options = {
+            each: options[each] for each in QueryOptions.model_fields if each in options
+        }
+        others = {key: value for key, value in options.items() if key not in call_options}
         search_kwargs = self._check_k({**self.search_kwargs, **others})
         if "k" in search_kwargs:
             search_kwargs["max_children"] = search_kwargs.pop("k")
-        options = {name: getattr(self, name) for name in QueryOptions.model_fields}
-        for name in options.keys() & search_kwargs.keys():
-            options[name] = search_kwargs.pop(name)
-        return Query.of(text, options | call_options), search_kwargs
+        own = {name: getattr(self, name) for name in QueryOptions.model_fields}
+        for name in own.keys() & search_kwargs.keys():
+            own[name] = search_kwargs.pop(name)
+        return Query.of(text, own | call_options), search_kwargs, self._rerank(None)
 
     @override
-    def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
-        self.shared.check_open()
-        self.shared.writer.timeout = self.write_timeout
-        fields, keywords = self.child_metadata_fields, self.shared.keywords
-        return Stores(
-            docstore=make_docstore(self.docstore),
-            children=make_child_store(
-                self.vectorstore,
-                batch_size=self.batch_size,
-                smoothing=self.smoothing,
-                search_kwargs=filters or {},
-                model_name=self.model_name,
-            ),
-            split=make_split({"parents": self.parent_splitter, "children": self.child_splitter}),
-            id_key=self.id_key,
-            headings=self.headings,
-            keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
-            writer=self.shared.writer,
-            inherited_keys=None if fields is None else frozenset(fields),
+    def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
+        children = make_child_store(
+            self.vectorstore,
+            batch_size=self.batch_size,
+            smoothing=self.smoothing,
+            search_kwargs=filters,
+            model_name=self.model_name,
         )
+        split = make_split({"parents": self.parent_splitter, "children": self.child_splitter})
+        return make_docstore(self.docstore), children, split
 
     _entry = staticmethod(to_entry)
     _document = staticmethod(to_document)

@@ -56,15 +56,15 @@ from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.reranking import Reranker, read_order, rerank_with
 from rag_splitters.parent_child.results import SCORE_KEY, own_key
 from rag_splitters.parent_child.search import Rerank
-from rag_splitters.parent_child.stores import Stores
-from rag_splitters.parent_child.writing import WRITE_TIMEOUT
+from rag_splitters.parent_child.stores import ChildStore, Split
+from rag_splitters.parent_child.writing import WRITE_TIMEOUT, Docstore
 from rag_splitters.tools import index_tools
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
 
 
-Docstore = KeyValueStore | BaseKVStore | BaseDocumentStore
+AnyDocstore = KeyValueStore | BaseKVStore | BaseDocumentStore
 """Stores that can hold the parents."""
 
 
@@ -170,7 +170,7 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
         self,
         *,
         vector_store: BasePydanticVectorStore,
-        docstore: Docstore,
+        docstore: AnyDocstore,
         embed_model: Any,
         child_parser: NodeParser,
         parent_parser: NodeParser | None = None,
@@ -263,7 +263,12 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
     @override
     def _prepare(self, text: str | QueryBundle, options: Mapping[str, Any]) -> Prepared:
         bundle = text if isinstance(text, QueryBundle) else QueryBundle(text)
-        query = self._read_options(bundle.query_str, options)
+        set_now = {name: getattr(self, _attribute(name)) for name in LlamaIndexOptions.model_fields}
+        with plain_errors(LlamaIndexOptions):
+            LlamaIndexOptions(**set_now)
+        names = {own: name for name, own in OPTION_NAMES.items()}
+        renamed = {names.get(name, name): value for name, value in set_now.items()}
+        query = Query.of(bundle.query_str, {**renamed, **options})
         return query, {"filters": self.filters}, self._rerank(bundle)
 
     def _rerank(self, bundle: QueryBundle) -> Rerank | None:
@@ -278,36 +283,18 @@ class ParentDocumentRetriever(ParentChildIndex[BaseNode, Document], BaseRetrieve
 
         return rerank
 
-    def _read_options(self, text: str, own: Mapping[str, Any]) -> Query:
-        """Return the query, with the options that are set now or, before them, its own."""
-        options = {name: getattr(self, _attribute(name)) for name in LlamaIndexOptions.model_fields}
-        with plain_errors(LlamaIndexOptions):
-            LlamaIndexOptions(**options)
-        names = {own: name for name, own in OPTION_NAMES.items()}
-        renamed = {names.get(name, name): value for name, value in options.items()}
-        return Query.of(text, {**renamed, **own})
-
     @override
-    def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
-        self.shared.check_open()
-        self.shared.writer.timeout = self.write_timeout
-        keywords = self.shared.keywords
-        return Stores(
-            docstore=make_docstore(self.docstore),
-            children=make_child_store(
-                self.vector_store,
-                self.embed_model,
-                batch_size=self.batch_size,
-                smoothing=self.smoothing,
-                filters=(filters or {}).get("filters"),
-                model_name=self.model_name,
-            ),
-            split=make_split({"parents": self.parent_parser, "children": self.child_parser}),
-            id_key=self.id_key,
-            headings=self.headings,
-            keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
-            writer=self.shared.writer,
+    def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
+        children = make_child_store(
+            self.vector_store,
+            self.embed_model,
+            batch_size=self.batch_size,
+            smoothing=self.smoothing,
+            filters=filters.get("filters"),
+            model_name=self.model_name,
         )
+        split = make_split({"parents": self.parent_parser, "children": self.child_parser})
+        return make_docstore(self.docstore), children, split
 
     _entry = staticmethod(to_entry)
     _document = staticmethod(to_document)
@@ -325,7 +312,7 @@ def parent_document_retriever(
     client: ClientAPI | None = None,
     embed_model: Any = None,
     vector_store: BasePydanticVectorStore | None = None,
-    docstore: Docstore | None = None,
+    docstore: AnyDocstore | None = None,
     child_parser: NodeParser | None = None,
     parent_parser: NodeParser | EllipsisType | None = ...,
     retrieve: Retrieve | None = None,

@@ -32,12 +32,12 @@ from rag_splitters.parent_child.indexing import (
 from rag_splitters.parent_child.keyvalue import KeyValueDocstore
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.losses import check_few_results, check_first_query
-from rag_splitters.parent_child.options import Query
+from rag_splitters.parent_child.options import Query, SearchType
 from rag_splitters.parent_child.records import Entry
 from rag_splitters.parent_child.revisions import prepare_keyword_index
 from rag_splitters.parent_child.search import Rerank, search
-from rag_splitters.parent_child.stores import Stores
-from rag_splitters.parent_child.writing import Turn, Writer, process_lock, release_claim
+from rag_splitters.parent_child.stores import ChildStore, Split, Stores
+from rag_splitters.parent_child.writing import Docstore, Turn, Writer, process_lock, release_claim
 
 logger = logging.getLogger("rag_splitters")
 A = TypeVar("A")
@@ -128,6 +128,11 @@ class ParentChildIndex(Generic[A, D]):
     """
 
     shared: Shared
+    id_key: str
+    headings: bool
+    search_type: SearchType
+    write_timeout: float
+    child_metadata_fields: Sequence[str] | None = None
     _own_options: ClassVar[tuple[str, ...]]
     """The options that can be changed in place, so that a deep copy needs its own."""
 
@@ -158,8 +163,8 @@ class ParentChildIndex(Generic[A, D]):
         await self.aclose()
 
     @abstractmethod
-    def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
-        """Return the stores for one operation."""
+    def _open_stores(self, filters: Mapping[str, Any]) -> tuple[Docstore, ChildStore, Split]:
+        """Return the docstore, the vector store with a query's filters, and the splitters."""
 
     @abstractmethod
     def _prepare(self, text: str, options: Mapping[str, Any]) -> Prepared:
@@ -272,6 +277,23 @@ class ParentChildIndex(Generic[A, D]):
     async def aclose(self) -> None:
         """Asynchronous `close`."""
         await call(self.close).result()
+
+    def _stores(self, filters: Mapping[str, Any] | None = None) -> Stores:
+        """Return the stores for one operation."""
+        self.shared.check_open()
+        self.shared.writer.timeout = self.write_timeout
+        docstore, children, split = self._open_stores(filters or {})
+        fields, keywords = self.child_metadata_fields, self.shared.keywords
+        return Stores(
+            docstore,
+            children,
+            split,
+            self.id_key,
+            headings=self.headings,
+            keywords=keywords if self.search_type == "hybrid" or keywords.is_open else None,
+            inherited_keys=None if fields is None else frozenset(fields),
+            writer=self.shared.writer,
+        )
 
     async def _remove(self, ids: Sequence[str] | None, source: str | None) -> list[str]:
         with explaining_full_disk(self.shared.folder):

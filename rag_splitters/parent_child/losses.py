@@ -49,10 +49,11 @@ async def find_losses(
     rows, unreadable = await stores.read_readable([p for each in records for p in each.parents])
     missing = {key for key, row in rows.items() if row is None}
     children = [child for record in records for child in record.children]
-    if stored is None:
-        missing_children = await stores.children.find_missing(children)
-    else:
-        missing_children = set(children).difference(stored)
+    missing_children = (
+        await stores.children.find_missing(children)
+        if stored is None
+        else set(children).difference(stored)
+    )
 
     def names(is_lost: Callable[[Record], bool]) -> list[str]:
         return [record.identity for record in records if is_lost(record)]
@@ -160,24 +161,20 @@ async def _check_all(stores: Stores) -> None:
 
 
 async def _check(stores: Stores, records: Sequence[Record]) -> None:
-    incomplete = await _find_incomplete(stores, records)
-    if incomplete:  # another process may be replacing or removing them
-        again = await stores.read_records([record.identity for record in incomplete])
-        pairs = zip(incomplete, again, strict=True)
-        still = [record for record, current in pairs if record == current]
-        if lost := await _find_incomplete(stores, still):
-            raise MissingChildrenError(_message(lost))
+    """Raise a MissingChildrenError if any of these documents has lost children."""
+    lost = await _find_incomplete(stores, records)
+    if lost:  # another process may be replacing or removing them
+        again = await stores.read_records([record.identity for record in lost])
+        lost = await _find_incomplete(stores, [each for each in again if each in lost])
+    if lost:
+        names = ", ".join(repr(record.identity) for record in lost[:3])
+        raise MissingChildrenError(
+            "the vector store has lost children of documents that are in the docstore, such as "
+            f"{names}: call verify(repair=True), or add the documents again"
+        )
 
 
-async def _find_incomplete(stores: Stores, records: Sequence[Record]) -> list[Record]:
-    finished = [record for record in records if record.is_complete]
+async def _find_incomplete(stores: Stores, records: Sequence[Record | None]) -> list[Record]:
+    finished = [record for record in records if record is not None and record.is_complete]
     missing = await stores.children.find_missing([c for each in finished for c in each.children])
     return [record for record in finished if not missing.isdisjoint(record.children)]
-
-
-def _message(lost: Sequence[Record]) -> str:
-    names = ", ".join(repr(record.identity) for record in lost[:3])
-    return (
-        f"the vector store has lost children of documents that are in the docstore, such as {names}"
-        ": call verify(repair=True), or add the documents again"
-    )

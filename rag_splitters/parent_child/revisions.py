@@ -62,8 +62,10 @@ async def commit(
     names = {record_key(identity): children for identity, children in documents.items()}
     while True:
         after = new_revision(before)
+        log = {"before": before and before.name, "documents": list(names)}
+        key = _log_key(after.number)
         # Whoever finds the revision must find the log of it, and what it changed.
-        all_rows = [_log_row(before, after, list(names)), *rows, revision_row(after)]
+        all_rows = [(key, Entry(after.name, log, key)), *rows, revision_row(after)]
         expected = {REVISION_KEY: None if before is None else revision_row(before)[1]}
         if await stores.docstore.swap(expected, all_rows, removed):
             break
@@ -75,7 +77,7 @@ async def commit(
     if keywords is not None:
         async with _lock_of(keywords).hold(stores.writer.timeout):
             if keywords.revision == before:
-                await _update(stores, keywords, names, after)
+                await call(keywords.update, names, after, stores.id_key)
 
 
 async def prepare_keyword_index(stores: Stores, keywords: KeywordIndex) -> None:
@@ -128,7 +130,7 @@ async def _apply_log(stores: Stores, keywords: KeywordIndex) -> bool:
         changes = {name: documents.get(name, ()) for name in group}
         # Until the last group, the index knows no more than before: a crash repeats them all.
         revision = current if group is groups[-1] else own
-        await _update(stores, keywords, changes, revision)
+        await call(keywords.update, changes, revision, stores.id_key)
     return True
 
 
@@ -145,17 +147,9 @@ async def _rebuild(stores: Stores, keywords: KeywordIndex) -> None:
     keywords.is_rebuilt = True
     await call(keywords.clear)
     async for records in stores.read_all_records():
-        await _update(stores, keywords, await _read_documents(stores, records), None)
+        documents = await _read_documents(stores, records)
+        await call(keywords.update, documents, None, stores.id_key)
     await call(keywords.update, {}, revision)
-
-
-async def _update(
-    stores: Stores,
-    keywords: KeywordIndex,
-    documents: Mapping[str, Sequence[Entry]],
-    revision: Revision | None,
-) -> None:
-    await call(keywords.update, documents, revision, stores.id_key)
 
 
 async def _read_documents(stores: Stores, records: Sequence[Record]) -> dict[str, list[Entry]]:
@@ -196,12 +190,6 @@ def revision_from_row(row: Entry | None) -> Revision | None:
 def revision_row(revision: Revision) -> tuple[str, Entry]:
     """Return the row of the docstore that holds a revision."""
     return REVISION_KEY, Entry(revision.name, {"number": revision.number}, REVISION_KEY)
-
-
-def _log_row(before: Revision | None, after: Revision, names: Sequence[str]) -> tuple[str, Entry]:
-    key = _log_key(after.number)
-    metadata = {"before": before and before.name, "documents": names}
-    return key, Entry(after.name, metadata, key)
 
 
 def _log_key(number: int) -> str:
