@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rag_splitters.errors import InputError
 from rag_splitters.ids import stable_uuid
@@ -12,8 +12,8 @@ from rag_splitters.parent_child.records import (
     STATE_PREFIX,
     Entry,
     Record,
-    is_storable,
     is_storable_key,
+    value_kind,
 )
 from rag_splitters.parent_child.stores import Stores
 
@@ -26,17 +26,13 @@ def filter_keys(where: object) -> frozenset[str]:
     >>> sorted(filter_keys({"$and": [{"team": "red"}, {"$or": [{"year": {"$gt": 2000}}]}]}))
     ['team', 'year']
     """
-    return frozenset(_keys(where))
-
-
-def _keys(where: object) -> Iterator[str]:
-    if isinstance(where, Mapping):
-        for key, value in where.items():
-            if key in ("$and", "$or") and isinstance(value, list):
-                for part in value:
-                    yield from _keys(part)
-            elif isinstance(key, str) and not key.startswith("$"):
-                yield key
+    keys: set[str] = set()
+    for key, value in where.items() if isinstance(where, Mapping) else ():
+        if key in ("$and", "$or") and isinstance(value, list):
+            keys.update(*map(filter_keys, value))
+        elif isinstance(key, str) and not key.startswith("$"):
+            keys.add(key)
+    return frozenset(keys)
 
 
 def unsearchable_rows(
@@ -82,7 +78,7 @@ def _reason(stores: Stores, key: str, owner: Record) -> str:
         return "child_metadata_fields leaves it out. Add it there, and add the documents again"
     if not is_storable_key(key):
         return "no key that is empty, begins with '$', '#' or 'chroma:', or is ours can be searched"
-    if is_storable(owner.metadata[key]):
+    if value_kind(owner.metadata[key]):
         return (
             f"document {owner.identity!r} has more metadata than the {MAX_VALUES} values and "
             f"{MAX_CHARACTERS:,} characters that can be searched. Filter on a key that stands "

@@ -17,8 +17,7 @@ from rag_splitters.calls import call, in_both_forms, run
 from rag_splitters.errors import InputError, InputTypeError
 from rag_splitters.parent_child.classic import import_classic
 from rag_splitters.parent_child.consistency import SyncReport, VerifyReport, sync, verify
-from rag_splitters.parent_child.disk import explaining_full_disk
-from rag_splitters.parent_child.errors import MissingParentsError, StoreError
+from rag_splitters.parent_child.errors import MissingParentsError, StoreError, explaining_full_disk
 from rag_splitters.parent_child.filters import check_filter
 from rag_splitters.parent_child.identity import check_identity, ensure_identity, is_classic
 from rag_splitters.parent_child.indexing import (

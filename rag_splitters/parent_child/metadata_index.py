@@ -6,7 +6,6 @@ hold runs: the first and the last child of a run, and the value that they share.
 
 from __future__ import annotations
 
-import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_splitters.parent_child.records import LIST, value_kind
 from rag_splitters.text.surrogates import without_surrogates
 
 _PLACE = [("first", "<u4"), ("last", "<u4")]
@@ -28,7 +28,6 @@ RUNS = {
 ReadRuns = Callable[[str, str], NDArray[np.void]]
 """(kind, key) -> its runs; the kind of what stands in a list ends with "[]"."""
 
-_LIST = "[]"
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "$eq": operator.eq,
     "$gt": operator.gt,
@@ -58,7 +57,7 @@ def collect_runs(
     runs: dict[tuple[str, str], list[tuple[int, int, Any]]] = {}
     for number, metadata in enumerate(children, first):
         for key, value in metadata.items():
-            kind = _kind(value)
+            kind = value_kind(value)
             if kind is None:
                 continue
             own = runs.setdefault((kind, key), [])
@@ -70,25 +69,12 @@ def collect_runs(
 
 
 def _to_array(kind: str, runs: Sequence[tuple[int, int, Any]]) -> NDArray[np.void]:
-    if kind.endswith(_LIST):
-        kind = kind.removesuffix(_LIST)
+    if kind.endswith(LIST):
+        kind = kind.removesuffix(LIST)
         runs = [(first, last, item) for first, last, items in runs for item in items]
     if kind == "str":
         runs = [(first, last, _digest(text)) for first, last, text in runs]
     return np.array(runs, dtype=RUNS[kind])
-
-
-def _kind(value: object) -> str | None:
-    """Return the kind of a value; None if no filter can ask for it."""
-    if isinstance(value, list):
-        kinds = {_kind(item) for item in value}
-        kind = kinds.pop() if len(kinds) == 1 else None
-        return None if kind is None or kind.endswith(_LIST) else kind + _LIST
-    if type(value) is int:
-        return "int" if -(2**63) <= value < 2**63 else None
-    if type(value) is float:
-        return "float" if math.isfinite(value) else None
-    return type(value).__name__ if type(value) in (str, bool) else None
 
 
 def _digest(text: str) -> bytes:
@@ -117,13 +103,13 @@ def can_evaluate(where: object) -> bool:
     if len(condition) != 1:
         return False
     ((name, operand),) = condition.items()
-    kind = _kind(operand)
+    kind = value_kind(operand)
     name = _OPPOSITES.get(name, name)
     if name in ("$gt", "$gte", "$lt", "$lte"):
         return kind in _NUMBERS
     if name == "$in":
-        return kind is not None and kind.endswith(_LIST)
-    return name in ("$eq", "$contains") and kind is not None and not kind.endswith(_LIST)
+        return kind is not None and kind.endswith(LIST)
+    return name in ("$eq", "$contains") and kind is not None and not kind.endswith(LIST)
 
 
 def evaluate(where: Mapping[str, Any], size: int, read_runs: ReadRuns) -> NDArray[np.bool_]:
@@ -144,12 +130,12 @@ def evaluate(where: Mapping[str, Any], size: int, read_runs: ReadRuns) -> NDArra
         return ~evaluate(opposite, size, read_runs)
     is_allowed = np.zeros(size, dtype=bool)
     if name == "$contains":
-        kind = _kind(operand)
-        runs = read_runs(f"{kind}{_LIST}", key)
+        kind = value_kind(operand)
+        runs = read_runs(f"{kind}{LIST}", key)
         _mark(is_allowed, runs[_compare(runs["value"], str(kind), "$eq", operand)])
         return is_allowed
     operands, name = (operand, "$eq") if name == "$in" else ([operand], name)
-    own_kind = str(_kind(operands[0]))
+    own_kind = str(value_kind(operands[0]))
     for kind in _NUMBERS if own_kind in _NUMBERS else (own_kind,):
         runs = read_runs(kind, key)
         is_match = np.zeros(len(runs), dtype=bool)
@@ -164,7 +150,7 @@ def _compare(values: NDArray[Any], kind: str, name: str, operand: Any) -> NDArra
         operand = _digest(operand)
     elif kind == "float":
         operand = float(operand)  # as Chroma does it, also where that is not exact
-    elif _kind(operand) != kind:  # Python compares whole numbers with others exactly
+    elif value_kind(operand) != kind:  # Python compares whole numbers with others exactly
         pairs = (_COMPARE[name](value, operand) for value in values.tolist())
         return np.fromiter(pairs, dtype=bool, count=len(values))
     return np.asarray(_COMPARE[name](values, operand), dtype=bool)

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_splitters.errors import FileError, InputError
 from rag_splitters.parent_child.chroma import open_collection
-from rag_splitters.parent_child.disk import explaining_full_disk
-from rag_splitters.parent_child.errors import FolderInUseError, RefusedDocumentsError
+from rag_splitters.parent_child.errors import (
+    FolderInUseError,
+    RefusedDocumentsError,
+    explaining_full_disk,
+)
 from rag_splitters.parent_child.index import ParentChildIndex, Shared
 from rag_splitters.parent_child.keyword_index import KeywordIndex
 from rag_splitters.parent_child.options import SearchType

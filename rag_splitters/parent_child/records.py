@@ -30,6 +30,7 @@ _OWN_KEYS = (SOURCE_KEY, NESTED_KEY, EDITION_KEY, *PLACE_KEYS)
 # few thousand values in one row, and each child of a document repeats them all.
 MAX_VALUES = 200
 MAX_CHARACTERS = 10_000
+LIST = "[]"
 _MAX_DEPTH = 100
 _MAX_BITS = 13_000  # Python converts no more than 4,300 digits
 _SCALARS = {str, float, bool, type(None)}
@@ -154,11 +155,7 @@ class Record:
 
     def to_row(self) -> tuple[str, Entry]:
         """Return the row of the docstore that holds this record."""
-        metadata = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in ((each, getattr(self, each)) for each in _COLUMNS)
-        }
-        metadata["spans"] = [span and list(span) for span in self.spans]  # as JSON returns it
+        metadata = {name: getattr(self, name) for name in _COLUMNS}
         metadata["document_metadata"] = self.metadata
         return record_key(self.identity), Entry(self.rest, metadata, self.identity)
 
@@ -175,8 +172,9 @@ class Record:
             if identity is None:
                 raise ValueError
             columns = {name: row.metadata[name] for name in _COLUMNS}
-            metadata = dict(row.metadata["document_metadata"])
+            columns |= {n: tuple(v) for n, v in columns.items() if isinstance(v, list)}
             columns["spans"] = tuple(each and (each[0], each[1]) for each in columns["spans"])
+            metadata = dict(row.metadata["document_metadata"])
         except (IndexError, KeyError, TypeError, ValueError):
             key = "a record" if identity is None else record_key(identity)
             raise DamagedRowsError(
@@ -184,8 +182,7 @@ class Record:
                 "add the document again",
                 [key],
             ) from None
-        lists = {n: tuple(v) for n, v in columns.items() if isinstance(v, list)}
-        return cls(identity=identity, rest=row.text, metadata=metadata, **columns | lists)
+        return cls(identity=identity, rest=row.text, metadata=metadata, **columns)
 
     @property
     def is_complete(self) -> bool:
@@ -229,7 +226,7 @@ class Record:
         Parameters:
             parents: the rows of its parents, by their keys.
         """
-        if self.checksums[:1] != (checksum(Entry(self.rest, self.metadata), *self.checksums[:1]),):
+        if not self.is_intact({}):
             return None
         parts: list[tuple[int, str]] = []
         for key, span in zip(self.parents, self.spans, strict=True):
@@ -255,7 +252,7 @@ class Record:
     def is_intact(self, parents: Mapping[str, Entry | None]) -> bool:
         """Whether the rest, and those of the parents that are given, are what was written."""
         entries = [Entry(self.rest, self.metadata), *map(parents.get, self.parents)]
-        return all(
+        return len(entries) == len(self.checksums) and all(
             entry is None or checksum(entry, expected) == expected
             for entry, expected in zip(entries, self.checksums, strict=True)
         )
@@ -371,7 +368,7 @@ def flatten_metadata(metadata: Mapping[str, Any], parent: Mapping[str, Any]) -> 
     nested: dict[str, Any] = {}
     values = characters = 0
     for key, value, is_inherited in _by_importance(metadata, parent):
-        if is_storable_key(key) and is_storable(value):
+        if is_storable_key(key) and value_kind(value):
             items = value if isinstance(value, list) else [value]
             size = len(key) + sum(len(item) for item in items if isinstance(item, str))
             if values + len(items) <= MAX_VALUES and characters + size <= MAX_CHARACTERS:
@@ -455,7 +452,7 @@ def restore_child(child: Entry, parent: Entry, inherited: frozenset[str] | None 
     if inherited is not None:
         parents = {key: value for key, value in parents.items() if key in inherited}
     for key, value in parents.items():
-        if key in own and is_storable(value) and own[key] == _storable(value):
+        if key in own and value_kind(value) and own[key] == _storable(value):
             own[key] = value  # the store has it without lone surrogates
     text, start, outer = child.text, own.get("start_index"), parent.metadata.get("start_index")
     if isinstance(start, int) and isinstance(outer, int):
@@ -468,14 +465,20 @@ def _without_positions(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in metadata.items() if key not in POSITION_KEYS}
 
 
-def is_storable(value: object) -> bool:
-    """Whether Chroma accepts it: a string, a bounded number, or a list of one kind of them."""
+def value_kind(value: object) -> str | None:
+    """Return the kind of a value that Chroma accepts; None of one that it does not.
+
+    It accepts strings, bounded numbers, and lists of one kind of them, whose kind ends with "[]".
+    """
     if isinstance(value, list):
-        kinds = {type(item) for item in value}
-        return len(kinds) == 1 and not kinds & {list} and all(map(is_storable, value))
+        kinds = {value_kind(item) for item in value}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return None if kind is None or kind.endswith(LIST) else kind + LIST
     if type(value) is int:
-        return -(2**63) <= value < 2**63
-    return type(value) in (str, bool) or (type(value) is float and math.isfinite(value))
+        return "int" if -(2**63) <= value < 2**63 else None
+    if type(value) is float:
+        return "float" if math.isfinite(value) else None
+    return type(value).__name__ if type(value) in (str, bool) else None
 
 
 @lru_cache(maxsize=4096)
