@@ -95,9 +95,9 @@ def test_a_filter_reads_at_most_one_more_row_of_each_key(
     reads: list[list[str]] = []
     read = KeyValueStore.read
 
-    def recording(self: Any, keys: Any) -> Any:
+    def recording(self: Any, keys: Any, *args: Any) -> Any:
         reads.append(list(keys))
-        return read(self, keys)
+        return read(self, keys, *args)
 
     front = FrontEnd("langchain")
     with closing(front.build(PAGES, path=tmp_path, where={"team": "red"})) as retriever:
