@@ -22,7 +22,7 @@ from langchain_text_splitters import TextSplitter
 from pydantic import ConfigDict, Field, field_validator, model_validator
 from typing_extensions import Self, Unpack, override
 
-from rag_splitters.calls import arun, in_both_forms, run
+from rag_splitters.calls import in_both_forms
 from rag_splitters.errors import InputError
 from rag_splitters.langchain.adapters import (
     ByteDocuments,
@@ -232,32 +232,18 @@ class ParentDocumentRetriever(ParentChildIndex[Document, Document], QueryOptions
             for each in index_tools(self)
         ]
 
-    @override
-    def _get_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: CallbackManagerForRetrieverRun,
-        **kwargs: Any,
-    ) -> list[Document]:
-        return run(self._find(query, kwargs, run_manager.get_child()))
-
-    @override
-    async def _aget_relevant_documents(
-        self,
-        query: str,
-        *,
-        run_manager: AsyncCallbackManagerForRetrieverRun,
-        **kwargs: Any,
-    ) -> list[Document]:
-        return await arun(self._find(query, kwargs, run_manager.get_child()))
-
     async def _find(
-        self, text: str, kwargs: Mapping[str, Any], callbacks: Callbacks
+        self,
+        query: str,
+        *,
+        run_manager: CallbackManagerForRetrieverRun | AsyncCallbackManagerForRetrieverRun,
+        **kwargs: Any,
     ) -> list[Document]:
-        query, filters, _ = self._prepare(text, kwargs)
-        results = await self._search(query, filters, self._rerank(callbacks))
+        prepared, filters, _ = self._prepare(query, kwargs)
+        results = await self._search(prepared, filters, self._rerank(run_manager.get_child()))
         return list(map(to_result, results))
+
+    _get_relevant_documents, _aget_relevant_documents = in_both_forms(_find)
 
     def _rerank(self, callbacks: Callbacks) -> Rerank | None:
         reranker = self.reranker

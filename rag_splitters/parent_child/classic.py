@@ -16,7 +16,7 @@ from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.identity import classic_children, ensure_identity
 from rag_splitters.parent_child.indexing import add, check_refusals
 from rag_splitters.parent_child.records import Entry, is_own_parent, is_parent_key
-from rag_splitters.parent_child.stores import Stores, UnsupportedError
+from rag_splitters.parent_child.stores import Stores
 
 _GROUP_PARENTS = 256
 _GROUP_CHILDREN = 1000
@@ -62,13 +62,12 @@ async def _remove(stores: Stores, parents: Sequence[str], children: Sequence[str
 
 async def _list_children(stores: Stores) -> dict[str, list[str]]:
     """Return the ids of the children that `langchain_classic` wrote, by their parents' keys."""
-    try:
-        ids = await stores.children.list_ids()
-    except UnsupportedError:
+    ids = await stores.children.list_ids()
+    if ids is None:
         raise InputError(
             "this vector store cannot list its children, so they cannot be imported: add the "
             "documents to a new vector store and docstore"
-        ) from None
+        )
     children_of: dict[str, list[str]] = defaultdict(list)
     for batch in batched(ids, _GROUP_CHILDREN):
         children = await stores.children.read(batch, "metadata")

@@ -26,7 +26,6 @@ from rag_splitters.parent_child.indexing import (
     check_refusals,
     find_documents,
     has_metadata,
-    has_version,
     remove_documents,
 )
 from rag_splitters.parent_child.losses import find_losses
@@ -45,7 +44,7 @@ from rag_splitters.parent_child.revisions import (
     read_revision,
     rebuild_keyword_index,
 )
-from rag_splitters.parent_child.stores import Stores, UnsupportedError
+from rag_splitters.parent_child.stores import Stores
 
 _GROUP_DOCUMENTS = 256
 _GROUP_CHILDREN = 1000
@@ -172,7 +171,8 @@ async def _inspect(stores: Stores, *, repair: bool, remove_most: bool) -> Verify
         revision = await read_revision(stores)
     except DamagedRowsError as error:
         unreadable, revision = error.keys, None
-    stored = await _list_children(stores)
+    ids = await stores.children.list_ids()
+    stored = None if ids is None else set(ids)
     keys = await stores.docstore.list_keys("")
     parents, children = set[str](), set[str]()
     for group in batched([key for key in keys if key.startswith(RECORD_PREFIX)], _GROUP_DOCUMENTS):
@@ -228,14 +228,6 @@ async def _read_records(stores: Stores, keys: Sequence[str]) -> tuple[list[Recor
     return records, damaged
 
 
-async def _list_children(stores: Stores) -> set[str] | None:
-    """Return the ids of all children; None if the store cannot be listed."""
-    try:
-        return set(await stores.children.list_ids())
-    except UnsupportedError:
-        return None
-
-
 async def _examine(
     stores: Stores,
     records: Sequence[Record],
@@ -279,9 +271,9 @@ async def _repair_documents(stores: Stores, identities: Sequence[str]) -> dict[s
     Returns the documents for which that fails, and why.
     """
     records = [each for each in await stores.read_records(identities) if each is not None]
-    unfinished = [record.identity for record in records if not has_version(record)]
+    unfinished = [record.identity for record in records if not record.has_version]
     await remove_documents(stores, unfinished)
-    staying = [record for record in records if has_version(record)]
+    staying = [record for record in records if record.has_version]
     documents = await stores.read_documents(staying)
     failed = {
         record.identity: "a part of its text in the docstore is lost: add it again"
@@ -290,7 +282,8 @@ async def _repair_documents(stores: Stores, identities: Sequence[str]) -> dict[s
     }
     repairable = [document for document in documents if document is not None]
     try:
-        return failed | await _add_again(stores, repairable)
+        outcomes = await add(stores, repairable, always=True)
+        return failed | {each.identity: each.refusal for each in outcomes if each.refusal}
     except (OSError, LockLostError):  # no store or server answers: no document is to blame
         raise
     except Exception as error:  # one of them is harmful: the others are repaired one by one
@@ -299,8 +292,3 @@ async def _repair_documents(stores: Stores, identities: Sequence[str]) -> dict[s
         for document in repairable:
             failed |= await _repair_documents(stores, [document.id or ""])
     return failed
-
-
-async def _add_again(stores: Stores, documents: Sequence[Entry]) -> dict[str, str]:
-    outcomes = await add(stores, documents, always=True)
-    return {outcome.identity: outcome.refusal for outcome in outcomes if outcome.refusal}

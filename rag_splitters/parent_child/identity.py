@@ -69,17 +69,6 @@ async def check_identity(stores: Stores) -> Identity | None:
     return identity
 
 
-async def begin_reembedding(stores: Stores) -> Identity | None:
-    """Say that the documents are being embedded with this model; None if they are already."""
-    stores.writer.identity = None
-    identity = await read_identity(stores.docstore)
-    if identity is None or (
-        identity.model == stores.children.model and not identity.is_reembedding
-    ):
-        return None
-    return replace(identity, model=stores.children.model, dimension=None, is_reembedding=True)
-
-
 async def forget_lost_index(stores: Stores) -> None:
     """Let a new index begin, in the same collection, if the docstore has lost its rows."""
     if await read_identity(stores.docstore) is None:

@@ -301,17 +301,6 @@ class ParentChildIndex(Generic[A, D]):
     async def _read(self, ids: Sequence[str]) -> list[D]:
         return [self._document(entry) for entry in await get(self._stores(), ids)]
 
-    async def _find_entries(
-        self, text: str, options: Mapping[str, Any], conditions: Mapping[str, Any] | None = None
-    ) -> list[Entry]:
-        """Search with options in place of the retriever's own.
-
-        Parameters:
-            conditions: metadata that children must have, besides the retriever's own filter.
-        """
-        query, filters, rerank = self._prepare(text, options)
-        return await self._search(query, filters, rerank, conditions)
-
     def _filtered_stores(self) -> Stores:
         """Return the stores with the retriever's own filter."""
         return self._stores(self._prepare("", {})[1])
@@ -323,6 +312,11 @@ class ParentChildIndex(Generic[A, D]):
         rerank: Rerank | None,
         conditions: Mapping[str, Any] | None = None,
     ) -> list[Entry]:
+        """Return the results of what `_prepare` returned.
+
+        Parameters:
+            conditions: metadata that children must have, besides the retriever's own filter.
+        """
         stores = self._stores(filters)
         if conditions:
             stores = replace(stores, children=stores.children.narrowed(conditions))

@@ -29,9 +29,9 @@ from rag_splitters.parent_child.errors import (
 from rag_splitters.parent_child.filters import unsearchable_rows
 from rag_splitters.parent_child.identity import (
     INDEX_LABEL,
-    begin_reembedding,
     check_identity,
     ensure_identity,
+    read_identity,
     refuse_classic,
 )
 from rag_splitters.parent_child.keyword_index import Revision
@@ -177,7 +177,7 @@ async def _add_drafts(
     """
     records = await stores.read_records([draft.identity for draft in drafts])
     outcomes = {
-        draft.identity: Outcome(draft.identity, existed=_exists(old), was_written=False)
+        draft.identity: Outcome(draft.identity, existed=bool(old and old.digest), was_written=False)
         for draft, old in zip(drafts, records, strict=True)
     }
     changes = await _find_changes(stores, drafts, records, always=always)
@@ -198,7 +198,9 @@ async def _add_drafts(
 
     for change in await stores.in_turn(identity.id, write):
         name = change.draft.identity
-        outcomes[name] = Outcome(name, existed=_exists(change.old), was_written=True)
+        outcomes[name] = Outcome(
+            name, existed=bool(change.old and change.old.digest), was_written=True
+        )
     return outcomes
 
 
@@ -225,11 +227,6 @@ async def _recheck(
         await stores.children.embed(redone, own_vectors)
         current += redone
     return current
-
-
-def _exists(record: Record | None) -> bool:
-    """Whether a version of the document was there, and not only the beginning of one."""
-    return record is not None and bool(record.digest)
 
 
 async def _find_changes(
@@ -267,7 +264,7 @@ async def _write(stores: Stores, changes: Sequence[Change], revision: Revision |
     turn = stores.current_turn
     news = [replace(change.new, turn=turn.number) for change in changes]
     pairs = list(zip(changes, news, strict=True))
-    noted = [_note(change, new).to_row() for change, new in pairs]
+    noted = [(each.old or Record(new.identity)).before(new).to_row() for each, new in pairs]
     state = unsearchable_rows([(each.draft.source, each.new.child_keys) for each in changes])
     await stores.docstore.write([*noted, *state])
     await stores.children.write(changes, turn)
@@ -284,13 +281,6 @@ async def _write(stores: Stores, changes: Sequence[Change], revision: Revision |
         children = [child for each in replaced for child in each.other_children]
         rows = [each.finished().to_row() for each in replaced]
         await _remove_children(stores, replaced, children, rows)
-
-
-def _note(change: Change, new: Record) -> Record:
-    """Return the record of a document while its new version is being written."""
-    if change.old is not None:
-        return change.old.before(new)
-    return Record(new.identity, "", {}, "", (), (), (), ()).before(new)
 
 
 async def _remove_children(
@@ -331,9 +321,11 @@ async def reembed_documents(stores: Stores) -> None:
 
     If that is interrupted, the index can only be opened to do it again.
     """
-    identity = await begin_reembedding(stores)
-    if identity is None:
+    stores.writer.identity, model = None, stores.children.model
+    identity = await read_identity(stores.docstore)
+    if identity is None or (identity.model == model and not identity.is_reembedding):
         return
+    identity = replace(identity, model=model, dimension=None, is_reembedding=True)
 
     async def note(held: Stores, identity: Identity = identity) -> None:
         await held.docstore.write([identity.to_row()])
@@ -341,7 +333,7 @@ async def reembed_documents(stores: Stores) -> None:
     await stores.in_turn(identity.id, note)
     stores.writer.identity = identity
     async for records in stores.read_all_records():
-        documents = await read_sources(stores, [each for each in records if has_version(each)])
+        documents = await read_sources(stores, [each for each in records if each.has_version])
         check_refusals(await add(stores, documents, always=True), None)
     labels = {MODEL_LABEL: identity.model}
     await stores.children.write_labels({INDEX_LABEL: identity.id, **labels})
@@ -439,13 +431,8 @@ async def read_sources(stores: Stores, records: Sequence[Record]) -> list[Entry]
                 f"the docstore has lost parts of the text of {', '.join(unchanged[:3])}: add the "
                 "documents again"
             )
-        documents += await read_sources(stores, list(filter(has_version, again)))
+        documents += await read_sources(stores, [each for each in again if each.has_version])
     return [document for document in documents if document is not None]
-
-
-def has_version(record: Record) -> bool:
-    """Whether a version of the document is to stay: not if it was the first, and unfinished."""
-    return record.pending != "removing" and bool(record.digest)
 
 
 async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
@@ -455,7 +442,7 @@ async def get(stores: Stores, ids: Sequence[str]) -> list[Entry]:
     records = await stores.read_records(unique)
     chunk_ids = [each for each in unique if is_chunk_id(each)]
     parents = dict(zip(chunk_ids, await stores.docstore.read(chunk_ids), strict=True))
-    present = [record for record in records if record is not None and has_version(record)]
+    present = [record for record in records if record is not None and record.has_version]
     documents = {each.id: each for each in await read_sources(stores, present)}
     entries: list[Entry] = []
     for key in unique:

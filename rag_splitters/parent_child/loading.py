@@ -74,7 +74,8 @@ class Loader:
                 passage.text = text
             split.append(passage)
         for passage in split:
-            passage.text = passage.text or self._text_in_parent(passage)
+            own = passage.children[0].slice_parent(passage.start, passage.end)
+            passage.text = passage.text or own
         return split
 
     def restore(self, child: Entry) -> Entry:
@@ -170,9 +171,6 @@ class Loader:
         start, end = (child.metadata[key] - parent.span[0] for key in ("start_index", "end_index"))
         metadata = child.metadata | {SOURCE_KEY: without_surrogates(parent.id or "")}
         return Entry(parent.text[start:end], metadata, child.id)
-
-    def _text_in_parent(self, passage: Passage) -> str:
-        return passage.children[0].slice_parent(passage.start, passage.end)
 
     def _read_document(self, passage: Passage, row: Entry | None) -> str | None:
         """Return the text of a passage that several parents share.

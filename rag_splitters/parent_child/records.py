@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Literal
@@ -126,17 +126,17 @@ class Record:
     """
 
     identity: str
-    rest: str
+    rest: str = ""
     """What the document has besides the parents that are parts of it."""
-    metadata: dict[str, Any]
+    metadata: dict[str, Any] = field(default_factory=dict)
     """The document's."""
-    digest: str
+    digest: str = ""
     """Nothing while the first version of a document is being added."""
-    parents: tuple[str, ...]
-    spans: tuple[tuple[int, int] | None, ...]
+    parents: tuple[str, ...] = ()
+    spans: tuple[tuple[int, int] | None, ...] = ()
     """Which part of the document each parent is; None if its text is another one."""
-    children: tuple[str, ...]
-    child_keys: tuple[str, ...]
+    children: tuple[str, ...] = ()
+    child_keys: tuple[str, ...] = ()
     """The metadata keys of its children."""
     texts: tuple[str, ...] = ()
     """Hashes of the texts that were embedded for its children."""
@@ -183,6 +183,11 @@ class Record:
                 [key],
             ) from None
         return cls(identity=identity, rest=row.text, metadata=metadata, **columns)
+
+    @property
+    def has_version(self) -> bool:
+        """Whether a version of it is to stay: not if it was the first, and is unfinished."""
+        return self.pending != "removing" and bool(self.digest)
 
     @property
     def is_complete(self) -> bool:

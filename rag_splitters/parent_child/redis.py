@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -51,8 +50,6 @@ return redis.call('HINCRBY', KEYS[1], ARGV[3], 1)
 """
 _END_TURN = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
 
-_Command = tuple[Any, ...]
-
 
 class RedisKeyValueStore(KeyValueStore):
     """Keeps JSON values under string keys in Redis.
@@ -97,7 +94,7 @@ class RedisKeyValueStore(KeyValueStore):
     def _read(self, keys: list[bytes]) -> dict[bytes, bytes]:
         rows: dict[bytes, bytes] = {}
         for batch in batched(keys, MAX_ROWS):
-            (values,) = self._transact([("HMGET", self._hash, *batch)])
+            values = self._run("HMGET", self._hash, *batch)
             rows.update((k, v) for k, v in zip(batch, values, strict=True) if v is not None)
         return rows
 
@@ -107,7 +104,7 @@ class RedisKeyValueStore(KeyValueStore):
         compared = [len(expected), *(part for pair in expected.items() for part in pair)]
         written = [len(rows), *(part for row in rows.items() for part in row)]
         place = (2, self._hash, self._index)
-        (count,) = self._transact([("EVAL", _CHANGE, *place, *compared, *written, *removed)])
+        count = self._run("EVAL", _CHANGE, *place, *compared, *written, *removed)
         return None if count < 0 else count
 
     def _take_turn(self) -> StoreTurn | None:
@@ -151,34 +148,26 @@ class RedisKeyValueStore(KeyValueStore):
         return self, number, end
 
     def _describe_holder(self) -> str:
-        (holder,) = self._transact([("GET", self._holder)])
+        holder = self._run("GET", self._holder)
         return "another process" if holder is None else str(json.loads(holder)["process"])
 
     def _page(self, start: bytes, end: bytes) -> list[bytes]:
         between = (b"[" + start, b"(" + end, "LIMIT", 0, _PAGE)
-        (page,) = self._transact([("ZRANGEBYLEX", self._index, *between)])
-        return list(page)
+        return list(self._run("ZRANGEBYLEX", self._index, *between))
 
-    def _transact(self, commands: Sequence[_Command]) -> list[Any]:
-        """Run commands that take effect together or not at all, and return their results."""
+    def _run(self, *command: Any) -> Any:
+        """Run a command, and return its result."""
         from redis import ConnectionError as ConnectionLostError
+        from redis import Redis
 
+        client: Any = Redis(connection_pool=self._pool)
         try:
-            return self._execute(commands)
+            return client.execute_command(*command)
         except ConnectionLostError:
             # Perhaps the server was restarted: try once more, on a new connection. Every command
             # that is used here may be run twice.
             self._pool.disconnect(inuse_connections=False)
-            return self._execute(commands)
-
-    def _execute(self, commands: Sequence[_Command]) -> list[Any]:
-        from redis import Redis
-
-        pipeline: Any
-        with Redis(connection_pool=self._pool).pipeline(transaction=True) as pipeline:
-            for command in commands:
-                pipeline.execute_command(*command)
-            return list(pipeline.execute())
+            return client.execute_command(*command)
 
 
 def _is_connected(client: Any, holder: dict[str, Any], server: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rag_splitters.errors import InputError, OperationError, RagSplittersError
+from rag_splitters.errors import InputError, OperationError
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.errors import DamagedRowsError
 from rag_splitters.parent_child.keyword_index import KeywordIndex
@@ -44,10 +44,6 @@ Split = Callable[[Level, list[Entry]], Awaitable["list[list[Entry]] | None"]]
 
 _RECORDS_PER_READ = 256
 _BATCH = 1000
-
-
-class UnsupportedError(RagSplittersError):
-    """The vector store has no such operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +184,9 @@ class ChildStore(ABC):
         """Return the stored vectors of children by their ids; none if the store cannot tell."""
         return {}
 
-    async def list_ids(self) -> list[str]:
-        """Return the id of every child. Raises UnsupportedError if the store cannot be listed."""
-        raise UnsupportedError
+    async def list_ids(self) -> list[str] | None:
+        """Return the id of every child; None if the store cannot be listed."""
+        return None
 
     @abstractmethod
     async def find(self, query: str, n: int, detail: Detail = "text") -> list[Match]:
@@ -199,9 +195,9 @@ class ChildStore(ABC):
     async def find_unfiltered(self, query: str, n: int) -> list[Match]:
         """Return the ids of the n nearest children, whether they pass the query's filter or not.
 
-        Raises UnsupportedError unless the store sets `where`.
+        Only a store that sets `where` is asked.
         """
-        raise UnsupportedError
+        raise NotImplementedError
 
     @abstractmethod
     async def find_diverse(self, query: str, n: int, pool: int, balance: float) -> list[Match]:

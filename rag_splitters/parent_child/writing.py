@@ -155,16 +155,15 @@ class Writer:
         Raises DocstoreInUseError, which names the writer that is in the way, after the time limit,
         and LockLostError if the turn is lost again and again.
         """
-        for _ in range(_ATTEMPTS - 1):
-            with suppress(LockLostError):
-                return await self._run_once(docstore, name, work)
-        return await self._run_once(docstore, name, work)
-
-    async def _run_once(
-        self, docstore: Docstore, name: str, work: Callable[[Turn], Awaitable[T]]
-    ) -> T:
-        async with process_lock(name).hold(self.timeout), self.turn(docstore) as turn:
-            return await work(turn)
+        attempts = _ATTEMPTS
+        while True:
+            attempts -= 1
+            try:
+                async with process_lock(name).hold(self.timeout), self.turn(docstore) as turn:
+                    return await work(turn)
+            except LockLostError:
+                if not attempts:
+                    raise
 
     @asynccontextmanager
     async def turn(self, docstore: Docstore) -> AsyncIterator[Turn]:

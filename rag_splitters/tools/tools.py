@@ -19,7 +19,7 @@ from rag_splitters.errors import InputError, RagSplittersError
 from rag_splitters.parameters.checks import whole_number
 from rag_splitters.parent_child.batching import batched
 from rag_splitters.parent_child.index import ParentChildIndex
-from rag_splitters.parent_child.indexing import has_version, read_sources
+from rag_splitters.parent_child.indexing import read_sources
 from rag_splitters.parent_child.records import (
     RECORD_PREFIX,
     SOURCE_KEY,
@@ -123,7 +123,9 @@ class _IndexTools:
         if not question.strip():
             raise InputError("the question is blank: say what you want to know")
         options = {"retrieve": "passages", "max_tokens": max_tokens * 4 // 5, "k": None}
-        results = await self._index._find_entries(question, options, filters)
+        results = await self._index._search(
+            *self._index._prepare(question, options), conditions=filters
+        )
         stores = self._index._filtered_stores()
         if not results:
             keys = {
@@ -287,7 +289,7 @@ class _IndexTools:
     async def _read_some(self, stores: Stores, names: Sequence[str]) -> list[Entry]:
         """Return those of the documents with these ids that there are."""
         records = [each for each in await stores.read_records(names) if each is not None]
-        return await read_sources(stores, [each for each in records if has_version(each)])
+        return await read_sources(stores, [each for each in records if each.has_version])
 
     async def _records(
         self, stores: Stores, keys: Sequence[str] | None = None
@@ -298,7 +300,7 @@ class _IndexTools:
             keys = await stores.docstore.list_keys(RECORD_PREFIX)
         for batch in batched(keys, _RECORDS_PER_READ):
             records = map(Record.from_row, await stores.docstore.read(batch))
-            present = [each for each in records if each is not None and has_version(each)]
+            present = [each for each in records if each is not None and each.has_version]
             yield [
                 each for each in present if allowed is None or not allowed.isdisjoint(each.children)
             ]

@@ -315,9 +315,9 @@ def records(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     read, mget = KeyValueStore.read, InMemoryStore.mget
 
     def record(read: Any) -> Any:
-        def recording(self: Any, names: Any) -> Any:
+        def recording(self: Any, names: Any, *args: Any) -> Any:
             keys.extend(name for name in names if name.startswith("source/"))
-            return read(self, names)
+            return read(self, names, *args)
 
         return recording
 
